@@ -1,0 +1,158 @@
+//! `singlet check`.
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::{Duration, SystemTime};
+
+use clap::{Args, ValueEnum};
+use singlet_model::{Diagnostic, Severity, Source};
+
+use crate::report::{self, Report};
+use crate::{exit, source};
+
+/// How often `--watch` looks at the files.
+const WATCH_INTERVAL: Duration = Duration::from_millis(300);
+
+/// Check models against the language and the design rules.
+///
+/// Every finding has a code, a place and, where there is one, a way out; `singlet explain CODE` says more. Findings that a
+/// team has seen and accepts stand under `accept:` in the model, each with its reason.
+#[derive(Args)]
+pub struct Check {
+    /// Model files; `-` reads standard input.
+    #[arg(required = true, value_name = "MODEL")]
+    models: Vec<PathBuf>,
+    /// How findings are shown.
+    #[arg(long, value_enum, default_value_t = Format::Text)]
+    format: Format,
+    /// Also fail on these.
+    #[arg(long, value_enum, value_name = "SEVERITY")]
+    deny: Option<Denied>,
+    /// Also show hints: facts about a sound design that are worth knowing.
+    #[arg(long)]
+    hints: bool,
+    /// Check again whenever a file changes.
+    #[arg(long, conflicts_with = "format")]
+    watch: bool,
+    /// Colour in text output; `auto` asks whether it is a terminal.
+    #[arg(long, value_enum, default_value_t = Colour::Auto, value_name = "WHEN")]
+    color: Colour,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Format {
+    /// For people: the place in the file, marked.
+    Text,
+    /// A list of findings; stable.
+    Json,
+    /// SARIF 2.1.0, for code scanning.
+    Sarif,
+    /// Annotations of a GitHub workflow.
+    Github,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Denied {
+    /// Warnings.
+    Warnings,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Colour {
+    Auto,
+    Always,
+    Never,
+}
+
+impl Check {
+    /// Runs the command.
+    pub fn run(self) -> ExitCode {
+        match self.watch {
+            true => self.watch(),
+            false => self.once(),
+        }
+    }
+
+    fn once(&self) -> ExitCode {
+        let mut report = Report::default();
+        let mut unreadable = false;
+        for path in &self.models {
+            match source::read(path) {
+                Ok(bytes) => report.add(self.check(path, bytes)),
+                Err(reason) => {
+                    eprintln!("error: {reason}");
+                    unreadable = true;
+                }
+            }
+        }
+        let shown = match self.format {
+            Format::Text => report::text::render(&report, self.coloured(), self.hints),
+            Format::Json => report::json::render(&report),
+            Format::Sarif => report::sarif::render(&report),
+            Format::Github => report::github::render(&report),
+        };
+        let printed = super::print(&shown);
+        if printed != ExitCode::from(exit::CLEAN) || unreadable {
+            return ExitCode::from(exit::USAGE);
+        }
+        let deny = self.deny.is_some();
+        let fails = report
+            .findings()
+            .any(|(_, finding)| singlet_lint::fails(finding.rule.severity, deny));
+        ExitCode::from(if fails { exit::FINDINGS } else { exit::CLEAN })
+    }
+
+    fn check(&self, path: &Path, bytes: Vec<u8>) -> (Source, Vec<Diagnostic>) {
+        let name = match path.as_os_str() == "-" {
+            true => "standard input".to_owned(),
+            false => path.display().to_string(),
+        };
+        let (source, found) = match singlet_model::decode(&name, bytes) {
+            Ok(source) => {
+                let found = singlet_lint::check(singlet_model::load(&source)).into_sorted();
+                (source, found)
+            }
+            Err(invalid) => (invalid.0, vec![invalid.1]),
+        };
+        let wanted = |finding: &Diagnostic| self.hints || finding.rule.severity > Severity::Hint;
+        let hidden = matches!(self.format, Format::Text);
+        let found = found.into_iter().filter(|finding| hidden || wanted(finding)).collect();
+        (source, found)
+    }
+
+    fn watch(&self) -> ExitCode {
+        let mut seen: Option<Vec<Option<SystemTime>>> = None;
+        loop {
+            let now: Vec<Option<SystemTime>> = self.models.iter().map(|path| modified(path)).collect();
+            if seen.as_ref() != Some(&now) {
+                // Clears the screen, so that what is shown is always about the files as they are.
+                print!("\x1b[2J\x1b[H");
+                self.once();
+                println!("\nwatching {} for changes; stop with Ctrl-C", files(self.models.len()));
+                seen = Some(now);
+            }
+            std::thread::sleep(WATCH_INTERVAL);
+        }
+    }
+
+    fn coloured(&self) -> bool {
+        use std::io::IsTerminal;
+        match self.color {
+            Colour::Always => true,
+            Colour::Never => false,
+            Colour::Auto => std::io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none(),
+        }
+    }
+}
+
+fn modified(path: &Path) -> Option<SystemTime> {
+    std::fs::metadata(path).and_then(|metadata| metadata.modified()).ok()
+}
+
+/// How many files, in words.
+pub fn files(count: usize) -> String {
+    match count {
+        1 => "1 file".to_owned(),
+        _ => format!("{count} files"),
+    }
+}

@@ -1,0 +1,18 @@
+//! `singlet schema`.
+
+use std::process::ExitCode;
+
+use clap::Args;
+
+/// Print the JSON Schema of a model file, for editors.
+///
+/// A line `# yaml-language-server: $schema=PATH` at the top of a model points most editors at it.
+#[derive(Args)]
+pub struct Schema {}
+
+impl Schema {
+    /// Runs the command.
+    pub fn run(self) -> ExitCode {
+        super::print(&format!("{:#}\n", singlet_model::grammar::json_schema()))
+    }
+}

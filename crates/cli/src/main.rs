@@ -1,0 +1,46 @@
+//! The `singlet` command. The only crate that prints, reads files or exits.
+//!
+//! One subcommand, one file under `commands/`; how findings are shown is under `report/`.
+
+#![allow(clippy::print_stdout, clippy::print_stderr, reason = "this is the crate that prints")]
+
+mod commands;
+mod report;
+mod source;
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+/// DynamoDB single-table design, from the decision record to a running service.
+#[derive(Parser)]
+#[command(name = "singlet", version, propagate_version = true, max_term_width = 100)]
+#[command(after_help = "Exit codes: 0 nothing to say against it, 1 findings, 2 wrong usage or a file that cannot be read.")]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    Check(commands::check::Check),
+    Explain(commands::explain::Explain),
+    Schema(commands::schema::Schema),
+    Completions(commands::completions::Completions),
+}
+
+fn main() -> ExitCode {
+    match Cli::parse().command {
+        Command::Check(command) => command.run(),
+        Command::Explain(command) => command.run(),
+        Command::Schema(command) => command.run(),
+        Command::Completions(command) => command.run(),
+    }
+}
+
+/// The exit codes, as `--help` states them.
+mod exit {
+    pub const CLEAN: u8 = 0;
+    pub const FINDINGS: u8 = 1;
+    pub const USAGE: u8 = 2;
+}

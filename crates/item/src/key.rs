@@ -1,0 +1,30 @@
+//! keys
+#![allow(dead_code)]
+mod automaton;
+mod character_map;
+mod class;
+mod delimiter;
+mod language;
+mod pattern;
+pub use delimiter::Delimiter;
+pub use pattern::{Pattern, PatternError};
+mod domain;
+mod number_range;
+mod numerals;
+pub use domain::{Domain, TextDomain};
+pub use number_range::NumberRange;
+mod encoding;
+mod form;
+mod search;
+mod source;
+pub use form::Form;
+mod bounds;
+mod decode;
+mod encode;
+mod split;
+mod template;
+pub use decode::DecodeError;
+pub use encode::EncodeError;
+pub use template::{KeyType, Part, Template, TemplateError, Variable};
+mod order;
+pub use order::Order;

@@ -1,0 +1,504 @@
+//! Finite automata over characters: the sets of texts that a part of a key can be.
+
+use super::character_map::CharacterMap;
+use super::class::Class;
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+
+/// A state, as an index. Every automaton starts in state 0.
+pub(crate) type State = usize;
+
+/// A nondeterministic automaton without empty moves. Every state is reachable and can still accept,
+/// except that an automaton of no text at all keeps its start.
+#[derive(Clone, Debug)]
+pub(crate) struct Automaton {
+    nodes: Vec<Node>,
+    alphabet: Class,
+}
+
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Node {
+    pub(crate) edges: Vec<Edge>,
+    pub(crate) accepting: bool,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct Edge {
+    pub(crate) class: Class,
+    /// Whether the edge begins a character of the *value*. An escape is three characters of the
+    /// text and one of the value, and limits on length are limits of values.
+    pub(crate) counted: bool,
+    pub(crate) target: State,
+}
+
+static NO_NODE: Node = Node {
+    edges: Vec::new(),
+    accepting: false,
+};
+
+impl Automaton {
+    /// The automaton of every text.
+    pub(crate) fn any() -> Self {
+        Self::repeated(Class::any())
+    }
+
+    /// The automaton of every text over one class.
+    pub(crate) fn repeated(class: Class) -> Self {
+        let edge = Edge {
+            class,
+            counted: true,
+            target: 0,
+        };
+        Self::trimmed(vec![Node {
+            edges: vec![edge],
+            accepting: true,
+        }])
+    }
+
+    /// The automaton of these texts.
+    pub(crate) fn of_words<'a>(words: impl IntoIterator<Item = &'a str>) -> Self {
+        let mut builder = Builder::new();
+        let end = builder.add();
+        for word in words {
+            let last = builder.text(0, word);
+            builder.jump(last, end);
+        }
+        builder.finish(end)
+    }
+
+    pub(crate) fn node(&self, state: State) -> &Node {
+        self.nodes.get(state).unwrap_or(&NO_NODE)
+    }
+
+    pub(crate) fn nodes(&self) -> &[Node] {
+        &self.nodes
+    }
+
+    /// Every character that occurs in some text.
+    pub(crate) fn alphabet(&self) -> &Class {
+        &self.alphabet
+    }
+
+    /// Whether there is no text at all.
+    pub(crate) fn is_empty(&self) -> bool {
+        // States that cannot accept are cut, so a start without edges that does not accept is all.
+        self.node(0).edges.is_empty() && !self.node(0).accepting
+    }
+
+    /// The automaton of the texts that `map` makes of these.
+    pub(crate) fn image(&self, map: &CharacterMap) -> Self {
+        let moved = map.moved();
+        let mut nodes: Vec<Node> = self
+            .nodes
+            .iter()
+            .map(|node| Node {
+                edges: vec![],
+                ..*node
+            })
+            .collect();
+        for (state, node) in self.nodes.iter().enumerate() {
+            for edge in &node.edges {
+                let mut kept = edge.class.without(&moved);
+                let mut sequences = Vec::new();
+                for character in edge.class.meet(&moved).characters() {
+                    let text = map.encode(character.encode_utf8(&mut [0; 4]));
+                    match single_character(&text) {
+                        Some(character) => kept.insert(character),
+                        None => sequences.push(text),
+                    }
+                }
+                push_edge(
+                    &mut nodes,
+                    state,
+                    Edge {
+                        class: kept,
+                        ..edge.clone()
+                    },
+                );
+                let suffixes = sequences.iter().map(String::as_str).collect();
+                push_sequences(&mut nodes, state, suffixes, edge);
+            }
+        }
+        Self::trimmed(nodes)
+    }
+
+    /// The automaton of the texts that both accept. An edge counts if it does here.
+    pub(crate) fn meet(&self, other: &Self) -> Self {
+        let mut pairs = Interner::new((0, 0));
+        let mut nodes = Vec::new();
+        while let Some((left, right)) = pairs.get(nodes.len()) {
+            let (left, right) = (self.node(left), other.node(right));
+            let mut node = Node {
+                edges: vec![],
+                accepting: left.accepting && right.accepting,
+            };
+            for (one, two) in left
+                .edges
+                .iter()
+                .flat_map(|one| right.edges.iter().map(move |two| (one, two)))
+            {
+                let class = one.class.meet(&two.class);
+                if !class.is_empty() {
+                    let target = pairs.intern((one.target, two.target));
+                    node.edges.push(Edge {
+                        class,
+                        counted: one.counted,
+                        target,
+                    });
+                }
+            }
+            nodes.push(node);
+        }
+        Self::trimmed(nodes)
+    }
+
+    /// The automaton of the beginnings, `length` characters long, of these texts.
+    pub(crate) fn truncated(&self, length: usize) -> Self {
+        let mut places = Interner::new((0, 0));
+        let mut nodes = Vec::new();
+        while let Some((state, depth)) = places.get(nodes.len()) {
+            let mut node = Node {
+                edges: vec![],
+                accepting: depth == length,
+            };
+            if depth < length {
+                for edge in &self.node(state).edges {
+                    let target = places.intern((edge.target, depth + 1));
+                    node.edges.push(Edge {
+                        target,
+                        ..edge.clone()
+                    });
+                }
+            }
+            nodes.push(node);
+        }
+        Self::trimmed(nodes)
+    }
+
+    /// Cuts the states that are not reachable or cannot accept, and gathers the alphabet.
+    pub(crate) fn trimmed(nodes: Vec<Node>) -> Self {
+        let live = accepting_ancestors(&nodes);
+        let is_live = |state: State| live.get(state).copied().unwrap_or(false);
+        let mut order = Interner::new(0);
+        let mut kept = Vec::new();
+        let mut alphabet = Class::empty();
+        while let Some(old) = order.get(kept.len()) {
+            let node = nodes.get(old).unwrap_or(&NO_NODE);
+            let mut edges = Vec::new();
+            for edge in node.edges.iter().filter(|edge| is_live(edge.target)) {
+                alphabet.join(&edge.class);
+                edges.push(Edge {
+                    target: order.intern(edge.target),
+                    ..edge.clone()
+                });
+            }
+            kept.push(Node {
+                edges,
+                accepting: node.accepting,
+            });
+        }
+        Self {
+            nodes: kept,
+            alphabet,
+        }
+    }
+}
+
+/// Numbers things in the order in which they are first seen.
+pub(crate) struct Interner<T> {
+    numbers: HashMap<T, State>,
+    things: Vec<T>,
+}
+
+impl<T: Clone + Eq + std::hash::Hash> Interner<T> {
+    /// An interner in which `first` is number 0.
+    pub(crate) fn new(first: T) -> Self {
+        Self {
+            numbers: HashMap::from([(first.clone(), 0)]),
+            things: vec![first],
+        }
+    }
+
+    pub(crate) fn get(&self, number: State) -> Option<T> {
+        self.things.get(number).cloned()
+    }
+
+    pub(crate) fn intern(&mut self, thing: T) -> State {
+        match self.numbers.entry(thing) {
+            Entry::Occupied(entry) => *entry.get(),
+            Entry::Vacant(entry) => {
+                self.things.push(entry.key().clone());
+                *entry.insert(self.things.len() - 1)
+            }
+        }
+    }
+}
+
+/// An automaton under construction, with empty moves. Construction starts in state 0.
+pub(crate) struct Builder {
+    nodes: Vec<Node>,
+    jumps: Vec<Vec<State>>,
+}
+
+impl Builder {
+    pub(crate) fn new() -> Self {
+        Self {
+            nodes: vec![Node::default()],
+            jumps: vec![vec![]],
+        }
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.nodes.len()
+    }
+
+    pub(crate) fn add(&mut self) -> State {
+        self.nodes.push(Node::default());
+        self.jumps.push(Vec::new());
+        self.nodes.len() - 1
+    }
+
+    pub(crate) fn jump(&mut self, from: State, to: State) {
+        if let Some(jumps) = self.jumps.get_mut(from) {
+            jumps.push(to);
+        }
+    }
+
+    /// A new state, reached from `from` by a character of `class`.
+    pub(crate) fn step(&mut self, from: State, class: Class) -> State {
+        let target = self.add();
+        push_edge(
+            &mut self.nodes,
+            from,
+            Edge {
+                class,
+                counted: true,
+                target,
+            },
+        );
+        target
+    }
+
+    /// A new state, reached from `from` by this text.
+    pub(crate) fn text(&mut self, from: State, text: &str) -> State {
+        text.chars().fold(from, |state, character| {
+            self.step(state, Class::single(character))
+        })
+    }
+
+    /// Adds a whole automaton behind `from`; the new state is where it accepts.
+    pub(crate) fn automaton(&mut self, from: State, automaton: &Automaton) -> State {
+        let base = self.len();
+        let end = base + automaton.nodes.len();
+        for node in &automaton.nodes {
+            let state = self.add();
+            let edges = node.edges.iter().map(|edge| Edge {
+                target: base + edge.target,
+                ..edge.clone()
+            });
+            edges.for_each(|edge| push_edge(&mut self.nodes, state, edge));
+            if node.accepting {
+                self.jump(state, end);
+            }
+        }
+        self.jump(from, base);
+        self.add()
+    }
+
+    /// The automaton that accepts in `end`: each state takes over what it reaches by empty moves.
+    pub(crate) fn finish(self, end: State) -> Automaton {
+        let nodes = (0..self.len()).map(|state| {
+            let closure = self.closure(state);
+            let edges = closure
+                .iter()
+                .filter_map(|state| self.nodes.get(*state))
+                .flat_map(|node| node.edges.clone());
+            Node {
+                edges: edges.collect(),
+                accepting: closure.contains(&end),
+            }
+        });
+        Automaton::trimmed(nodes.collect())
+    }
+
+    /// How many edges [`Builder::finish`] will make.
+    pub(crate) fn finished_edges(&self) -> usize {
+        let edges = |state: &State| self.nodes.get(*state).map_or(0, |node| node.edges.len());
+        (0..self.len())
+            .map(|state| self.closure(state).iter().map(edges).sum::<usize>())
+            .sum()
+    }
+
+    fn closure(&self, state: State) -> Vec<State> {
+        let mut closure = Interner::new(state);
+        let mut done = 0;
+        while let Some(state) = closure.get(done) {
+            for target in self.jumps.get(state).into_iter().flatten() {
+                closure.intern(*target);
+            }
+            done += 1;
+        }
+        closure.things
+    }
+}
+
+fn push_edge(nodes: &mut [Node], from: State, edge: Edge) {
+    if let Some(node) = nodes.get_mut(from)
+        && !edge.class.is_empty()
+    {
+        node.edges.push(edge);
+    }
+}
+
+/// Adds paths of several characters from `from` to the target of `edge`, sharing their beginnings.
+fn push_sequences(nodes: &mut Vec<Node>, from: State, mut suffixes: Vec<&str>, edge: &Edge) {
+    suffixes.sort_unstable();
+    for group in suffixes.chunk_by(|one, two| one.chars().next() == two.chars().next()) {
+        let Some(first) = group.first().and_then(|suffix| suffix.chars().next()) else {
+            continue;
+        };
+        let rests: Vec<&str> = group
+            .iter()
+            .filter_map(|suffix| suffix.get(first.len_utf8()..))
+            .collect();
+        let (ended, open): (Vec<&str>, Vec<&str>) =
+            rests.into_iter().partition(|rest| rest.is_empty());
+        let class = Class::single(first);
+        if !ended.is_empty() {
+            push_edge(
+                nodes,
+                from,
+                Edge {
+                    class: class.clone(),
+                    ..edge.clone()
+                },
+            );
+        }
+        if !open.is_empty() {
+            nodes.push(Node::default());
+            let middle = nodes.len() - 1;
+            push_edge(
+                nodes,
+                from,
+                Edge {
+                    class,
+                    counted: edge.counted,
+                    target: middle,
+                },
+            );
+            push_sequences(
+                nodes,
+                middle,
+                open,
+                &Edge {
+                    counted: false,
+                    ..edge.clone()
+                },
+            );
+        }
+    }
+}
+
+/// For each state, whether an accepting one can be reached from it.
+fn accepting_ancestors(nodes: &[Node]) -> Vec<bool> {
+    let mut sources: Vec<Vec<State>> = vec![Vec::new(); nodes.len()];
+    for (state, node) in nodes.iter().enumerate() {
+        for edge in &node.edges {
+            if let Some(sources) = sources.get_mut(edge.target) {
+                sources.push(state);
+            }
+        }
+    }
+    let mut live: Vec<bool> = nodes.iter().map(|node| node.accepting).collect();
+    let mut pending: Vec<State> = (0..nodes.len())
+        .filter(|state| live.get(*state) == Some(&true))
+        .collect();
+    while let Some(state) = pending.pop() {
+        for source in sources.get(state).into_iter().flatten() {
+            if let Some(flag) = live.get_mut(*source).filter(|flag| !**flag) {
+                *flag = true;
+                pending.push(*source);
+            }
+        }
+    }
+    live
+}
+
+fn single_character(text: &str) -> Option<char> {
+    let mut characters = text.chars();
+    characters.next().filter(|_| characters.next().is_none())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::key::delimiter::Delimiter;
+
+    fn accepts(automaton: &Automaton, text: &str) -> bool {
+        let mut states = vec![0];
+        for character in text.chars() {
+            let edges = states
+                .iter()
+                .flat_map(|state| &automaton.node(*state).edges);
+            states = edges
+                .filter(|edge| edge.class.contains(character))
+                .map(|edge| edge.target)
+                .collect();
+        }
+        states.iter().any(|state| automaton.node(*state).accepting)
+    }
+
+    #[test]
+    fn words_are_accepted_and_nothing_else() {
+        let automaton = Automaton::of_words(["", "ab", "ac"]);
+        for (text, expected) in [
+            ("", true),
+            ("ab", true),
+            ("ac", true),
+            ("a", false),
+            ("abc", false),
+        ] {
+            assert_eq!(accepts(&automaton, text), expected, "{text}");
+        }
+        assert!(Automaton::of_words([]).is_empty());
+        assert!(!Automaton::of_words([""]).is_empty());
+    }
+
+    #[test]
+    fn an_image_holds_exactly_the_encoded_texts() {
+        let map = CharacterMap::escaped(Delimiter::default());
+        let image = Automaton::any().image(&map);
+        for text in ["", "a", "a$23b$24", "$23"] {
+            assert!(accepts(&image, text), "{text}");
+        }
+        for text in ["#", "$", "$2", "$25", "a$"] {
+            assert!(!accepts(&image, text), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_meet_accepts_what_both_do() {
+        let meet =
+            Automaton::of_words(["a", "ab", "b"]).meet(&Automaton::of_words(["ab", "b", "c"]));
+        let accepted: Vec<&str> = ["a", "ab", "b", "c"]
+            .into_iter()
+            .filter(|text| accepts(&meet, text))
+            .collect();
+        assert_eq!(accepted, ["ab", "b"]);
+        assert!(
+            Automaton::of_words(["a"])
+                .meet(&Automaton::of_words(["b"]))
+                .is_empty()
+        );
+    }
+
+    #[test]
+    fn truncation_keeps_beginnings_of_whole_texts_only() {
+        let beginnings = Automaton::of_words(["abc", "axy", "b"]).truncated(2);
+        let accepted: Vec<&str> = ["a", "ab", "ax", "b", "abc"]
+            .into_iter()
+            .filter(|text| accepts(&beginnings, text))
+            .collect();
+        assert_eq!(accepted, ["ab", "ax"]);
+    }
+}

@@ -1,0 +1,327 @@
+//! From keys back to values.
+
+use super::encoding::Encoding;
+use super::form::Form;
+use super::split::splits;
+use super::template::{KeyType, Part, Template, Variable};
+use crate::Value;
+use std::fmt;
+
+impl Template {
+    /// The values in a key, by the names of their variables in order of appearance: the inverse of
+    /// [`Template::encode`], exactly. Variables that stand only in forms that lose something, such as
+    /// `lower(x)` or `day(x)`, are left out.
+    ///
+    /// A key that could have come from several values is an error, never a guess. That happens where
+    /// variables of no fixed length are neighbours, or where raw ones contain what follows them.
+    pub fn decode(&self, key: &Value) -> Result<Vec<(String, Value)>, DecodeError> {
+        match (self.parts(), key) {
+            ([Part::Variable(variable)], value) if variable.form == Form::Whole => {
+                let fits =
+                    KeyType::of(value) == Some(self.key_type()) && variable.domain.contains(value);
+                if fits {
+                    Ok(vec![(variable.name.clone(), value.clone())])
+                } else {
+                    Err(self.mismatch(key))
+                }
+            }
+            ([Part::Number(number)], Value::N(value)) if number == value => Ok(Vec::new()),
+            (_, Value::S(text)) if self.key_type() == KeyType::S => self.decode_text(text, key),
+            _ => Err(self.mismatch(key)),
+        }
+    }
+
+    fn decode_text(&self, text: &str, key: &Value) -> Result<Vec<(String, Value)>, DecodeError> {
+        if let Some(cut) = self.cut(text) {
+            let pieces = cut.ok_or_else(|| self.mismatch(key))?;
+            return self.values(&pieces).ok_or_else(|| self.mismatch(key));
+        }
+        // A repeated variable may rule out all but one of several ways to cut the text.
+        let ways = splits(&self.languages(), text, WAYS_MAX);
+        let complete = ways.len() < WAYS_MAX;
+        let mut readings: Vec<_> = ways
+            .iter()
+            .filter_map(|pieces| self.values(pieces))
+            .collect();
+        readings.dedup();
+        match readings.pop() {
+            None if complete => Err(self.mismatch(key)),
+            Some(reading) if complete && readings.is_empty() => Ok(reading),
+            _ => Err(DecodeError::Ambiguous {
+                template: self.to_string(),
+                key: text.to_owned(),
+            }),
+        }
+    }
+
+    /// Cuts a text from left to right where each variable has a fixed length, or ends at the next
+    /// delimiter, or is last. Nothing if the template is not of that kind; inside, nothing if the
+    /// text does not follow it.
+    fn cut<'t>(&self, text: &'t str) -> Option<Option<Vec<&'t str>>> {
+        let delimiter = self.delimiter().character();
+        let mut rest = Some(text);
+        let mut pieces = Vec::with_capacity(self.parts().len());
+        let mut parts = self.parts().iter().peekable();
+        while let Some(part) = parts.next() {
+            let end = match (part, parts.peek()) {
+                (Part::Text(literal), _) => rest
+                    .filter(|rest| rest.starts_with(literal))
+                    .map(|_| literal.len()),
+                (Part::Variable(variable), next) => match variable.fixed_chars(self) {
+                    Some(chars) => rest.and_then(|rest| end_of(rest, chars)),
+                    None => match next {
+                        None => rest.map(str::len),
+                        Some(Part::Text(next))
+                            if next.starts_with(delimiter) && variable.escapes_delimiter() =>
+                        {
+                            rest.and_then(|rest| rest.find(delimiter))
+                        }
+                        _ => return None,
+                    },
+                },
+                _ => return None,
+            };
+            let cut = rest
+                .zip(end)
+                .and_then(|(rest, end)| rest.split_at_checked(end));
+            pieces.extend(cut.map(|(piece, _)| piece));
+            rest = cut.map(|(_, rest)| rest);
+        }
+        Some(rest.filter(|rest| rest.is_empty()).map(|_| pieces))
+    }
+
+    /// The values of pieces of text, one for each part, if they are consistent.
+    fn values(&self, pieces: &[&str]) -> Option<Vec<(String, Value)>> {
+        let mut values: Vec<(String, Value)> = Vec::new();
+        let mut lossy = Vec::new();
+        for (part, piece) in self.parts().iter().zip(pieces) {
+            let Part::Variable(variable) = part else {
+                continue;
+            };
+            let encoding = variable.encoding(self.delimiter());
+            if !encoding.is_injective() {
+                lossy.push((variable, encoding, *piece));
+                continue;
+            }
+            let word = encoding
+                .decode(piece)
+                .filter(|word| variable.domain.contains_word(word))?;
+            let value = variable.domain.value(&word)?;
+            match values.iter().find(|(name, _)| *name == variable.name) {
+                Some((_, earlier)) if *earlier != value => return None,
+                Some(_) => {}
+                None => values.push((variable.name.clone(), value)),
+            }
+        }
+        let agrees = |(variable, encoding, piece): &(&Variable, Encoding, &str)| match values
+            .iter()
+            .find(|(name, _)| *name == variable.name)
+        {
+            Some((_, value)) => {
+                variable
+                    .domain
+                    .word(value)
+                    .and_then(|word| encoding.encode(&word))
+                    .as_deref()
+                    == Some(piece)
+            }
+            None => variable.may_read(piece, self),
+        };
+        lossy.iter().all(agrees).then_some(values)
+    }
+
+    fn mismatch(&self, key: &Value) -> DecodeError {
+        let key = match key {
+            Value::S(text) => format!("`{text}`"),
+            Value::N(number) => number.to_string(),
+            other => format!("a value of type {}", other.type_name()),
+        };
+        DecodeError::Mismatch {
+            template: self.to_string(),
+            key,
+        }
+    }
+}
+
+impl Variable {
+    fn fixed_chars(&self, template: &Template) -> Option<usize> {
+        self.encoding(template.delimiter())
+            .fixed_chars(&self.domain)
+    }
+
+    /// Whether its text never contains the delimiter, whatever its value.
+    fn escapes_delimiter(&self) -> bool {
+        matches!(
+            self.form,
+            Form::Escaped | Form::Ordered | Form::Lower | Form::Upper | Form::Bool
+        )
+    }
+
+    /// Whether `piece` is the text of some value.
+    fn may_read(&self, piece: &str, template: &Template) -> bool {
+        Part::Variable(self.clone())
+            .language(template.delimiter())
+            .contains(piece)
+    }
+}
+
+/// Why a key has no values.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum DecodeError {
+    /// The template does not make such a key.
+    Mismatch {
+        /// The template as text.
+        template: String,
+        /// The key as text.
+        key: String,
+    },
+    /// Several values make this key.
+    Ambiguous {
+        /// The template as text.
+        template: String,
+        /// The key.
+        key: String,
+    },
+}
+
+impl fmt::Display for DecodeError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Mismatch { template, key } => write!(f, "{key} is not a key of `{template}`"),
+            Self::Ambiguous { template, key } => {
+                write!(f, "`{key}` can be read as `{template}` in several ways")
+            }
+        }
+    }
+}
+
+impl std::error::Error for DecodeError {}
+
+/// How many ways to cut a text are looked at before it counts as ambiguous.
+const WAYS_MAX: usize = 1000;
+
+/// The offset behind the first `chars` characters.
+fn end_of(text: &str, chars: usize) -> Option<usize> {
+    let ends = text
+        .char_indices()
+        .map(|(offset, _)| offset)
+        .chain([text.len()]);
+    ends.into_iter().nth(chars)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::key::{Delimiter, Domain};
+
+    fn template(parts: Vec<Part>) -> Template {
+        Template::new(parts, Delimiter::default()).unwrap()
+    }
+
+    fn decoded(template: &Template, key: &str) -> Result<String, String> {
+        let values = template
+            .decode(&Value::from(key))
+            .map_err(|error| error.to_string())?;
+        let shown = values.iter().map(|(name, value)| match value {
+            Value::S(text) => format!("{name}={text}"),
+            Value::N(number) => format!("{name}={number}"),
+            other => format!("{name}={other:?}"),
+        });
+        Ok(shown.collect::<Vec<_>>().join(" "))
+    }
+
+    #[test]
+    fn parts_come_back_from_their_places() {
+        let template = template(vec![
+            Part::text("A#"),
+            Part::variable("name", Domain::text(0, None)),
+            Part::text("#"),
+            Part::variable("date", Domain::Date),
+            Part::variable("n", Domain::integer(Some(0), Some(99))),
+            Part::text("#x"),
+        ]);
+        assert_eq!(
+            decoded(&template, "A#a$23b#2026-02-1307#x").unwrap(),
+            "name=a#b date=2026-02-13 n=7"
+        );
+        for key in [
+            "A#a#b#2026-02-1307#x",
+            "A#a#2026-02-3107#x",
+            "A#a#2026-02-1307#",
+            "B#",
+            "A#a#2026-02-13é7#x",
+        ] {
+            let expected = format!("`{key}` is not a key of `A#{{name}}#{{date}}{{n}}#x`");
+            assert_eq!(decoded(&template, key).unwrap_err(), expected);
+        }
+    }
+
+    #[test]
+    fn neighbours_without_a_border_are_ambiguous() {
+        let some = || Domain::text(1, None);
+        let adjacent = template(vec![
+            Part::variable("a", some()),
+            Part::variable("b", some()),
+        ]);
+        assert_eq!(decoded(&adjacent, "xy").unwrap(), "a=x b=y");
+        assert_eq!(
+            decoded(&adjacent, "xyz").unwrap_err(),
+            "`xyz` can be read as `{a}{b}` in several ways"
+        );
+        let raw = Part::Variable(Variable::new("a", Form::Raw, some()));
+        let raw = template(vec![raw, Part::text("#"), Part::variable("b", some())]);
+        assert_eq!(decoded(&raw, "x#y#z").unwrap(), "a=x#y b=z");
+    }
+
+    #[test]
+    fn a_repeated_variable_decides_between_readings() {
+        let some = || Part::variable("a", Domain::text(1, None));
+        let twice = template(vec![some(), Part::text("-"), some()]);
+        assert_eq!(decoded(&twice, "x-y-x-y").unwrap(), "a=x-y");
+        assert!(decoded(&twice, "x-y").is_err());
+    }
+
+    #[test]
+    fn forms_that_lose_something_are_checked_but_not_read() {
+        let month = Part::Variable(Variable::new("date", Form::Month, Domain::Date));
+        let alone = template(vec![Part::text("MONTH#"), month.clone()]);
+        assert_eq!(decoded(&alone, "MONTH#2026-02").unwrap(), "");
+        assert!(decoded(&alone, "MONTH#2026-13").is_err());
+        let both = template(vec![
+            month,
+            Part::text("#"),
+            Part::variable("date", Domain::Date),
+        ]);
+        assert_eq!(
+            decoded(&both, "2026-02#2026-02-13").unwrap(),
+            "date=2026-02-13"
+        );
+        assert!(decoded(&both, "2026-03#2026-02-13").is_err());
+        let lower = template(vec![Part::Variable(Variable::new(
+            "x",
+            Form::Lower,
+            Domain::text(1, None),
+        ))]);
+        assert!(decoded(&lower, "abc").is_ok() && decoded(&lower, "aBc").is_err());
+    }
+
+    #[test]
+    fn a_key_of_another_type_is_a_mismatch() {
+        let number = template(vec![Part::Variable(Variable::new(
+            "n",
+            Form::Whole,
+            Domain::integer(None, None),
+        ))]);
+        assert_eq!(
+            number.decode(&Value::from(5)).unwrap(),
+            [("n".to_owned(), Value::from(5))]
+        );
+        assert!(number.decode(&Value::from("5")).is_err());
+        let text = template(vec![Part::variable("n", Domain::integer(None, None))]);
+        assert_eq!(
+            text.decode(&Value::from("-5")).unwrap(),
+            [("n".to_owned(), Value::from(-5))]
+        );
+        assert!(text.decode(&Value::from(5)).is_err());
+    }
+}

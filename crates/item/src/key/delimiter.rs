@@ -1,0 +1,73 @@
+//! The character that separates the parts of a key.
+
+use std::fmt;
+
+/// The character between the parts of a key, one of ASCII's punctuation; `#` unless said otherwise.
+///
+/// Inside a value it is escaped, and so is the escape itself: the escape character and two
+/// hexadecimal digits. The escape is the byte *after* the delimiter, so that escaping keeps the order
+/// of strings: `#` and `$` become `$23` and `$24`, which sort between `"` and `%` as they did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Delimiter(u8);
+
+impl Delimiter {
+    /// The delimiter `character`, if it is ASCII punctuation.
+    pub fn new(character: char) -> Option<Self> {
+        u8::try_from(character)
+            .ok()
+            .filter(u8::is_ascii_punctuation)
+            .map(Self)
+    }
+
+    /// The delimiter itself.
+    pub fn character(self) -> char {
+        char::from(self.0)
+    }
+
+    /// The character that begins an escape.
+    pub fn escape(self) -> char {
+        char::from(self.0 + 1)
+    }
+
+    /// Whether ordinary values contain the escape and look odd in a key: the bytes after `/`, `@`
+    /// and `` ` `` are a digit and letters.
+    pub fn has_ordinary_escape(self) -> bool {
+        self.escape().is_ascii_alphanumeric()
+    }
+}
+
+impl Default for Delimiter {
+    fn default() -> Self {
+        Self(b'#')
+    }
+}
+
+impl fmt::Display for Delimiter {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.character().fmt(f)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_ascii_punctuation_delimits() {
+        assert_eq!(Delimiter::new('#'), Some(Delimiter::default()));
+        assert_eq!(Delimiter::new('|').map(Delimiter::escape), Some('}'));
+        for character in ['a', '0', ' ', '\n', 'é', '\0'] {
+            assert_eq!(Delimiter::new(character), None);
+        }
+    }
+
+    #[test]
+    fn an_escape_that_is_a_letter_or_a_digit_is_told() {
+        let odd: String = (' '..='~')
+            .filter(|character| {
+                Delimiter::new(*character).is_some_and(Delimiter::has_ordinary_escape)
+            })
+            .collect();
+        assert_eq!(odd, "/@`");
+    }
+}

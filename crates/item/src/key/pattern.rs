@@ -1,0 +1,280 @@
+//! Regular expressions that limit what a value may be.
+
+use super::automaton::{Automaton, Builder, State};
+use super::class::Class;
+use super::language::{Language, Length};
+use regex_syntax::ParserBuilder;
+use regex_syntax::hir::{
+    Class as HirClass, ClassUnicode, ClassUnicodeRange, Hir, HirKind, Look, Repetition,
+};
+use std::fmt;
+
+/// A regular expression that a value must match *whole*, as if it began with `^` and ended with `$`.
+///
+/// The syntax is that of Rust's `regex`. Anchors inside the expression and word boundaries are
+/// refused, because they make no difference to a whole match, or one that nobody expects.
+#[derive(Clone, Debug)]
+pub struct Pattern {
+    text: String,
+    language: Language,
+}
+
+impl Pattern {
+    /// Reads a pattern.
+    pub fn new(text: &str) -> Result<Self, PatternError> {
+        let hir = ParserBuilder::new()
+            .build()
+            .parse(text)
+            .map_err(|error| PatternError::syntax(text, error))?;
+        let language = language_of(unanchored(&hir)).map_err(|problem| PatternError {
+            pattern: text.to_owned(),
+            problem,
+        })?;
+        Ok(Self {
+            text: text.to_owned(),
+            language,
+        })
+    }
+
+    /// The pattern as it was written.
+    pub fn as_str(&self) -> &str {
+        &self.text
+    }
+
+    /// Whether `text` matches whole.
+    pub fn matches(&self, text: &str) -> bool {
+        self.language.contains(text)
+    }
+
+    pub(crate) fn language(&self) -> &Language {
+        &self.language
+    }
+}
+
+impl PartialEq for Pattern {
+    fn eq(&self, other: &Self) -> bool {
+        self.text == other.text
+    }
+}
+
+impl Eq for Pattern {}
+
+/// Why a text is not a [`Pattern`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PatternError {
+    pattern: String,
+    problem: Problem,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Problem {
+    Syntax(String),
+    Anchor,
+    Bytes,
+    Size,
+}
+
+impl PatternError {
+    fn syntax(pattern: &str, error: regex_syntax::Error) -> Self {
+        let reason = match error {
+            regex_syntax::Error::Parse(error) => error.kind().to_string(),
+            regex_syntax::Error::Translate(error) => error.kind().to_string(),
+            other => other.to_string(),
+        };
+        Self {
+            pattern: pattern.to_owned(),
+            problem: Problem::Syntax(reason),
+        }
+    }
+}
+
+impl fmt::Display for PatternError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "`{}` is not a pattern: ", self.pattern)?;
+        match &self.problem {
+            Problem::Syntax(reason) => f.write_str(reason),
+            Problem::Anchor => f.write_str(
+                "a pattern matches whole, so anchors and word boundaries stand only at its ends",
+            ),
+            Problem::Bytes => f.write_str("it matches bytes that are not characters"),
+            Problem::Size => write!(f, "it needs more than {PATTERN_STATES_MAX} states"),
+        }
+    }
+}
+
+impl std::error::Error for PatternError {}
+
+const PATTERN_STATES_MAX: usize = 10_000;
+const PATTERN_EDGES_MAX: usize = 100_000;
+
+/// Without the anchors at its two ends, which a whole match implies.
+fn unanchored(hir: &Hir) -> &[Hir] {
+    let is_anchor = |hir: &Hir, look: Look| *hir.kind() == HirKind::Look(look);
+    let mut sequence = match hir.kind() {
+        HirKind::Concat(sequence) => sequence.as_slice(),
+        _ => std::slice::from_ref(hir),
+    };
+    while let [first, rest @ ..] = sequence
+        && is_anchor(first, Look::Start)
+    {
+        sequence = rest;
+    }
+    while let [rest @ .., last] = sequence
+        && is_anchor(last, Look::End)
+    {
+        sequence = rest;
+    }
+    sequence
+}
+
+fn language_of(sequence: &[Hir]) -> Result<Language, Problem> {
+    if let [hir] = sequence
+        && let HirKind::Repetition(repetition) = hir.kind()
+        && let Some(class) = class_of(&repetition.sub)?
+    {
+        // A class repeated is counted, not unrolled: `[a-z]{1,1000}` has one state.
+        let length = Length {
+            min: repetition.min,
+            max: repetition.max,
+        };
+        return Ok(Language::new(Automaton::repeated(class), length));
+    }
+    let mut builder = Builder::new();
+    let end = sequence
+        .iter()
+        .try_fold(0, |state, hir| compile(&mut builder, hir, state))?;
+    if builder.finished_edges() > PATTERN_EDGES_MAX {
+        return Err(Problem::Size);
+    }
+    Ok(Language::new(builder.finish(end), Length::ANY))
+}
+
+/// Adds what `hir` matches behind `from` and returns the state in which it has matched.
+fn compile(builder: &mut Builder, hir: &Hir, from: State) -> Result<State, Problem> {
+    if builder.len() > PATTERN_STATES_MAX {
+        return Err(Problem::Size);
+    }
+    match hir.kind() {
+        HirKind::Empty => Ok(from),
+        HirKind::Literal(literal) => {
+            let text = str::from_utf8(&literal.0).map_err(|_| Problem::Bytes)?;
+            Ok(builder.text(from, text))
+        }
+        HirKind::Class(_) => {
+            let class = class_of(hir)?.unwrap_or_else(Class::empty);
+            Ok(builder.step(from, class))
+        }
+        HirKind::Look(_) => Err(Problem::Anchor),
+        HirKind::Repetition(repetition) => repeat(builder, repetition, from),
+        HirKind::Capture(capture) => compile(builder, &capture.sub, from),
+        HirKind::Concat(sequence) => sequence
+            .iter()
+            .try_fold(from, |state, hir| compile(builder, hir, state)),
+        HirKind::Alternation(branches) => {
+            let end = builder.add();
+            for branch in branches {
+                let last = compile(builder, branch, from)?;
+                builder.jump(last, end);
+            }
+            Ok(end)
+        }
+    }
+}
+
+fn repeat(builder: &mut Builder, repetition: &Repetition, from: State) -> Result<State, Problem> {
+    let mut state = from;
+    for _ in 0..repetition.min {
+        state = compile(builder, &repetition.sub, state)?;
+    }
+    let Some(max) = repetition.max else {
+        // The loop has a state of its own, lest what else leaves `state` could be entered from it.
+        let around = builder.add();
+        builder.jump(state, around);
+        let last = compile(builder, &repetition.sub, around)?;
+        builder.jump(last, around);
+        let end = builder.add();
+        builder.jump(around, end);
+        return Ok(end);
+    };
+    let end = builder.add();
+    for _ in repetition.min..max {
+        builder.jump(state, end);
+        state = compile(builder, &repetition.sub, state)?;
+    }
+    builder.jump(state, end);
+    Ok(end)
+}
+
+/// The characters of a class, or of a literal of one character.
+fn class_of(hir: &Hir) -> Result<Option<Class>, Problem> {
+    match hir.kind() {
+        HirKind::Class(HirClass::Unicode(class)) => Ok(Some(Class::from(class.clone()))),
+        HirKind::Class(HirClass::Bytes(class)) if class.is_ascii() => {
+            let ranges = class
+                .iter()
+                .map(|range| ClassUnicodeRange::new(range.start().into(), range.end().into()));
+            Ok(Some(Class::from(ClassUnicode::new(ranges))))
+        }
+        HirKind::Class(HirClass::Bytes(_)) => Err(Problem::Bytes),
+        HirKind::Literal(literal) => {
+            let mut characters = str::from_utf8(&literal.0)
+                .map_err(|_| Problem::Bytes)?
+                .chars();
+            Ok(characters
+                .next()
+                .filter(|_| characters.next().is_none())
+                .map(Class::single))
+        }
+        HirKind::Capture(capture) => class_of(&capture.sub),
+        _ => Ok(None),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn patterns_match_whole() {
+        let cases = [
+            ("[A-Z]{2}", "DE", true),
+            ("[A-Z]{2}", "DEU", false),
+            ("^[a-z]+$", "abc", true),
+            ("a|bc", "bc", true),
+            ("a|bc", "abc", false),
+            ("(ab)*c?", "ababc", true),
+            ("(?:a?b{2,3}){2}", "bbabbb", true),
+            ("(?:a?b{2,3}){2}", "bb", false),
+            ("(a*)*b", "aaab", true),
+            ("(?i)é+", "éÉ", true),
+            ("(?-u)[a-z]x", "ax", true),
+            (r"[^@\s]{1,64}@[^@\s]{1,189}", "ann@example.org", true),
+            (r"[^@\s]{1,64}@[^@\s]{1,189}", "ann@example@org", false),
+            ("", "", true),
+        ];
+        for (pattern, text, expected) in cases {
+            assert_eq!(
+                Pattern::new(pattern).unwrap().matches(text),
+                expected,
+                "/{pattern}/ {text}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_repeated_class_is_counted() {
+        let pattern = Pattern::new("[a-z]{3,100000}").unwrap();
+        assert!(!pattern.matches("ab") && pattern.matches("abc"));
+        assert!(pattern.matches(&"x".repeat(100_000)) && !pattern.matches(&"x".repeat(100_001)));
+    }
+
+    #[test]
+    fn what_is_not_supported_says_why() {
+        let error = |pattern| Pattern::new(pattern).unwrap_err().to_string();
+        assert_eq!(error("a("), "`a(` is not a pattern: unclosed group");
+        assert!(error(r"a\bb").contains("matches whole"));
+        assert!(error("a^b").contains("matches whole"));
+        assert!(error("(?:[ab]c){20000}").contains("states"));
+        assert!(error("(?:a?b?){3000}").contains("states"));
+    }
+}

@@ -1,0 +1,401 @@
+//! The shortest text that several chains of languages have in common.
+
+use super::character_map::CharacterMap;
+use super::class::Class;
+use super::language::{Cursor, Language};
+use std::borrow::Cow;
+use std::collections::{HashMap, VecDeque};
+
+/// The answer to a question that a bounded search may have to leave open.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Outcome<T> {
+    Found(T),
+    /// There is none: everything was searched.
+    Never,
+    /// The bound of the search was reached first.
+    Undecided,
+}
+
+/// A chain of languages, one after another, that the common text must match, or that what a function
+/// makes of the common text must match.
+#[derive(Clone, Debug)]
+pub(crate) struct Track {
+    chain: Vec<Language>,
+    map: CharacterMap,
+    /// Only so many characters of the text concern the chain.
+    chars: Option<usize>,
+}
+
+/// The shortest text that every track accepts.
+pub(crate) fn shortest(tracks: &[Track]) -> Outcome<String> {
+    Search::new(tracks, false).run()
+}
+
+/// The shortest text that two chains of the same languages accept in two different ways: some
+/// character belongs to one link of the first and to another link of the second.
+pub(crate) fn shortest_divergent(tracks: &[Track; 2]) -> Outcome<String> {
+    Search::new(tracks, true).run()
+}
+
+/// How many states of the product a search visits before it gives up.
+const SEARCH_STATES_MAX: usize = 60_000;
+
+impl Track {
+    pub(crate) fn new(chain: Vec<Language>) -> Self {
+        Self {
+            chain,
+            map: CharacterMap::IDENTITY,
+            chars: None,
+        }
+    }
+
+    /// A track of what `map` makes of the common text.
+    pub(crate) fn mapped(chain: Vec<Language>, map: CharacterMap) -> Self {
+        Self {
+            chain,
+            map,
+            chars: None,
+        }
+    }
+
+    /// A track of the first characters of the common text.
+    pub(crate) fn truncated(chain: Vec<Language>, chars: usize) -> Self {
+        Self {
+            chain,
+            map: CharacterMap::IDENTITY,
+            chars: Some(chars),
+        }
+    }
+
+    fn language(&self, place: Place) -> Option<&Language> {
+        self.chain.get(place.link)
+    }
+
+    fn may_end(&self, place: Place) -> bool {
+        self.reached(place)
+            .any(|place| place.link >= self.chain.len())
+    }
+
+    /// The place itself and the starts of later links, as far as the links between may end where
+    /// they stand. Past the last link stands the end of the chain.
+    fn reached(&self, place: Place) -> impl Iterator<Item = Place> + '_ {
+        std::iter::successors(Some(place), move |place| {
+            let ends = self.language(*place)?.may_end(place.cursor);
+            ends.then_some(Place {
+                link: place.link + 1,
+                cursor: Cursor::START,
+                ..*place
+            })
+        })
+    }
+
+    /// The moves of the chain on its own text.
+    fn steps(&self, place: Place) -> impl Iterator<Item = (&Class, Place)> {
+        self.reached(place)
+            .filter_map(|place| Some((place, self.language(place)?)))
+            .flat_map(|(place, language)| {
+                let edges = language.automaton.node(place.cursor.state).edges.iter();
+                edges.filter_map(move |edge| {
+                    let cursor = language.follow(place.cursor, edge.target, edge.counted)?;
+                    Some((&edge.class, Place { cursor, ..place }))
+                })
+            })
+    }
+
+    /// The moves of the chain on the common text.
+    fn moves(&self, place: Place) -> Vec<(Cow<'_, Class>, Place)> {
+        if self.chars.is_some_and(|chars| place.read >= chars) {
+            return vec![(Cow::Owned(Class::any()), place)];
+        }
+        let read = place.read + usize::from(self.chars.is_some());
+        let steps = self
+            .steps(place)
+            .map(|(class, place)| (class, Place { read, ..place }));
+        if self.map.is_identity() {
+            return steps
+                .map(|(class, place)| (Cow::Borrowed(class), place))
+                .collect();
+        }
+        let moved = self.map.moved();
+        let mut moves: Vec<_> = steps
+            .map(|(class, place)| (Cow::Owned(class.without(&moved)), place))
+            .collect();
+        for character in moved.characters() {
+            let text = self.map.encode(character.encode_utf8(&mut [0; 4]));
+            let places = text.chars().fold(vec![place], |places, character| {
+                self.advance(&places, character)
+            });
+            moves.extend(
+                places
+                    .into_iter()
+                    .map(|place| (Cow::Owned(Class::single(character)), place)),
+            );
+        }
+        moves
+    }
+
+    fn advance(&self, places: &[Place], character: char) -> Vec<Place> {
+        let steps = places.iter().flat_map(|place| self.steps(*place));
+        steps
+            .filter(|(class, _)| class.contains(character))
+            .map(|(_, place)| place)
+            .collect()
+    }
+
+    /// The least count at which the current link may end.
+    fn count_min(&self, place: Place) -> u32 {
+        self.language(place)
+            .map_or(0, |language| language.length.min)
+    }
+}
+
+/// A place in a chain: which link, and where in it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+struct Place {
+    link: usize,
+    cursor: Cursor,
+    /// How many characters of the common text were read, where that matters.
+    read: usize,
+}
+
+impl Place {
+    const START: Self = Self {
+        link: 0,
+        cursor: Cursor::START,
+        read: 0,
+    };
+
+    /// The place without its count.
+    fn shape(self) -> Self {
+        Self {
+            cursor: Cursor {
+                count: 0,
+                ..self.cursor
+            },
+            ..self
+        }
+    }
+}
+
+/// A state of the product of all tracks, and how it was reached.
+struct Visit {
+    places: Vec<Place>,
+    diverged: bool,
+    from: Option<(usize, char)>,
+}
+
+/// A breadth-first search of the product, so that the first text found is a shortest one.
+struct Search<'a> {
+    tracks: &'a [Track],
+    divergent: bool,
+    visits: Vec<Visit>,
+    queue: VecDeque<usize>,
+    /// For every shape of a state, the counts with which it was reached.
+    seen: HashMap<(Vec<Place>, bool), Vec<Vec<u32>>>,
+}
+
+impl<'a> Search<'a> {
+    fn new(tracks: &'a [Track], divergent: bool) -> Self {
+        Self {
+            tracks,
+            divergent,
+            visits: Vec::new(),
+            queue: VecDeque::new(),
+            seen: HashMap::new(),
+        }
+    }
+
+    fn run(mut self) -> Outcome<String> {
+        self.visit(Visit {
+            places: vec![Place::START; self.tracks.len()],
+            diverged: false,
+            from: None,
+        });
+        while let Some(index) = self.queue.pop_front() {
+            let Some(visit) = self.visits.get(index) else {
+                break;
+            };
+            if self.is_goal(visit) {
+                return Outcome::Found(self.text(index));
+            }
+            if self.visits.len() > SEARCH_STATES_MAX {
+                return Outcome::Undecided;
+            }
+            for (class, places) in self.successors(&visit.places) {
+                let Some(character) = class.readable() else {
+                    continue;
+                };
+                let diverged = self.has_diverged(index, &places);
+                self.visit(Visit {
+                    places,
+                    diverged,
+                    from: Some((index, character)),
+                });
+            }
+        }
+        Outcome::Never
+    }
+
+    fn is_goal(&self, visit: &Visit) -> bool {
+        let ended = self
+            .tracks
+            .iter()
+            .zip(&visit.places)
+            .all(|(track, place)| track.may_end(*place));
+        ended && visit.diverged == self.divergent
+    }
+
+    fn has_diverged(&self, from: usize, places: &[Place]) -> bool {
+        let before = self.visits.get(from).is_some_and(|visit| visit.diverged);
+        let links_differ = |pair: &[Place]| matches!(pair, [one, two] if one.link != two.link);
+        self.divergent && (before || places.windows(2).any(links_differ))
+    }
+
+    /// Every way for all tracks to move on one common character.
+    fn successors(&self, places: &[Place]) -> Vec<(Class, Vec<Place>)> {
+        let mut joint = vec![(Class::any(), Vec::with_capacity(places.len()))];
+        for (track, place) in self.tracks.iter().zip(places) {
+            let moves = track.moves(*place);
+            let mut next = Vec::with_capacity(joint.len());
+            for (class, places) in &joint {
+                for (moved, place) in &moves {
+                    let class = class.meet(moved);
+                    if !class.is_empty() {
+                        let places: Vec<Place> = places.iter().chain([place]).copied().collect();
+                        next.push((class, places));
+                    }
+                }
+            }
+            joint = next;
+        }
+        joint
+    }
+
+    /// Queues a state, unless one that can do at least as much was reached before it.
+    fn visit(&mut self, visit: Visit) {
+        let shape = visit.places.iter().map(|place| place.shape()).collect();
+        let counts: Vec<u32> = visit
+            .places
+            .iter()
+            .map(|place| place.cursor.count)
+            .collect();
+        let mins: Vec<u32> = self
+            .tracks
+            .iter()
+            .zip(&visit.places)
+            .map(|(track, place)| track.count_min(*place))
+            .collect();
+        let reached = self.seen.entry((shape, visit.diverged)).or_default();
+        // Two counts past the lower limit differ only in what is left up to the upper one: the
+        // smaller count can be continued by everything that the larger one can.
+        let dominates = |earlier: &Vec<u32>| {
+            let pairs = earlier.iter().zip(&counts).zip(&mins);
+            pairs.into_iter().all(|((earlier, count), min)| {
+                earlier == count || min <= earlier && earlier <= count
+            })
+        };
+        if reached.iter().any(dominates) {
+            return;
+        }
+        reached.push(counts);
+        self.visits.push(visit);
+        self.queue.push_back(self.visits.len() - 1);
+    }
+
+    fn text(&self, index: usize) -> String {
+        let mut characters = Vec::new();
+        let mut from = self.visits.get(index).and_then(|visit| visit.from);
+        while let Some((index, character)) = from {
+            characters.push(character);
+            from = self.visits.get(index).and_then(|visit| visit.from);
+        }
+        characters.iter().rev().collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::key::delimiter::Delimiter;
+    use crate::key::domain::Domain;
+    use crate::key::language::Length;
+
+    fn words(words: &[&str]) -> Language {
+        Language::of_words(words.iter().copied())
+    }
+
+    fn text(min: u32, max: Option<u32>) -> Language {
+        Language::any(Length { min, max })
+    }
+
+    fn found(tracks: &[Track]) -> Option<String> {
+        match shortest(tracks) {
+            Outcome::Found(text) => Some(text),
+            Outcome::Never => None,
+            Outcome::Undecided => panic!("the search gave up"),
+        }
+    }
+
+    #[test]
+    fn chains_meet_across_their_links() {
+        let left = Track::new(vec![words(&["a", "ab"]), words(&["c", "bc"])]);
+        let right = Track::new(vec![words(&["abb", "abbc"]), words(&["c", ""])]);
+        assert_eq!(found(&[left, right]).unwrap(), "abbc");
+        let disjoint = [
+            Track::new(vec![words(&["a"]), text(0, None)]),
+            Track::new(vec![words(&["b"])]),
+        ];
+        assert_eq!(found(&disjoint), None);
+    }
+
+    #[test]
+    fn long_limits_cost_no_states() {
+        let side = |last| {
+            Track::new(vec![
+                text(1, Some(1000)),
+                text(1, Some(1000)),
+                words(&[last]),
+            ])
+        };
+        assert_eq!(found(&[side("x"), side("y")]), None);
+        assert_eq!(found(&[side("x"), side("x")]).unwrap(), "aax");
+    }
+
+    #[test]
+    fn limits_on_length_are_exact() {
+        let exactly = |count| Track::new(vec![text(count, Some(count))]);
+        assert_eq!(found(&[exactly(3), exactly(3)]).unwrap(), "aaa");
+        assert_eq!(found(&[exactly(3), exactly(4)]), None);
+        let sum = Track::new(vec![text(2, Some(3)), text(0, Some(2))]);
+        assert_eq!(found(&[sum.clone(), exactly(5)]).unwrap(), "aaaaa");
+        assert_eq!(found(&[sum, exactly(6)]), None);
+    }
+
+    #[test]
+    fn a_mapped_track_reads_what_the_map_makes() {
+        let map = CharacterMap::escaped(Delimiter::default());
+        let escaped = Track::mapped(vec![words(&["a$23$24b"])], map);
+        assert_eq!(
+            found(&[Track::new(vec![text(0, None)]), escaped]).unwrap(),
+            "a#$b"
+        );
+    }
+
+    #[test]
+    fn a_truncated_track_reads_the_beginning() {
+        let month = Track::truncated(vec![words(&["2024-02"])], 7);
+        let date = Track::new(vec![Domain::Date.language()]);
+        assert!(found(&[date, month]).unwrap().starts_with("2024-02-"));
+    }
+
+    #[test]
+    fn divergence_is_another_border_between_links() {
+        let clear = Track::new(vec![text(1, None), words(&["#"]), words(&["x"])]);
+        assert_eq!(shortest_divergent(&[clear.clone(), clear]), Outcome::Never);
+        let adjacent = Track::new(vec![text(1, None), text(1, None)]);
+        assert_eq!(
+            shortest_divergent(&[adjacent.clone(), adjacent]),
+            Outcome::Found("aaa".to_owned())
+        );
+    }
+}

@@ -1,0 +1,207 @@
+//! The words that a variable may have while templates are compared: at first its domain, then what
+//! other parts of the keys leave of it.
+
+use super::class::Class;
+use super::domain::Domain;
+use super::language::{Cursor, Language};
+use super::number_range::NumberRange;
+use super::search::{self, Outcome, Track};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+/// A set of words.
+#[derive(Clone, Debug)]
+pub(crate) enum Source<'a> {
+    Domain(&'a Domain),
+    Words(Vec<String>),
+    Numbers(NumberRange),
+    Texts(Language),
+}
+
+impl<'a> Source<'a> {
+    pub(crate) fn contains(&self, word: &str) -> bool {
+        match self {
+            Self::Domain(domain) => domain.contains_word(word),
+            Self::Words(words) => words.iter().any(|candidate| candidate == word),
+            Self::Numbers(range) => word.parse().is_ok_and(|number| range.contains(number)),
+            Self::Texts(language) => language.contains(word),
+        }
+    }
+
+    /// What is in both.
+    pub(crate) fn meet(&self, other: &Self) -> Self {
+        match (self, other) {
+            (Self::Domain(one), Self::Domain(two)) if one == two => self.clone(),
+            (one, two) if one.words().is_some() || two.words().is_some() => one.common_words(two),
+            (one, two) => match (one.number_range(), two.number_range()) {
+                (Some(one), Some(two)) => Self::Numbers(one.meet(&two)),
+                _ => Self::Texts(one.language().meet(&two.language())),
+            },
+        }
+    }
+
+    /// The words, where they are a short list by nature.
+    pub(crate) fn words(&self) -> Option<Vec<String>> {
+        match self {
+            Self::Words(words) | Self::Domain(Domain::OneOf(words)) => Some(words.clone()),
+            Self::Domain(Domain::Bool) => Some(vec!["false".to_owned(), "true".to_owned()]),
+            _ => None,
+        }
+    }
+
+    /// The only word, where there is but one.
+    pub(crate) fn only_word(&self) -> Option<&str> {
+        match self {
+            Self::Words(words) | Self::Domain(Domain::OneOf(words)) => match words.as_slice() {
+                [word] => Some(word),
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+
+    pub(crate) fn number_range(&self) -> Option<NumberRange> {
+        match self {
+            Self::Domain(Domain::Number(range)) | Self::Numbers(range) => Some(*range),
+            _ => None,
+        }
+    }
+
+    pub(crate) fn language(&self) -> Language {
+        match self {
+            Self::Domain(domain) => domain.language(),
+            Self::Words(words) => Language::of_words(words.iter().map(String::as_str)),
+            Self::Numbers(range) => Domain::Number(*range).language(),
+            Self::Texts(language) => language.clone(),
+        }
+    }
+
+    /// A word that reads well in an example, or failing that the shortest; none if there is none.
+    pub(crate) fn sample(&self) -> Outcome<String> {
+        let nice = match self {
+            Self::Domain(domain) => domain.sample(),
+            Self::Words(words) => words.first().cloned(),
+            Self::Numbers(range) => range.sample().map(|number| number.to_string()),
+            Self::Texts(_) => None,
+        };
+        match nice.filter(|word| self.contains(word)) {
+            Some(word) => Outcome::Found(word),
+            None => search::shortest(&[Track::new(vec![self.language()])]),
+        }
+    }
+
+    /// Words, the shorter ones first, at most `limit`, and whether these are all. Of a class of many
+    /// characters only those of `alphabet` are tried.
+    pub(crate) fn enumerate(&self, limit: usize, alphabet: &Class) -> (Vec<String>, bool) {
+        if let Some(words) = self.words() {
+            let complete = words.len() <= limit;
+            return (words.into_iter().take(limit).collect(), complete);
+        }
+        if let Some(range) = self.number_range() {
+            let (numbers, complete) = range.numbers(limit);
+            return (numbers.iter().map(ToString::to_string).collect(), complete);
+        }
+        enumerate_texts(&self.language(), limit, alphabet)
+    }
+
+    fn common_words(&self, other: &Self) -> Self {
+        let words = self.words().or_else(|| other.words()).unwrap_or_default();
+        let common = words
+            .into_iter()
+            .filter(|word| self.contains(word) && other.contains(word));
+        Self::Words(common.collect())
+    }
+}
+
+/// A class of so many characters is small enough to try each of them.
+const SMALL_CLASS_CHARACTERS: usize = 64;
+/// How many beginnings of words are looked at for every word wanted.
+const BEGINNINGS_PER_WORD: usize = 16;
+
+fn enumerate_texts(language: &Language, limit: usize, alphabet: &Class) -> (Vec<String>, bool) {
+    let mut words = Vec::new();
+    let mut complete = true;
+    let mut queue = VecDeque::from([(String::new(), BTreeSet::from([Cursor::START]))]);
+    let mut beginnings = 0;
+    while let Some((word, cursors)) = queue.pop_front() {
+        beginnings += 1;
+        if words.len() == limit || beginnings > limit.saturating_mul(BEGINNINGS_PER_WORD) {
+            return (words, false);
+        }
+        if cursors.iter().any(|cursor| language.may_end(*cursor)) {
+            words.push(word.clone());
+        }
+        let mut next: BTreeMap<char, BTreeSet<Cursor>> = BTreeMap::new();
+        for cursor in cursors {
+            for edge in &language.automaton.node(cursor.state).edges {
+                let Some(target) = language.follow(cursor, edge.target, edge.counted) else {
+                    continue;
+                };
+                let small = edge.class.size() <= SMALL_CLASS_CHARACTERS;
+                complete &= small;
+                let tried = if small {
+                    edge.class.clone()
+                } else {
+                    edge.class.meet(alphabet)
+                };
+                for character in tried.characters() {
+                    next.entry(character).or_default().insert(target);
+                }
+            }
+        }
+        queue.extend(
+            next.into_iter()
+                .map(|(character, cursors)| (format!("{word}{character}"), cursors)),
+        );
+    }
+    (words, complete)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn words(domain: &Domain, limit: usize) -> (String, bool) {
+        let (words, complete) = Source::Domain(domain).enumerate(limit, &"ab".chars().collect());
+        (words.join(" "), complete)
+    }
+
+    #[test]
+    fn finite_sets_are_listed_whole() {
+        assert_eq!(
+            words(&Domain::pattern("[ab]{1,2}").unwrap(), 10),
+            ("a b aa ab ba bb".to_owned(), true)
+        );
+        assert_eq!(words(&Domain::Bool, 10), ("false true".to_owned(), true));
+        assert_eq!(
+            words(&Domain::integer(Some(8), Some(11)), 10),
+            ("8 9 10 11".to_owned(), true)
+        );
+    }
+
+    #[test]
+    fn what_is_cut_is_told() {
+        assert_eq!(
+            words(&Domain::text(1, Some(1)), 10),
+            ("a b".to_owned(), false)
+        );
+        assert!(!words(&Domain::pattern("a*").unwrap(), 5).1);
+    }
+
+    #[test]
+    fn a_meet_keeps_what_both_have() {
+        let (status, pattern) = (
+            Domain::one_of(["open", "done", "x"]),
+            Domain::pattern("[a-z]{2,}").unwrap(),
+        );
+        let meet = Source::Domain(&status).meet(&Source::Domain(&pattern));
+        assert_eq!(meet.words().unwrap(), ["open", "done"]);
+        let (long, short) = (
+            Domain::text(3, None),
+            Domain::pattern("[b-d]{1,3}").unwrap(),
+        );
+        let meet = Source::Domain(&long).meet(&Source::Domain(&short));
+        assert_eq!(meet.sample(), Outcome::Found("bbb".to_owned()));
+        let meet = Source::Domain(&Domain::Date).meet(&Source::Domain(&Domain::Time));
+        assert_eq!(meet.sample(), Outcome::Never);
+    }
+}

@@ -1,0 +1,162 @@
+//! What a rule sees, and where it puts what it finds.
+
+use std::collections::HashSet;
+
+use singlet_item::key::Template;
+use singlet_model::model::{Entity, Index, KeyChoice, KeyTemplate, Read, Selection, Step, StepKind, Write};
+use singlet_model::types::EntityId;
+use singlet_model::{Diagnostic, Diagnostics, Model, Rule, Span};
+use singlet_plan::access::{self, AccessPath, Bindings};
+
+/// A model, and what follows from it that several rules need.
+pub struct Context<'a> {
+    /// The model.
+    pub model: &'a Model,
+    written: HashSet<(EntityId, &'a str)>,
+}
+
+impl<'a> Context<'a> {
+    pub(crate) fn new(model: &'a Model) -> Self {
+        Context {
+            model,
+            written: written(model),
+        }
+    }
+
+    /// Every way to rows of the model: for each entity the table and the indexes that it is in.
+    pub fn own_paths(&self) -> impl Iterator<Item = AccessPath<'a>> {
+        let model = self.model;
+        model.entities.iter().flat_map(move |entity| access::own_paths(model, entity))
+    }
+
+    /// Every way to the rows of an entity, mirrors included.
+    pub fn paths(&self, entity: EntityId) -> Vec<AccessPath<'a>> {
+        let entity = self.model.entity(entity);
+        entity.map(|entity| access::paths(self.model, entity)).unwrap_or_default()
+    }
+
+    /// What a read's selection, and what its `allow` says about the row, bind before anything is read.
+    pub fn bindings(&self, read: &'a Read, selection: &'a Selection) -> Bindings<'a> {
+        let mut bindings = Bindings::of(selection);
+        let own = read.selection.as_ref().is_some_and(|own| std::ptr::eq(own, selection));
+        if own {
+            bindings.take(&read.allow);
+        }
+        bindings
+    }
+
+    /// Every read with each of its selections and the entity of each.
+    pub fn selections(&self) -> impl Iterator<Item = (&'a Read, &'a Selection, &'a Entity)> {
+        let model = self.model;
+        model.reads.iter().flat_map(move |read| {
+            read.selections()
+                .filter_map(move |selection| Some((read, selection, model.entity(selection.entity()?)?)))
+        })
+    }
+
+    /// Every write with each of its steps, those of groups and of named steps that it calls included.
+    pub fn steps(&self) -> impl Iterator<Item = (&'a Write, &'a Step)> {
+        let model = self.model;
+        model
+            .writes
+            .iter()
+            .flat_map(move |write| steps_of(model, write).into_iter().map(move |step| (write, step)))
+    }
+
+    /// The subject of a finding about an entity on a path: `Task` for the table, `Task.GSI1` for an index.
+    pub fn subject(&self, path: &AccessPath<'_>) -> String {
+        match path.index {
+            Some(index) => format!("{}.{}", path.entity.name, index.name),
+            None => path.entity.name.clone(),
+        }
+    }
+
+    /// Whether anything changes an attribute after its row was created.
+    pub fn changes(&self, entity: &Entity, attribute: &str) -> bool {
+        let source = self.model.source_of(entity);
+        let Some(declared) = source.attribute(attribute) else {
+            return false;
+        };
+        let moved = source.states.as_ref().is_some_and(|states| {
+            let held = states.holding.iter().flat_map(|(_, values)| values);
+            states.of == attribute || held.clone().any(|(name, _)| name == attribute)
+        });
+        if declared.fixed {
+            return false;
+        }
+        let computed = declared.is.as_ref().is_some_and(|expr| {
+            expr.attributes().into_iter().any(|from| from != attribute && self.changes(source, from))
+        });
+        let written = self.written.contains(&(source.id, attribute));
+        moved || declared.always.is_some() || computed || written
+    }
+}
+
+/// Every step of a write, those of groups and of the named steps that it calls included.
+pub fn steps_of<'a>(model: &'a Model, write: &'a Write) -> Vec<&'a Step> {
+    let mut all = Vec::new();
+    for step in write.all_steps() {
+        all.push(step);
+        if let StepKind::Call { step: name, .. } = &step.kind
+            && let Some(named) = model.steps.iter().find(|named| named.name == *name)
+        {
+            all.extend(named.steps.iter());
+        }
+    }
+    all
+}
+
+/// Every attribute that some step changes on a row that was there before.
+fn written(model: &Model) -> HashSet<(EntityId, &str)> {
+    let mut written = HashSet::new();
+    let named = model.steps.iter().flat_map(|named| &named.steps);
+    let own = model.writes.iter().flat_map(Write::all_steps);
+    for step in named.chain(own) {
+        let Some(entity) = step.entity() else { continue };
+        if matches!(step.kind, StepKind::Create(_)) {
+            continue;
+        }
+        let set = step.set.iter().chain(&step.add).chain(&step.remove).chain(&step.append);
+        written.extend(set.map(|set| (entity, set.attribute.as_str())));
+        let taken = step.take.iter().chain(&step.patch);
+        written.extend(taken.map(|taken| (entity, taken.attribute.as_str())));
+    }
+    written
+}
+
+/// The templates of a choice, in the order of the key attributes.
+pub fn templates(choice: &KeyChoice) -> Vec<Template> {
+    choice.keys.iter().map(|key| key.template.clone()).collect()
+}
+
+/// Whether a template has no variable part.
+pub fn is_constant(keys: &[KeyTemplate]) -> bool {
+    !keys.is_empty() && keys.iter().all(|key| key.parts.is_empty())
+}
+
+/// The subject of a finding about an index.
+pub fn index_subject(index: &Index) -> String {
+    format!("table.{}", index.name)
+}
+
+/// Where a rule puts what it finds.
+pub struct Findings<'a> {
+    rule: &'static Rule,
+    out: &'a mut Diagnostics,
+}
+
+impl<'a> Findings<'a> {
+    pub(crate) fn new(rule: &'static Rule, out: &'a mut Diagnostics) -> Self {
+        Findings { rule, out }
+    }
+
+    /// Starts a finding about `subject` at `span`; it counts once it is [pushed](Findings::push).
+    pub fn at(&self, span: Span, subject: impl Into<String>, message: impl Into<String>) -> Diagnostic {
+        Diagnostic::new(self.rule, span, message).about(subject)
+    }
+
+    /// Adds a finding.
+    pub fn push(&mut self, diagnostic: Diagnostic) {
+        self.out.push(diagnostic);
+    }
+}

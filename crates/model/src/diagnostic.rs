@@ -1,0 +1,250 @@
+//! What the checker has to say about a model: values, collected, never printed here.
+
+use crate::source::Span;
+
+/// How much a finding weighs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Severity {
+    /// Worth knowing; the design is sound.
+    Hint,
+    /// The design works and will disappoint.
+    Warning,
+    /// The design does not do what it says.
+    Error,
+}
+
+impl Severity {
+    /// The word that stands in messages and in JSON.
+    pub fn word(self) -> &'static str {
+        match self {
+            Severity::Hint => "hint",
+            Severity::Warning => "warning",
+            Severity::Error => "error",
+        }
+    }
+}
+
+/// One thing that the checker knows to look for. Codes and names are stable.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Rule {
+    /// A letter and three digits.
+    pub code: &'static str,
+    /// A kebab-case name that reads after "accept".
+    pub name: &'static str,
+    /// How much a finding weighs.
+    pub severity: Severity,
+    /// The page that `explain` shows, in Markdown; its first line is the summary.
+    pub page: &'static str,
+}
+
+impl Rule {
+    /// The first line of the page.
+    pub fn summary(&self) -> &'static str {
+        self.page.trim().lines().next().unwrap_or_default().trim()
+    }
+}
+
+/// A second place that belongs to a finding.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Note {
+    /// Where.
+    pub span: Span,
+    /// What is to be seen there.
+    pub text: String,
+}
+
+/// A replacement of source text that settles the finding.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Fix {
+    /// What to replace.
+    pub span: Span,
+    /// By what.
+    pub replacement: String,
+}
+
+/// One finding, located.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Diagnostic {
+    /// The rule that found it.
+    pub rule: &'static Rule,
+    /// One line, lower case, which makes sense without the snippet.
+    pub message: String,
+    /// The way out.
+    pub help: Option<String>,
+    /// The place.
+    pub span: Span,
+    /// Other places that belong to it.
+    pub notes: Vec<Note>,
+    /// A replacement that settles it.
+    pub fix: Option<Fix>,
+    /// What it is about, as `accept` names it: `Task`, `Task.GSI1`, `Task.title`, `createTask`, `table`.
+    pub subject: String,
+}
+
+impl Diagnostic {
+    /// A finding of `rule` at `span`.
+    pub fn new(rule: &'static Rule, span: Span, message: impl Into<String>) -> Self {
+        Diagnostic {
+            rule,
+            message: message.into(),
+            help: None,
+            span,
+            notes: Vec::new(),
+            fix: None,
+            subject: String::new(),
+        }
+    }
+
+    /// Adds the way out.
+    pub fn help(mut self, help: impl Into<String>) -> Self {
+        self.help = Some(help.into());
+        self
+    }
+
+    /// Adds a second place.
+    pub fn note(mut self, span: Span, text: impl Into<String>) -> Self {
+        let text = text.into();
+        self.notes.push(Note { span, text });
+        self
+    }
+
+    /// Adds a replacement of the place itself.
+    pub fn replace_with(mut self, replacement: impl Into<String>) -> Self {
+        self.fix = Some(Fix {
+            span: self.span,
+            replacement: replacement.into(),
+        });
+        self
+    }
+
+    /// Says what the finding is about.
+    pub fn about(mut self, subject: impl Into<String>) -> Self {
+        self.subject = subject.into();
+        self
+    }
+
+    /// Adds "did you mean" and its replacement where a known word is near `word`.
+    pub fn did_you_mean<'a>(self, word: &str, known: impl IntoIterator<Item = &'a str>) -> Self {
+        match nearest(word, known) {
+            Some(near) => self
+                .help(format!("did you mean `{near}`?"))
+                .replace_with(near),
+            None => self,
+        }
+    }
+}
+
+/// How many findings of one file are kept: a broken file repeats itself.
+pub const DIAGNOSTICS_MAX: usize = 1_000;
+
+/// The findings of one file, in the order in which they were made.
+#[derive(Debug, Default)]
+pub struct Diagnostics {
+    list: Vec<Diagnostic>,
+}
+
+impl Diagnostics {
+    /// Adds a finding, unless the same rule already spoke of the same place.
+    pub fn push(&mut self, diagnostic: Diagnostic) {
+        let same = |known: &Diagnostic| {
+            known.span == diagnostic.span
+                && known.rule == diagnostic.rule
+                && known.message == diagnostic.message
+        };
+        if self.list.len() < DIAGNOSTICS_MAX && !self.list.iter().any(same) {
+            self.list.push(diagnostic);
+        }
+    }
+
+    /// Whether any finding is an error.
+    pub fn has_errors(&self) -> bool {
+        self.list
+            .iter()
+            .any(|diagnostic| diagnostic.rule.severity == Severity::Error)
+    }
+
+    /// Whether nothing was found.
+    pub fn is_empty(&self) -> bool {
+        self.list.is_empty()
+    }
+
+    /// How many findings there are.
+    pub fn len(&self) -> usize {
+        self.list.len()
+    }
+
+    /// The findings.
+    pub fn iter(&self) -> impl Iterator<Item = &Diagnostic> {
+        self.list.iter()
+    }
+
+    /// The findings by place, then by weight.
+    pub fn into_sorted(mut self) -> Vec<Diagnostic> {
+        self.list.sort_by(|a, b| {
+            let weight = b.rule.severity.cmp(&a.rule.severity);
+            a.span.cmp(&b.span).then(weight)
+        });
+        self.list
+    }
+}
+
+/// The known word that `word` most likely meant: a few typing mistakes away, or the same but for case.
+pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    let allowed = (word.chars().count() / 3).clamp(1, 3);
+    let distance = |candidate: &&str| {
+        let folded = edit_distance(&word.to_lowercase(), &candidate.to_lowercase());
+        (folded, edit_distance(word, candidate))
+    };
+    known
+        .into_iter()
+        .filter(|candidate| candidate.len().abs_diff(word.len()) <= 3 && *candidate != word)
+        .map(|candidate| (distance(&candidate), candidate))
+        .filter(|((folded, _), _)| *folded <= allowed)
+        .min_by_key(|(distance, _)| *distance)
+        .map(|(_, candidate)| candidate)
+}
+
+/// Insertions, deletions, replacements and swaps of neighbours.
+fn edit_distance(a: &str, b: &str) -> usize {
+    let b: Vec<char> = b.chars().collect();
+    let mut before: Vec<usize> = Vec::new();
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    let mut last_a = None;
+    for (i, char_a) in a.chars().enumerate() {
+        let mut next = vec![i + 1];
+        let mut last_b = None;
+        for (j, char_b) in b.iter().enumerate() {
+            let cell = |row: &[usize], at: usize| row.get(at).copied().unwrap_or(usize::MAX / 2);
+            let replaced = cell(&row, j) + usize::from(char_a != *char_b);
+            let mut best = replaced.min(cell(&row, j + 1) + 1).min(cell(&next, j) + 1);
+            if last_a == Some(*char_b) && last_b == Some(char_a) {
+                best = best.min(cell(&before, j.saturating_sub(1)) + 1);
+            }
+            next.push(best);
+            last_b = Some(*char_b);
+        }
+        before = std::mem::replace(&mut row, next);
+        last_a = Some(char_a);
+    }
+    row.last().copied().unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_nearest_word_is_a_few_mistakes_away() {
+        let words = ["attributes", "key", "index", "states", "expires"];
+        assert_eq!(nearest("atributes", words), Some("attributes"));
+        assert_eq!(nearest("indxe", words), Some("index"));
+        assert_eq!(nearest("Key", words), Some("key"));
+        assert_eq!(nearest("reads", words), None);
+    }
+
+    #[test]
+    fn swapped_neighbours_are_one_mistake() {
+        assert_eq!(edit_distance("staets", "states"), 1);
+        assert_eq!(edit_distance("abc", ""), 3);
+    }
+}

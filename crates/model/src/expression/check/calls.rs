@@ -1,0 +1,405 @@
+//! Calls of functions and methods.
+
+use std::sync::Arc;
+
+use singlet_item::Number;
+
+use super::Checker;
+use crate::diagnostic::Diagnostic;
+use crate::expression::functions::{Form, Function, FunctionId, Meaning, Param};
+use crate::expression::parse::Node;
+use crate::expression::relations::{assignable, comparable, orderable, unified};
+use crate::expression::rules;
+use crate::expression::tokens::quoted;
+use crate::expression::tree::{Expr, ExprKind, Literal};
+use crate::types::{LengthLimits, NumberLimits, ObjectField, ObjectType, TextLimits, Type};
+
+impl Checker<'_, '_> {
+    pub(super) fn call(
+        &mut self,
+        node: &Node,
+        name: &str,
+        receiver: Option<&Node>,
+        args: &[Node],
+        top: bool,
+    ) -> Expr {
+        let values: Vec<&Node> = receiver.into_iter().chain(args).collect();
+        let Some(known) = Function::named(name).next() else {
+            return match (receiver, self.scope.catalog.entity(name)) {
+                (None, Some(entity)) => self.key_by_position(node, entity, args),
+                _ => self.unknown_function(node, name, &values),
+            };
+        };
+        if (known.form == Form::Method) != receiver.is_some() {
+            return self.wrong_form(node, known, &values);
+        }
+        let Some(function) = Function::named(name).find(|function| function.takes(values.len()))
+        else {
+            return self.wrong_count(node, known, values.len());
+        };
+        if function.key_only && !self.scope.in_key {
+            let message = format!("`{name}` stands only in key templates");
+            let help = Some("compare the value as it is: enums compare by rank".to_owned());
+            return self.refuse(&rules::KEY_FUNCTION, node, message, help);
+        }
+        match function.meaning {
+            Meaning::Each(op) => self.each(node, op, &values),
+            Meaning::Call(id) => self.values(node, function, id, &values, top),
+        }
+    }
+
+    fn wrong_form(&mut self, node: &Node, function: &Function, values: &[&Node]) -> Expr {
+        let sources: Vec<&str> = values.iter().map(|value| self.source(value)).collect();
+        let name = function.name;
+        let fits = function.takes(values.len());
+        let (kind, instead) = match (function.form, sources.as_slice()) {
+            (Form::Method, [receiver, rest @ ..]) if fits => {
+                ("method", format!("{receiver}.{name}({})", rest.join(", ")))
+            }
+            (Form::Method, _) => ("method", function.signature.to_owned()),
+            (Form::Function, all) => ("function", format!("{name}({})", all.join(", "))),
+        };
+        let message = format!("`{name}` is a {kind}");
+        let help = format!("write {}", quoted(&instead));
+        self.refuse(&rules::CALL_FORM, node, message, Some(help))
+    }
+
+    fn wrong_count(&mut self, node: &Node, known: &Function, count: usize) -> Expr {
+        let method = usize::from(known.form == Form::Method);
+        let mut counts: Vec<String> = Function::named(known.name)
+            .map(|function| function.params.len().saturating_sub(method).to_string())
+            .collect();
+        if known.params == [Param::Ordered] {
+            counts = vec!["at least 1".to_owned()];
+        }
+        let found = count.saturating_sub(method);
+        let values = if counts == ["1"] { "value" } else { "values" };
+        let message = format!(
+            "`{}` takes {} {values}, not {found}",
+            known.name,
+            counts.join(" or ")
+        );
+        let signatures: Vec<String> = Function::named(known.name)
+            .map(|function| format!("`{}`", function.signature))
+            .collect();
+        self.refuse(
+            &rules::WRONG_ARGUMENTS,
+            node,
+            message,
+            Some(signatures.join(" or ")),
+        )
+    }
+
+    fn values(
+        &mut self,
+        node: &Node,
+        function: &Function,
+        id: FunctionId,
+        nodes: &[&Node],
+        top: bool,
+    ) -> Expr {
+        let outer = std::mem::replace(&mut self.divides, id == FunctionId::Round);
+        let mut exprs: Vec<Expr> = nodes.iter().map(|node| self.node(node, false)).collect();
+        self.divides = outer;
+        let mut spreads = false;
+        if matches!(id, FunctionId::StartsWith | FunctionId::Contains) {
+            self.predicate(nodes, &exprs, top);
+        } else {
+            for (node, expr) in nodes.iter().zip(&exprs) {
+                spreads |= self.present(node, expr);
+            }
+        }
+        match id {
+            FunctionId::Contains => self.contains(nodes, &mut exprs),
+            FunctionId::Min | FunctionId::Max => self.ordered_values(nodes, &mut exprs),
+            _ => {
+                for ((node, expr), param) in nodes.iter().zip(&mut exprs).zip(function.params) {
+                    self.param(node, expr, *param, function);
+                }
+            }
+        }
+        let ty = result(id, &exprs);
+        Expr {
+            optional: spreads,
+            ..self.made(node, ExprKind::Call(id, exprs), ty)
+        }
+    }
+
+    /// `startsWith` and `contains` compare: absent values make them false, optional arguments follow the rule of comparisons.
+    fn predicate(&mut self, nodes: &[&Node], exprs: &[Expr], top: bool) {
+        if let ([left, right], [left_expr, right_expr]) = (nodes, exprs) {
+            self.tested(left, left_expr, right_expr, top);
+            self.tested(right, right_expr, left_expr, top);
+            for (node, expr) in [(left, left_expr), (right, right_expr)] {
+                if expr.is_absent() {
+                    self.present(node, expr);
+                }
+            }
+        }
+    }
+
+    fn contains(&mut self, nodes: &[&Node], exprs: &mut [Expr]) {
+        let ([holder, sought], [holder_expr, sought_expr]) = (nodes, exprs) else {
+            return;
+        };
+        match holder_expr.ty.clone() {
+            Type::Unknown => {}
+            Type::List(element, _) | Type::Set(element, _) => {
+                self.learn(sought_expr, &element);
+                self.coerce(sought, sought_expr, &element);
+                if !comparable(&sought_expr.ty, &element) {
+                    self.mismatch(sought, sought_expr, &element);
+                }
+            }
+            Type::Text(_) => {
+                self.learn(sought_expr, &Type::text());
+                if !assignable(&sought_expr.ty, &Type::text()) {
+                    self.mismatch(sought, sought_expr, &Type::text());
+                }
+            }
+            ty => {
+                let ty = self.describe(&ty);
+                let message = format!(
+                    "{} has type `{ty}`, which `contains` cannot look into",
+                    self.shown(holder)
+                );
+                let help = "`contains` is for text, lists and sets";
+                self.report(
+                    Diagnostic::new(&rules::TYPE_MISMATCH, holder_expr.span, message).help(help),
+                );
+            }
+        }
+    }
+
+    /// `min` and `max` take values of one type, or one list of them.
+    fn ordered_values(&mut self, nodes: &[&Node], exprs: &mut [Expr]) {
+        let mut ty = Type::Unknown;
+        for (node, expr) in nodes.iter().zip(exprs) {
+            self.learn(expr, &ty);
+            self.coerce(node, expr, &ty);
+            let one = expr.ty.element().unwrap_or(&expr.ty).clone();
+            match unified(&ty, &one) {
+                Some(both) if orderable(&both) => ty = both,
+                Some(other) => self.no_order(node, &other, expr),
+                None => self.mismatch(node, expr, &ty),
+            }
+        }
+    }
+
+    fn no_order(&mut self, node: &Node, ty: &Type, expr: &Expr) {
+        let message = format!(
+            "{} has type `{}`, which has no order",
+            self.shown(node),
+            self.describe(ty)
+        );
+        self.report(Diagnostic::new(&rules::NO_ORDER, expr.span, message));
+    }
+
+    fn param(&mut self, node: &Node, expr: &mut Expr, param: Param, function: &Function) {
+        if let Some(ty) = learned(param) {
+            self.learn(expr, &ty);
+            self.coerce(node, expr, &ty);
+        }
+        match param {
+            Param::Decimals => self.between(node, expr, 0, 18, function),
+            Param::Digits => self.between(node, expr, 1, 38, function),
+            Param::Precision => self.between(node, expr, 1, 12, function),
+            Param::Clock => self.clock(node, expr),
+            _ => {}
+        }
+        if !matches!(expr.ty, Type::Unknown | Type::Absent) && !accepts(param, &expr.ty) {
+            self.wrong_type(node, expr, param, function);
+        }
+    }
+
+    fn wrong_type(&mut self, node: &Node, expr: &Expr, param: Param, function: &Function) {
+        let message = format!(
+            "{} has type `{}`, which `{}` does not take",
+            self.shown(node),
+            self.describe(&expr.ty),
+            function.name
+        );
+        let help = match learned(param).and_then(|wanted| self.conversion(node, &expr.ty, &wanted))
+        {
+            Some(help) => help,
+            None if function.name == "day" && expr.ty == Type::Date => {
+                "it is a date already".to_owned()
+            }
+            None => format!("it is written `{}`", function.signature),
+        };
+        self.report(Diagnostic::new(&rules::TYPE_MISMATCH, expr.span, message).help(help));
+    }
+
+    /// A whole number, written out, within bounds: it decides the type of the result.
+    fn between(&mut self, node: &Node, expr: &Expr, least: i64, most: i64, function: &Function) {
+        let value = literal_int(expr);
+        if expr.ty.is_unknown() || value.is_some_and(|value| (least..=most).contains(&value)) {
+            return;
+        }
+        let name = function.name;
+        let message = format!(
+            "`{name}` takes a whole number from {least} to {most} here, not {}",
+            self.shown(node)
+        );
+        let help = format!("it is written `{}`", function.signature);
+        self.report(Diagnostic::new(&rules::INVALID_LITERAL, expr.span, message).help(help));
+    }
+}
+
+fn literal_int(expr: &Expr) -> Option<i64> {
+    match expr.literal() {
+        Some(Literal::Number(number)) => number.to_i64(),
+        _ => None,
+    }
+}
+
+/// What a path variable is when it stands there.
+fn learned(param: Param) -> Option<Type> {
+    Some(match param {
+        Param::Text | Param::Clock => Type::text(),
+        Param::Number => Type::number(),
+        Param::Int | Param::Decimals | Param::Digits | Param::Precision => Type::int(),
+        Param::Date => Type::Date,
+        Param::Geo => Type::Geo(None),
+        _ => return None,
+    })
+}
+
+fn accepts(param: Param, ty: &Type) -> bool {
+    match param {
+        Param::Text => matches!(
+            ty,
+            Type::Text(_) | Type::Ulid | Type::Ksuid | Type::Uuid | Type::Enum(_)
+        ),
+        Param::Clock => matches!(ty, Type::Text(_)),
+        Param::Number => ty.is_number(),
+        Param::Int | Param::Decimals | Param::Digits | Param::Precision => {
+            matches!(ty, Type::Int(_) | Type::Version)
+        }
+        Param::Date => *ty == Type::Date,
+        Param::Instant => ty.is_instant(),
+        Param::Moment => ty.is_instant() || *ty == Type::Date,
+        Param::Geo => assignable(ty, &Type::Geo(None)),
+        Param::Enum => matches!(ty, Type::Enum(_)),
+        Param::List => matches!(ty, Type::List(..) | Type::Set(..)),
+        Param::Lists => ty
+            .element()
+            .is_some_and(|inner| accepts(Param::List, inner) || inner.is_unknown()),
+        Param::Sized => matches!(
+            ty,
+            Type::Text(_) | Type::Bytes(_) | Type::List(..) | Type::Set(..) | Type::Map(..)
+        ),
+        Param::Scalar => orderable(ty) || *ty == Type::Bool,
+        Param::Ordered | Param::Any | Param::Variable | Param::Body => true,
+    }
+}
+
+fn result(id: FunctionId, args: &[Expr]) -> Type {
+    let first = args.first().map_or(&Type::Unknown, |expr| &expr.ty);
+    match id {
+        FunctionId::Lower | FunctionId::Upper => same_length(first),
+        FunctionId::Size => whole_from(0, None),
+        FunctionId::StartsWith | FunctionId::Contains | FunctionId::Near => Type::Bool,
+        FunctionId::Days | FunctionId::Hours | FunctionId::Minutes | FunctionId::Months => {
+            Type::Duration
+        }
+        FunctionId::DaysBetween => Type::List(Arc::new(Type::Date), LengthLimits::default()),
+        FunctionId::Day | FunctionId::Date => Type::Date,
+        FunctionId::Month => Type::Month,
+        FunctionId::Year => Type::int(),
+        FunctionId::Time => Type::Time,
+        FunctionId::Round => rounded(args),
+        FunctionId::Min | FunctionId::Max => extreme(args),
+        FunctionId::Hash => whole_from(0, None),
+        FunctionId::Random => whole_from(0, args.first().and_then(literal_int)),
+        FunctionId::Numbered => numbered(first),
+        FunctionId::Flat => flattened(first),
+        FunctionId::Ulid => Type::Ulid,
+        FunctionId::Ksuid => Type::Ksuid,
+        FunctionId::Uuid => Type::Uuid,
+        FunctionId::Digits => text_of(args.first().and_then(literal_int)),
+        FunctionId::Geohash => text_of(args.get(1).and_then(literal_int)),
+        FunctionId::Distance => Type::number(),
+        FunctionId::Rank => whole_from(
+            0,
+            first
+                .members()
+                .and_then(|all| i64::try_from(all.len()).ok()),
+        ),
+        FunctionId::String
+        | FunctionId::Desc
+        | FunctionId::Ordered
+        | FunctionId::Plain
+        | FunctionId::Raw => Type::text(),
+    }
+}
+
+/// Case changes letters, not how many there are; a pattern may no longer hold.
+fn same_length(ty: &Type) -> Type {
+    match ty {
+        Type::Text(limits) => Type::Text(TextLimits {
+            length: limits.length,
+            pattern: None,
+        }),
+        _ => Type::text(),
+    }
+}
+
+fn text_of(length: Option<i64>) -> Type {
+    let length = length.and_then(|length| u64::try_from(length).ok());
+    Type::Text(TextLimits {
+        length: LengthLimits {
+            min: length,
+            max: length,
+        },
+        pattern: None,
+    })
+}
+
+/// Whole numbers from `min`, below `end`.
+fn whole_from(min: i64, end: Option<i64>) -> Type {
+    Type::Int(NumberLimits {
+        min: Some(Number::from(min)),
+        max: end.map(|end| Number::from(end.saturating_sub(1))),
+        ..NumberLimits::default()
+    })
+}
+
+fn rounded(args: &[Expr]) -> Type {
+    match args.get(1).and_then(literal_int) {
+        Some(0) => Type::int(),
+        decimals => Type::Number(NumberLimits {
+            decimals: decimals.and_then(|decimals| u8::try_from(decimals).ok()),
+            ..NumberLimits::default()
+        }),
+    }
+}
+
+fn extreme(args: &[Expr]) -> Type {
+    let element = |expr: &Expr| expr.ty.element().unwrap_or(&expr.ty).clone();
+    args.iter()
+        .try_fold(Type::Unknown, |ty, expr| unified(&ty, &element(expr)))
+        .unwrap_or(Type::Unknown)
+}
+
+fn flattened(lists: &Type) -> Type {
+    let inner = lists.element().filter(|inner| inner.element().is_some());
+    inner.cloned().unwrap_or(Type::Unknown)
+}
+
+fn numbered(list: &Type) -> Type {
+    let field = |name: &str, ty: Type| ObjectField {
+        name: name.to_owned(),
+        ty,
+        optional: false,
+    };
+    let value = list.element().cloned().unwrap_or(Type::Unknown);
+    let object = ObjectType {
+        name: String::new(),
+        fields: vec![field("number", whole_from(1, None)), field("value", value)],
+    };
+    Type::List(
+        Arc::new(Type::Object(Arc::new(object))),
+        LengthLimits::default(),
+    )
+}

@@ -1,0 +1,105 @@
+//! A model, resolved: every name is bound, every expression typed. What the linter, the planner and the surfaces work on.
+
+mod entity;
+mod read;
+mod table;
+mod write;
+
+pub use entity::{
+    Attribute, Copy, Entity, EntityClaims, Guard, History, IndexEntry, IndexEntryKind, KeyChoice, KeyPart, KeyTemplate,
+    Kept, Lapse, Mirror, Move, PartFunction, Role, States, Stored,
+};
+pub use read::{
+    Argument, Bounds, Claim, Comparison, Each, Let, LetValue, Order, ParamValue, Read, Return, Route, Selection,
+    SelectionKind, Using, UsingKey, WithPart,
+};
+pub use table::{Accepted, Billing, Callers, Estimate, Index, IndexId, KeyAttribute, KeyType, Projection, Rate, Table, TableClaims};
+pub use write::{
+    Assignment, Cause, Idempotency, IdempotencyNeed, MoveTo, NamedStep, Refusal, Requirement, Step, StepKind, Taken,
+    UsingCall, Write,
+};
+
+use crate::catalog::Catalog;
+use crate::types::{EntityId, Type};
+
+/// A whole model.
+#[derive(Debug)]
+pub struct Model {
+    /// The system's name.
+    pub name: String,
+    /// The time zone of `today` and of clock times.
+    pub zone: String,
+    /// The table and its indexes.
+    pub table: Table,
+    /// Who may call.
+    pub callers: Callers,
+    /// Values given at deployment: name, type, default.
+    pub settings: Vec<Argument>,
+    /// What is stored.
+    pub entities: Vec<Entity>,
+    /// Steps that writes share.
+    pub steps: Vec<NamedStep>,
+    /// What may be read.
+    pub reads: Vec<Read>,
+    /// What may be written.
+    pub writes: Vec<Write>,
+    /// How many, how crowded, how often.
+    pub estimates: Vec<Estimate>,
+    /// Findings that the team accepts.
+    pub accepted: Vec<Accepted>,
+    /// The names of entities and attributes.
+    pub catalog: Catalog,
+    /// The mirrors of each entity, by its id.
+    pub(crate) mirrors: Vec<Vec<EntityId>>,
+}
+
+impl Model {
+    /// An entity.
+    pub fn entity(&self, id: EntityId) -> Option<&Entity> {
+        self.entities.get(id.0 as usize)
+    }
+
+    /// The entity of that name.
+    pub fn entity_named(&self, name: &str) -> Option<&Entity> {
+        self.entity(self.catalog.entity(name)?)
+    }
+
+    /// An index.
+    pub fn index(&self, id: IndexId) -> Option<&Index> {
+        self.table.indexes.get(id.0 as usize)
+    }
+
+    /// The estimate for an entity, a read or a write.
+    pub fn estimate(&self, subject: &str) -> Option<&Estimate> {
+        self.estimates.iter().find(|estimate| estimate.subject == subject)
+    }
+
+    /// The mirrors of an entity.
+    pub fn mirrors_of(&self, id: EntityId) -> impl Iterator<Item = &Entity> {
+        let mirrors = self.mirrors.get(id.0 as usize).map_or(&[][..], Vec::as_slice);
+        mirrors.iter().filter_map(|mirror| self.entity(*mirror))
+    }
+
+    /// The entity whose attributes a row has: a mirror's source, else the entity itself.
+    pub fn source_of<'a>(&'a self, entity: &'a Entity) -> &'a Entity {
+        entity
+            .mirror
+            .as_ref()
+            .and_then(|mirror| self.entity(mirror.of))
+            .unwrap_or(entity)
+    }
+
+    /// An attribute's type, by path: `location.lat`.
+    pub fn type_at(&self, entity: &Entity, path: &str) -> Option<(Type, bool)> {
+        let mut names = path.split('.');
+        let first = self.catalog.attribute(entity.id, names.next()?)?;
+        let mut ty = first.ty.clone();
+        let mut optional = first.optional;
+        for name in names {
+            let field = ty.object()?.field(name)?;
+            optional |= field.optional;
+            ty = field.ty.clone();
+        }
+        Some((ty, optional))
+    }
+}

@@ -1,0 +1,264 @@
+//! Writes: one business operation each.
+
+use super::read::{Argument, Claim, Let, LetValue, Return, Route};
+use crate::expression::Expr;
+use crate::source::Span;
+use crate::types::EntityId;
+
+/// One business operation.
+#[derive(Debug)]
+pub struct Write {
+    /// Its name.
+    pub name: String,
+    /// Where its name stands.
+    pub span: Span,
+    /// Its arguments: path variables, declared ones, and those that `take` and `patch` make.
+    pub args: Vec<Argument>,
+    /// Names for values and rows.
+    pub lets: Vec<Let>,
+    /// Who may.
+    pub allow: Expr,
+    /// What must hold.
+    pub requirements: Vec<Requirement>,
+    /// The steps.
+    pub steps: Vec<Step>,
+    /// The answer.
+    pub returns: Return,
+    /// How a retry is told from a new request.
+    pub idempotency: Idempotency,
+    /// Whether it may be more than a transaction holds.
+    pub bulk: bool,
+    /// The route.
+    pub http: Option<Route>,
+    /// What a document says of it.
+    pub claim: Claim,
+}
+
+impl Write {
+    /// Every step, those inside groups included.
+    pub fn all_steps(&self) -> Vec<&Step> {
+        let mut all = Vec::new();
+        collect(&self.steps, &mut all);
+        all
+    }
+}
+
+fn collect<'a>(steps: &'a [Step], all: &mut Vec<&'a Step>) {
+    for step in steps {
+        all.push(step);
+        if let StepKind::Group(inner) = &step.kind {
+            collect(inner, all);
+        }
+    }
+}
+
+/// Something that must hold.
+#[derive(Debug)]
+pub struct Requirement {
+    /// What.
+    pub condition: Expr,
+    /// What is said when it does not.
+    pub refusal: Refusal,
+}
+
+/// What is said when something does not hold.
+#[derive(Debug)]
+pub struct Refusal {
+    /// Its name.
+    pub name: String,
+    /// Its status, where said.
+    pub status: Option<u16>,
+    /// Values that it shows.
+    pub shown: Vec<(String, Expr)>,
+    /// Where it stands.
+    pub span: Span,
+}
+
+/// Steps that several writes share.
+#[derive(Debug)]
+pub struct NamedStep {
+    /// The name.
+    pub name: String,
+    /// Where it stands.
+    pub span: Span,
+    /// The arguments.
+    pub args: Vec<Argument>,
+    /// The steps.
+    pub steps: Vec<Step>,
+}
+
+/// One change.
+#[derive(Debug)]
+pub struct Step {
+    /// What it does.
+    pub kind: StepKind,
+    /// Where its first word stands.
+    pub span: Span,
+    /// Only if.
+    pub when: Option<Expr>,
+    /// Once for each: the element's name and the list.
+    pub repeat: Option<(String, LetValue)>,
+    /// A name for the row as it becomes.
+    pub named: Option<String>,
+    /// New values.
+    pub set: Vec<Assignment>,
+    /// Numbers to add, elements to add to sets.
+    pub add: Vec<Assignment>,
+    /// Elements to remove from sets.
+    pub remove: Vec<Assignment>,
+    /// Elements to append to lists.
+    pub append: Vec<Assignment>,
+    /// Attributes that become arguments.
+    pub take: Vec<Taken>,
+    /// Attributes that become optional arguments.
+    pub patch: Vec<Taken>,
+    /// The element that `take` takes from.
+    pub from: Option<Expr>,
+    /// A move of the entity's states.
+    pub moves: Option<MoveTo>,
+    /// Whether the primary key may change.
+    pub rekey: bool,
+    /// What must hold of the row.
+    pub requirements: Vec<Requirement>,
+    /// What is said when the step cannot be done.
+    pub refusals: Vec<(Cause, Refusal)>,
+    /// Whether a step that cannot be done is passed over.
+    pub or_skip: bool,
+    /// The call that a document names.
+    pub using: Option<UsingCall>,
+}
+
+impl Step {
+    /// The entity that the step writes or looks at.
+    pub fn entity(&self) -> Option<EntityId> {
+        match &self.kind {
+            StepKind::Create(entity) => Some(*entity),
+            StepKind::Update(target)
+            | StepKind::Delete(target)
+            | StepKind::Upsert(target)
+            | StepKind::Present(target)
+            | StepKind::Absent(target) => match target.ty {
+                crate::types::Type::Row(entity) => Some(entity),
+                _ => None,
+            },
+            StepKind::Call { .. } | StepKind::Group(_) => None,
+        }
+    }
+}
+
+/// What a step does.
+#[derive(Debug)]
+pub enum StepKind {
+    /// A new row.
+    Create(EntityId),
+    /// A change of a row that must be there.
+    Update(Expr),
+    /// The removal of a row that must be there.
+    Delete(Expr),
+    /// A create where the row is absent, else an update.
+    Upsert(Expr),
+    /// A row that must be there.
+    Present(Expr),
+    /// A row that must not be there.
+    Absent(Expr),
+    /// A named step.
+    Call {
+        /// Its name.
+        step: String,
+        /// Its arguments.
+        args: Vec<(String, Expr)>,
+    },
+    /// Several steps.
+    Group(Vec<Step>),
+}
+
+/// An attribute and what is put there.
+#[derive(Debug)]
+pub struct Assignment {
+    /// The attribute.
+    pub attribute: String,
+    /// The entry of a map, for `"counts[args.kind]"`.
+    pub entry: Option<Expr>,
+    /// The value.
+    pub value: Expr,
+    /// Where the attribute's name stands.
+    pub span: Span,
+}
+
+/// An attribute that becomes an argument.
+#[derive(Debug)]
+pub struct Taken {
+    /// The attribute.
+    pub attribute: String,
+    /// Whether it is required here though the entity has it optional.
+    pub required: bool,
+    /// Where it stands.
+    pub span: Span,
+}
+
+/// A move of an entity's states.
+#[derive(Debug)]
+pub enum MoveTo {
+    /// By its name.
+    Named(String, Span),
+    /// By its goal.
+    To(Expr),
+}
+
+/// Why a step cannot be done.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Cause {
+    /// Any reason.
+    Any,
+    /// The row is missing.
+    Absent,
+    /// The row is there.
+    Exists,
+    /// The row is in another state.
+    State,
+    /// The row has another version.
+    Version,
+    /// A copy's source is not as it was.
+    Source,
+    /// A row that excludes this one is there.
+    Excludes,
+    /// An attribute's limit, a guard or a mirror, by its name.
+    Named(String),
+}
+
+/// How a retry is told from a new request.
+#[derive(Debug)]
+pub struct Idempotency {
+    /// Whether a key is needed.
+    pub need: IdempotencyNeed,
+    /// The status of a replayed answer.
+    pub replay: Option<u64>,
+    /// The caller's own id in place of the header.
+    pub key: Option<Expr>,
+    /// Where it stands, if it is said.
+    pub span: Option<Span>,
+}
+
+/// Whether an idempotency key is needed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum IdempotencyNeed {
+    /// It may be sent.
+    Optional,
+    /// It must be sent.
+    Required,
+    /// There is none.
+    None,
+}
+
+/// The call that a document names for a step.
+#[derive(Debug)]
+pub struct UsingCall {
+    /// The call.
+    pub call: String,
+    /// The attributes that it sets.
+    pub set: Vec<(String, Span)>,
+    /// Whether it has a condition.
+    pub condition: bool,
+    /// Where it stands.
+    pub span: Span,
+}

@@ -1,0 +1,240 @@
+//! What a step writes: `set`, `add`, `remove`, `append`, `take`, `patch`, and whether a create is complete.
+
+use super::taken;
+use super::unknown_attribute;
+use crate::diagnostic::{Diagnostic, Diagnostics};
+use crate::expression::{self, Expr, Scope};
+use crate::model::{Assignment, Attribute, Entity, Step, Taken};
+use crate::node::{Entry, Node};
+use crate::rules;
+use crate::source::Span;
+use crate::text::Text;
+use crate::types::{EntityId, Type};
+
+/// The row that a step writes.
+pub(super) struct Target<'a> {
+    pub entity: &'a Entity,
+    pub scope: &'a Scope<'a>,
+    pub creates: bool,
+    /// Attributes that `allow` names.
+    pub protected: &'a [(EntityId, String)],
+}
+
+/// Fills in what the step writes.
+pub(super) fn fill(step: &mut Step, node: &Node, target: &Target<'_>, out: &mut Diagnostics) {
+    step.from = node.get("from").map(|from| super::value(from, target.scope, out));
+    step.take = taken(node.get("take"), target, step.rekey, out);
+    step.patch = taken(node.get("patch"), target, step.rekey, out);
+    check_from(step, target, out);
+    step.set = assigned(node.get("set"), target, step.rekey, Way::Set, out);
+    step.add = assigned(node.get("add"), target, step.rekey, Way::Add, out);
+    step.remove = assigned(node.get("remove"), target, step.rekey, Way::Remove, out);
+    step.append = assigned(node.get("append"), target, step.rekey, Way::Append, out);
+    if target.creates {
+        check_complete(step, target.entity, out);
+    }
+}
+
+/// How a value comes to an attribute.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Way {
+    Set,
+    Add,
+    Remove,
+    Append,
+}
+
+fn assigned(node: Option<&Node>, target: &Target<'_>, rekey: bool, way: Way, out: &mut Diagnostics) -> Vec<Assignment> {
+    let entries = node.map_or(&[][..], Node::entries);
+    entries.iter().filter_map(|entry| assignment(entry, target, rekey, way, out)).collect()
+}
+
+fn assignment(entry: &Entry, target: &Target<'_>, rekey: bool, way: Way, out: &mut Diagnostics) -> Option<Assignment> {
+    let (name, map_entry) = map_entry(&entry.key, target, out)?;
+    let attribute = find(target, &name, out)?;
+    check_writable(attribute, target, rekey, name.span, out);
+    let text = entry.value.text()?;
+    let wanted = match map_entry {
+        Some(_) => attribute.ty.element().cloned().unwrap_or(Type::Unknown),
+        None => attribute.ty.clone(),
+    };
+    let expected = expected(&wanted, way, attribute, name.span, out)?;
+    let goal = expression::Target {
+        name: &name.text,
+        ty: &expected,
+        optional: attribute.optional && way == Way::Set,
+    };
+    let value = expression::check_value(text, target.scope, goal, out);
+    Some(Assignment {
+        attribute: name.text,
+        entry: map_entry,
+        value,
+        span: entry.key.span,
+    })
+}
+
+/// What the value of an assignment must be, for its way.
+fn expected(ty: &Type, way: Way, attribute: &Attribute, span: Span, out: &mut Diagnostics) -> Option<Type> {
+    let (fits, wanted) = match (way, ty) {
+        (Way::Set, ty) => return Some(ty.clone()),
+        (_, Type::Unknown) => return Some(Type::Unknown),
+        (Way::Add, Type::Int(_)) => return Some(Type::int()),
+        (Way::Add, Type::Number(_)) => return Some(Type::number()),
+        (Way::Add, Type::Duration) => return Some(Type::Duration),
+        (Way::Add | Way::Remove, Type::Set(element, _)) => return Some(element.as_ref().clone()),
+        (Way::Append, Type::List(element, _)) => return Some(element.as_ref().clone()),
+        (Way::Add, _) => ("`add`", "numbers and sets"),
+        (Way::Remove, _) => ("`remove`", "sets"),
+        (Way::Append, _) => ("`append`", "lists"),
+    };
+    let message = format!("{fits} is for {wanted}, and `{}` is a {}", attribute.name, attribute.ty);
+    out.push(Diagnostic::new(&rules::NOT_ASSIGNABLE, span, message).help("use `set`"));
+    None
+}
+
+/// `counts[args.kind]`: the attribute, and which of its entries.
+fn map_entry(key: &Text, target: &Target<'_>, out: &mut Diagnostics) -> Option<(Text, Option<Expr>)> {
+    let Some(open) = key.text.find('[') else {
+        return Some((key.clone(), None));
+    };
+    // An attribute's own name may hold brackets.
+    if target.entity.attribute(&key.text).is_some() {
+        return Some((key.clone(), None));
+    }
+    if !key.text.ends_with(']') {
+        let message = format!("`{}` is not closed", key.text);
+        out.push(Diagnostic::new(&rules::NOT_ASSIGNABLE, key.span, message).help("add `]`"));
+        return None;
+    }
+    let inner = key.part(open + 1, key.text.len() - 1).trimmed();
+    let entry = expression::check(&inner, target.scope, Some(&Type::text()), out);
+    Some((key.part(0, open).trimmed(), Some(entry)))
+}
+
+fn find<'a>(target: &Target<'a>, name: &Text, out: &mut Diagnostics) -> Option<&'a Attribute> {
+    let found = target.entity.attribute(&name.text);
+    if found.is_none() {
+        out.push(unknown_attribute(target.scope.catalog, target.entity.id, &name.text, name.span));
+    }
+    found
+}
+
+/// Says why an attribute cannot be written, where it cannot.
+fn check_writable(attribute: &Attribute, target: &Target<'_>, rekey: bool, span: Span, out: &mut Diagnostics) {
+    let entity = target.entity;
+    let name = &attribute.name;
+    let state = entity.states.as_ref().is_some_and(|states| states.of == *name);
+    let versioned = entity
+        .history
+        .as_ref()
+        .is_some_and(|history| history.at == *name || history.until == *name || history.tombstone.as_ref() == Some(name));
+    let (why, help) = if attribute.is.is_some() {
+        ("is computed", "change what it is computed from".to_owned())
+    } else if attribute.always.is_some() {
+        ("is set by every write", "leave it out".to_owned())
+    } else if attribute.ty == Type::Version {
+        ("is raised by every write", "leave it out; callers send it as `If-Match`".to_owned())
+    } else if attribute.copy.is_some() && !target.creates {
+        ("is a copy and follows its source", "change the source".to_owned())
+    } else if attribute.copy.is_some() {
+        ("is a copy and is taken from its source", "leave it out".to_owned())
+    } else if state {
+        ("is a state", "change it with `move:`".to_owned())
+    } else if versioned {
+        ("belongs to the entity's history", "leave it out".to_owned())
+    } else if attribute.fixed && !target.creates {
+        ("is fixed", "set it when the row is created".to_owned())
+    } else if entity.is_key_attribute(name) && !target.creates && !rekey {
+        ("is part of the primary key", "say `rekey: true` to move the row, or create another".to_owned())
+    } else {
+        return;
+    };
+    let message = format!("`{name}` of `{}` {why} and cannot be written", entity.name);
+    out.push(Diagnostic::new(&rules::NOT_ASSIGNABLE, span, message).help(help));
+}
+
+fn taken(node: Option<&Node>, target: &Target<'_>, rekey: bool, out: &mut Diagnostics) -> Vec<Taken> {
+    let mut all: Vec<Taken> = Vec::new();
+    for text in taken::texts(node) {
+        let (name, required) = taken::split(text);
+        let Some(attribute) = find(target, &text.part(0, name.len()), out) else {
+            continue;
+        };
+        if all.iter().any(|known| known.attribute == name) {
+            let message = format!("`{name}` is taken twice");
+            out.push(Diagnostic::new(&rules::NOT_ASSIGNABLE, text.span, message).help("remove one of the two"));
+        }
+        check_writable(attribute, target, rekey, text.span, out);
+        check_protected(attribute, target, text.span, out);
+        all.push(Taken {
+            attribute: name.to_owned(),
+            required,
+            span: text.span,
+        });
+    }
+    all
+}
+
+/// What decides access cannot come from a caller.
+fn check_protected(attribute: &Attribute, target: &Target<'_>, span: Span, out: &mut Diagnostics) {
+    let named = target
+        .protected
+        .iter()
+        .any(|(entity, name)| *entity == target.entity.id && *name == attribute.name);
+    if named && !target.creates {
+        let message = format!("`{}` decides who may do this, and a caller must not send it", attribute.name);
+        out.push(Diagnostic::new(&rules::NOT_ASSIGNABLE, span, message).help("set it from what is known, or leave it out"));
+    }
+}
+
+/// What `take` takes from an element, the element has.
+fn check_from(step: &Step, target: &Target<'_>, out: &mut Diagnostics) {
+    let Some(from) = &step.from else { return };
+    let fields = match &from.ty {
+        Type::Object(object) => object,
+        Type::Unknown | Type::Json | Type::Row(_) => return,
+        other => {
+            let message = format!("`from` takes an element with fields, not a {}", target.scope.catalog.describe(other));
+            out.push(Diagnostic::new(&rules::WRONG_SHAPE, from.span, message));
+            return;
+        }
+    };
+    for taken in &step.take {
+        if fields.field(&taken.attribute).is_none() {
+            let message = format!("the element has no field `{}`", taken.attribute);
+            let known = fields.fields.iter().map(|field| field.name.as_str());
+            out.push(Diagnostic::new(&rules::UNKNOWN_ATTRIBUTE, taken.span, message).did_you_mean(&taken.attribute, known));
+        }
+    }
+}
+
+fn check_complete(step: &Step, entity: &Entity, out: &mut Diagnostics) {
+    let given = |name: &str| {
+        step.set.iter().any(|assignment| assignment.attribute == name) || step.take.iter().any(|taken| taken.attribute == name)
+    };
+    let state = entity.states.as_ref().map(|states| states.of.as_str());
+    let history = entity.history.as_ref();
+    let missing: Vec<&str> = entity
+        .attributes
+        .iter()
+        .filter(|attribute| {
+            let name = attribute.name.as_str();
+            let by_itself = attribute.optional
+                || attribute.default.is_some()
+                || attribute.is.is_some()
+                || attribute.always.is_some()
+                || attribute.copy.is_some()
+                || attribute.ty == Type::Version
+                || attribute.ty.is_unknown()
+                || state == Some(name)
+                || history.is_some_and(|history| history.at == name || history.tombstone.as_deref() == Some(name));
+            !by_itself && !given(name)
+        })
+        .map(|attribute| attribute.name.as_str())
+        .collect();
+    if !missing.is_empty() {
+        let message = format!("creating `{}` leaves out {}", entity.name, crate::grammar::listed(&missing));
+        let help = "add it to `set` or `take`, give it a default, or make it optional";
+        out.push(Diagnostic::new(&rules::INCOMPLETE_CREATE, step.span, message).help(help));
+    }
+}

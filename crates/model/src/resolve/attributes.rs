@@ -1,0 +1,343 @@
+//! Pass 3: attributes with their defaults, computed values and copies.
+
+use super::table::{flag, word};
+use super::types::{Declared, TypeTable};
+use super::Resolver;
+use crate::catalog::AttributeName;
+use crate::diagnostic::{Diagnostic, Diagnostics};
+use crate::expression::{self, Expr, ExprKind};
+use crate::model::{Attribute, Copy, Entity, EntityClaims, Kept, Mirror, Role, Stored};
+use crate::node::{Entry, Node};
+use crate::rules;
+use crate::types::{EntityId, Type};
+
+impl Resolver<'_> {
+    /// Every entity with its attributes; keys and promises are added by later passes.
+    pub(super) fn entities(&mut self, types: &mut TypeTable) -> Vec<Entity> {
+        let names: Vec<String> = self.names.catalog.entity_names().map(str::to_owned).collect();
+        let mut entities = Vec::with_capacity(names.len());
+        for (at, name) in names.iter().enumerate() {
+            if let Some(entry) = self.entity_nodes.get(name.as_str()).copied() {
+                entities.push(self.entity_of(EntityId(at as u32), entry, types));
+            }
+        }
+        self.carry_attributes(&mut entities);
+        entities
+    }
+
+    fn entity_of(&mut self, id: EntityId, entry: &Entry, types: &mut TypeTable) -> Entity {
+        let node = &entry.value;
+        if let Some(shares) = node.entry("shares") {
+            let help = "give the entities key templates that cannot meet";
+            self.not_yet(shares.key.span, "a key space that entities share", help);
+        }
+        let declared = node.get("attributes").map_or(&[][..], Node::entries);
+        let attributes = declared
+            .iter()
+            .map(|attribute| self.attribute(&entry.key.text, attribute, types))
+            .collect();
+        Entity {
+            id,
+            name: entry.key.text.clone(),
+            span: entry.key.span,
+            attributes,
+            key: Vec::new(),
+            index: Vec::new(),
+            unique: Vec::new(),
+            states: None,
+            expires: None,
+            history: None,
+            excludes: None,
+            mirror: self.mirror(node),
+            role: (word(node, "role").as_deref() == Some("idempotency")).then_some(Role::Idempotency),
+            claims: EntityClaims::default(),
+        }
+    }
+
+    fn mirror(&mut self, node: &Node) -> Option<Mirror> {
+        let text = node.get("mirrors")?.text()?;
+        let of = self.find_entity(text)?;
+        Some(Mirror {
+            of,
+            all: node.get("carries").is_none_or(|carries| carries.str() == Some("all")),
+            span: text.span,
+        })
+    }
+
+    fn attribute(&mut self, entity: &str, entry: &Entry, types: &mut TypeTable) -> Attribute {
+        let node = &entry.value;
+        let declared = self.attribute_type(entity, &entry.key.text, types);
+        let Declared {
+            ty,
+            optional,
+            reference,
+            ..
+        } = declared.unwrap_or(Declared {
+            ty: Type::Unknown,
+            optional: false,
+            default: None,
+            reference: None,
+        });
+        Attribute {
+            name: entry.key.text.clone(),
+            span: entry.key.span,
+            ty,
+            optional,
+            default: None,
+            is: None,
+            alias: None,
+            always: None,
+            fixed: flag(node, "fixed"),
+            stored: match word(node, "stored") {
+                None => Stored::Own,
+                Some(name) if name == "none" => Stored::No,
+                Some(name) => Stored::As(name),
+            },
+            copy: None,
+            reference,
+        }
+    }
+
+    /// Gives mirrors the attributes that they carry.
+    fn carry_attributes(&self, entities: &mut [Entity]) {
+        for at in 0..entities.len() {
+            let Some(entity) = entities.get(at) else { continue };
+            let Some(source) = entity.mirror.as_ref().and_then(|mirror| entities.get(mirror.of.0 as usize)) else {
+                continue;
+            };
+            let carried: Vec<Attribute> = source
+                .attributes
+                .iter()
+                .filter(|attribute| self.names.catalog.attribute(entity.id, &attribute.name).is_some())
+                .map(|attribute| Attribute {
+                    name: attribute.name.clone(),
+                    span: entity.span,
+                    ty: attribute.ty.clone(),
+                    optional: attribute.optional,
+                    default: None,
+                    is: None,
+                    alias: attribute.alias.clone(),
+                    always: None,
+                    fixed: attribute.fixed,
+                    stored: attribute.stored.clone(),
+                    copy: None,
+                    reference: attribute.reference.clone(),
+                })
+                .collect();
+            if let Some(entity) = entities.get_mut(at)
+                && entity.attributes.is_empty()
+            {
+                entity.attributes = carried;
+            }
+        }
+    }
+
+    /// Checks what attributes compute. A computed attribute without a type has its expression's; such attributes may
+    /// build on one another, so they are tried until none is left, and a circle is what remains.
+    pub(super) fn infer_computed(&mut self, entities: &mut [Entity]) {
+        for entity in entities.iter_mut() {
+            self.infer_entity(entity);
+        }
+        self.carry_inferred(entities);
+        for entity in entities.iter_mut() {
+            self.check_computed(entity);
+        }
+    }
+
+    fn infer_entity(&mut self, entity: &mut Entity) {
+        let Some(node) = self.entity_nodes.get(entity.name.as_str()).map(|entry| &entry.value) else {
+            return;
+        };
+        let Some(attributes) = node.get("attributes") else { return };
+        let mut waiting: Vec<&Entry> = attributes
+            .entries()
+            .iter()
+            .filter(|entry| computed(entry).is_some() && entry.value.get("type").is_none())
+            .collect();
+        loop {
+            let before = waiting.len();
+            waiting.retain(|entry| !self.infer(entity, entry));
+            if waiting.is_empty() || waiting.len() == before {
+                return;
+            }
+        }
+    }
+
+    /// Tries to find the type of one computed attribute, silently.
+    fn infer(&mut self, entity: &mut Entity, entry: &Entry) -> bool {
+        let Some(text) = computed(entry) else { return true };
+        let mut silent = Diagnostics::default();
+        let scope = self.names.attribute_scope(entity);
+        let expr = expression::check(text, &scope, None, &mut silent);
+        if expr.ty.is_unknown() || !silent.is_empty() {
+            return false;
+        }
+        let ty = match expr.ty {
+            Type::Now => Type::Time,
+            other => other,
+        };
+        let Some(attribute) = entity.attributes.iter_mut().find(|attribute| attribute.name == entry.key.text) else {
+            return true;
+        };
+        attribute.ty = ty.clone();
+        attribute.optional = expr.optional;
+        if let Some(names) = self.names.catalog.names_mut(entity.id) {
+            names.set_attribute(AttributeName {
+                name: entry.key.text.clone(),
+                ty,
+                optional: expr.optional,
+            });
+        }
+        true
+    }
+
+    /// What the sources of mirrors have learned, their mirrors learn.
+    fn carry_inferred(&mut self, entities: &mut [Entity]) {
+        for entity in entities.iter_mut() {
+            let Some(mirror) = &entity.mirror else { continue };
+            for attribute in &mut entity.attributes {
+                let Some(known) = self.names.catalog.attribute(mirror.of, &attribute.name).cloned() else {
+                    continue;
+                };
+                attribute.ty = known.ty.clone();
+                attribute.optional = known.optional;
+                if let Some(names) = self.names.catalog.names_mut(entity.id) {
+                    names.set_attribute(known);
+                }
+            }
+        }
+    }
+
+    fn check_computed(&mut self, entity: &mut Entity) {
+        let Some(node) = self.entity_nodes.get(entity.name.as_str()).map(|entry| &entry.value) else {
+            return;
+        };
+        for entry in node.get("attributes").map_or(&[][..], Node::entries) {
+            self.check_attribute_name(entry);
+            let Some(at) = entity.attributes.iter().position(|attribute| attribute.name == entry.key.text) else {
+                continue;
+            };
+            let parts = self.computed_parts(entity, entry, at);
+            if let Some(attribute) = entity.attributes.get_mut(at) {
+                parts.put(attribute);
+            }
+        }
+    }
+
+    fn computed_parts(&mut self, entity: &Entity, entry: &Entry, at: usize) -> ComputedParts {
+        let ty = entity.attributes.get(at).map_or(Type::Unknown, |attribute| attribute.ty.clone());
+        let node = &entry.value;
+        let default_text = match node {
+            Node::Scalar(text) => default_of(text),
+            _ => node.get("type").and_then(Node::text).and_then(default_of),
+        };
+        let scope = self.names.attribute_scope(entity);
+        let default = default_text.map(|text| expression::check(&text, &scope, Some(&ty), self.out));
+        let field = |name: &str| node.get(name).and_then(Node::text);
+        let is = field("is").map(|text| {
+            let expected = Some(&ty).filter(|ty| !ty.is_unknown());
+            expression::check(text, &scope, expected, self.out)
+        });
+        let always = field("always").map(|text| expression::check(text, &scope, Some(&ty), self.out));
+        let alias = is.as_ref().and_then(|expr| match &expr.kind {
+            ExprKind::Attribute(name) => Some(name.clone()),
+            _ => None,
+        });
+        let copy = node.entry("copy").and_then(|copy| self.copy(entity, entry, copy));
+        let nothing = is.is_none() && copy.is_none() && always.is_none();
+        if nothing && ty.is_unknown() && node.is_map() && !["type", "object", "enum", "copy", "is", "by"].iter().any(|field| node.get(field).is_some()) {
+            let message = format!("the attribute `{}` has no type", entry.key.text);
+            let help = "add `type`, or `is` for a computed one";
+            self.out
+                .push(Diagnostic::new(&rules::MISSING_FIELD, entry.key.span, message).help(help));
+        }
+        ComputedParts {
+            default,
+            is,
+            alias,
+            always,
+            copy,
+        }
+    }
+
+    fn copy(&mut self, entity: &Entity, entry: &Entry, copy: &Entry) -> Option<Copy> {
+        let text = copy.value.text()?;
+        let scope = self.names.attribute_scope(entity);
+        let expr = expression::check(text, &scope, None, self.out);
+        let source = match &expr.kind {
+            ExprKind::Field(row, attribute) => match (&row.kind, &row.ty) {
+                (ExprKind::Entity { entity, .. }, _) => Some((row.as_ref().clone(), *entity, attribute.clone())),
+                _ => None,
+            },
+            _ => None,
+        };
+        let Some((row, source, attribute)) = source else {
+            if !expr.ty.is_unknown() {
+                let message = "a copy names an entity with its key, and one attribute of it";
+                self.out
+                    .push(Diagnostic::new(&rules::BAD_COPY, text.span, message).help("such as `Item(ItemId).Name`"));
+            }
+            return None;
+        };
+        let node = &entry.value;
+        let kept = match word(node, "kept").as_deref() {
+            Some("transaction") => Kept::Transaction,
+            Some("stream") => Kept::Stream,
+            Some("frozen") => Kept::Frozen,
+            _ => Kept::Unsaid,
+        };
+        let found = node.get("found").and_then(Node::text).map(|text| {
+            let mut scope = self.names.attribute_scope(entity);
+            scope.words.source = Some(Type::Row(source));
+            expression::check_condition(text, &scope, self.out)
+        });
+        if kept == Kept::Stream && found.is_none() {
+            let message = format!("nothing says which rows hold a copy in `{}`", entry.key.text);
+            let help = "add `found:`, such as `found: UserId == source.UserId`";
+            self.out
+                .push(Diagnostic::new(&rules::BAD_COPY, copy.key.span, message).help(help));
+        }
+        Some(Copy {
+            source: row,
+            entity: source,
+            attribute,
+            kept,
+            found,
+        })
+    }
+
+    /// Attribute names may have any character, since `row["State#Date"]` reaches them; but none that means something else.
+    fn check_attribute_name(&mut self, entry: &Entry) {
+        if super::is_reserved(&entry.key.text) {
+            self.check_name(&entry.key, "an attribute");
+        }
+    }
+}
+
+struct ComputedParts {
+    default: Option<Expr>,
+    is: Option<Expr>,
+    alias: Option<String>,
+    always: Option<Expr>,
+    copy: Option<Copy>,
+}
+
+impl ComputedParts {
+    fn put(self, attribute: &mut Attribute) {
+        attribute.default = self.default;
+        attribute.is = self.is;
+        attribute.alias = self.alias;
+        attribute.always = self.always;
+        attribute.copy = self.copy;
+    }
+}
+
+/// The expression that gives an attribute its value and its type.
+fn computed(entry: &Entry) -> Option<&crate::text::Text> {
+    let node = &entry.value;
+    node.get("is").or_else(|| node.get("copy"))?.text()
+}
+
+fn default_of(text: &crate::text::Text) -> Option<crate::text::Text> {
+    super::type_syntax::parse(text).ok()?.default
+}

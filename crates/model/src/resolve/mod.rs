@@ -1,0 +1,328 @@
+//! From a tree of the right shape to a model: names are bound, types follow, meaning is checked.
+//!
+//! Passes, in order; each reports what it finds and goes on with what is left:
+//!
+//! 1. [`table`]: the table, its indexes, the callers.
+//! 2. [`types`]: named types, and the type of every attribute.
+//! 3. [`attributes`]: defaults, computed values, copies; the types of computed attributes are inferred.
+//! 4. [`keys`]: templates of the primary key and of index entries.
+//! 5. [`promises`]: unique, states, expiry, history, exclusions, mirrors.
+//! 6. [`reads`], [`writes`] with [`steps`].
+//! 7. [`routes`]: no two requests with one meaning. Estimates and acceptances.
+
+mod assignments;
+mod attributes;
+mod key_forms;
+mod keys;
+mod numbers;
+mod operation;
+mod promises;
+mod reads;
+mod refusals;
+mod route;
+mod routes;
+mod selection;
+mod steps;
+mod table;
+mod taken;
+mod template_syntax;
+mod type_syntax;
+mod types;
+mod writes;
+
+use std::collections::HashMap;
+
+use crate::catalog::Catalog;
+use crate::diagnostic::{Diagnostic, Diagnostics};
+use crate::expression::{self, Claim, Expr, Known, RowWord, Scope, Setting, Words};
+use crate::model::{Argument, Callers, Entity, Model, Role, Table};
+use crate::node::{Entry, Node};
+use crate::rules;
+use crate::source::Span;
+use crate::text::Text;
+use crate::types::{EntityId, Type};
+
+/// Whether a name means something by itself in expressions.
+fn is_reserved(name: &str) -> bool {
+    expression::RESERVED_NAMES.contains(&name) || matches!(name, "settings" | "request" | "response")
+}
+
+/// Resolves a file. The model is there even when something was found; with errors it is not whole.
+pub(crate) fn resolve(root: &Node, out: &mut Diagnostics) -> Model {
+    check_version(root, out);
+    let (table, index_names) = table::table(root.get("table"), out);
+    let callers = table::callers(root.get("callers"), out);
+    let mut resolver = Resolver {
+        out,
+        entity_nodes: by_name(root.get("entities")),
+        step_nodes: by_name(root.get("steps")),
+        type_nodes: by_name(root.get("types")),
+        names: Names {
+            catalog: Catalog::default(),
+            claims: claims(&callers),
+            settings: Vec::new(),
+        },
+        index_names,
+        table,
+    };
+    resolver.declare_entities(root);
+    let mut types = types::TypeTable::default();
+    resolver.attribute_types(&mut types);
+    resolver.declare_key_variables();
+    let settings = resolver.settings(root.get("settings"), &mut types);
+    let mut entities = resolver.entities(&mut types);
+    resolver.infer_computed(&mut entities);
+    resolver.keys(&mut entities);
+    resolver.promises(&mut entities);
+    let steps = resolver.named_steps(root.get("steps"), &entities, &mut types);
+    let reads = resolver.reads(root.get("reads"), &entities, &mut types);
+    let writes = resolver.writes(root.get("writes"), &entities, &steps, &mut types);
+    routes::check(&reads, &writes, resolver.out);
+    let Resolver { table, names, .. } = resolver;
+    let catalog = names.catalog;
+    let known = |name: &str| {
+        catalog.entity(name).is_some()
+            || reads.iter().any(|read| read.name == name)
+            || writes.iter().any(|write| write.name == name)
+    };
+    let estimates = table::estimates(root.get("estimates"), &known, out);
+    Model {
+        name: table::word(root, "name").unwrap_or_default(),
+        zone: zone(root.get("zone"), out),
+        table,
+        callers,
+        settings,
+        mirrors: mirrors(&entities),
+        entities,
+        steps,
+        reads,
+        writes,
+        estimates,
+        accepted: table::accepted(root.get("accept")),
+        catalog,
+    }
+}
+
+struct Resolver<'a> {
+    out: &'a mut Diagnostics,
+    entity_nodes: HashMap<&'a str, &'a Entry>,
+    step_nodes: HashMap<&'a str, &'a Entry>,
+    type_nodes: HashMap<&'a str, &'a Entry>,
+    names: Names,
+    table: Table,
+    index_names: table::IndexNames,
+}
+
+/// What expressions can name, apart from where they stand.
+struct Names {
+    catalog: Catalog,
+    claims: Vec<Claim>,
+    settings: Vec<Setting>,
+}
+
+impl Names {
+    /// A scope in which only the caller and the settings are known.
+    fn scope(&self) -> Scope<'_> {
+        Scope {
+            caller: Some(&self.claims),
+            settings: &self.settings,
+            ..Scope::new(&self.catalog)
+        }
+    }
+
+    /// A scope of a row alone: what an entity says of itself knows no caller.
+    fn row_scope(&self, entity: EntityId) -> Scope<'_> {
+        Scope {
+            settings: &self.settings,
+            ..Scope::new(&self.catalog)
+        }
+        .with_row(entity)
+    }
+
+    /// What an attribute's own expressions see: the row, and for records of requests also the request and its answer.
+    fn attribute_scope(&self, entity: &Entity) -> Scope<'_> {
+        let scope = self.row_scope(entity.id);
+        if entity.role != Some(Role::Idempotency) {
+            return scope;
+        }
+        Scope {
+            caller: Some(&self.claims),
+            row: RowWord::Other(Type::Json),
+            words: Words {
+                request: Known::Always,
+                response: Known::Always,
+                ..Words::default()
+            },
+            ..scope
+        }
+    }
+}
+
+impl Resolver<'_> {
+    fn declare_entities(&mut self, root: &Node) {
+        for entry in root.get("entities").map_or(&[][..], Node::entries) {
+            self.check_name(&entry.key, "an entity");
+            self.names.catalog.add_entity(&entry.key.text);
+        }
+    }
+
+    fn settings(&mut self, node: Option<&Node>, types: &mut types::TypeTable) -> Vec<Argument> {
+        let mut all = Vec::new();
+        for entry in node.map_or(&[][..], Node::entries) {
+            self.check_name(&entry.key, "a setting");
+            let Some(declared) = self.declared(&entry.value, types) else {
+                continue;
+            };
+            let default = declared.default.as_ref().map(|text| {
+                let scope = Scope::new(&self.names.catalog);
+                expression::check(text, &scope, Some(&declared.ty), self.out)
+            });
+            self.names.settings.push(Setting {
+                name: entry.key.text.clone(),
+                ty: declared.ty.clone(),
+                optional: declared.optional,
+            });
+            all.push(Argument {
+                name: entry.key.text.clone(),
+                ty: declared.ty,
+                optional: declared.optional,
+                default,
+                span: entry.key.span,
+            });
+        }
+        all
+    }
+
+    /// The entity of that name, or a finding.
+    fn find_entity(&mut self, text: &Text) -> Option<EntityId> {
+        let found = self.names.catalog.entity(&text.text);
+        if found.is_none() {
+            let message = format!("there is no entity `{}`", text.text);
+            let diagnostic = Diagnostic::new(&rules::UNKNOWN_ENTITY, text.span, message)
+                .did_you_mean(&text.text, self.names.catalog.entity_names());
+            self.out.push(diagnostic);
+        }
+        found
+    }
+
+    /// Whether the entity has an attribute of that name; a finding where it has not.
+    fn find_attribute(&mut self, entity: EntityId, text: &Text) -> Option<(Type, bool)> {
+        if let Some(attribute) = self.names.catalog.attribute(entity, &text.text) {
+            return Some((attribute.ty.clone(), attribute.optional));
+        }
+        let diagnostic = unknown_attribute(&self.names.catalog, entity, &text.text, text.span);
+        self.out.push(diagnostic);
+        None
+    }
+
+    /// A name that expressions can spell and that means nothing else.
+    fn check_name(&mut self, text: &Text, what: &str) {
+        let spelled = is_identifier(&text.text);
+        if is_reserved(&text.text) {
+            let message = format!("`{}` cannot name {what}: it means something in expressions", text.text);
+            self.out
+                .push(Diagnostic::new(&rules::RESERVED_NAME, text.span, message).help("choose another name"));
+        } else if !spelled {
+            let message = format!("`{}` cannot name {what}", text.text);
+            let help = "names begin with a letter and have letters, digits and `_`";
+            self.out.push(Diagnostic::new(&rules::RESERVED_NAME, text.span, message).help(help));
+        }
+    }
+
+    fn not_yet(&mut self, span: Span, what: &str, help: &str) {
+        let message = format!("{what} is not built yet");
+        self.out.push(Diagnostic::new(&rules::NOT_YET, span, message).help(help));
+    }
+}
+
+/// The finding for an attribute that an entity has not.
+fn unknown_attribute(catalog: &Catalog, entity: EntityId, name: &str, span: Span) -> Diagnostic {
+    let message = format!("`{}` has no attribute `{name}`", catalog.name(entity));
+    let known = catalog.names(entity).map_or(&[][..], |names| names.attributes());
+    let known = known.iter().map(|attribute| attribute.name.as_str());
+    Diagnostic::new(&rules::UNKNOWN_ATTRIBUTE, span, message).did_you_mean(name, known)
+}
+
+fn is_identifier(name: &str) -> bool {
+    let mut chars = name.chars();
+    chars.next().is_some_and(|char| char.is_alphabetic() || char == '_')
+        && chars.all(|char| char.is_alphanumeric() || char == '_')
+}
+
+fn by_name(node: Option<&Node>) -> HashMap<&str, &Entry> {
+    let entries = node.map_or(&[][..], Node::entries);
+    entries.iter().map(|entry| (entry.key.text.as_str(), entry)).collect()
+}
+
+fn check_version(root: &Node, out: &mut Diagnostics) {
+    let Some(text) = root.get("singlet").and_then(Node::text) else {
+        return;
+    };
+    if text.text != "1" && text.text.parse::<u64>().is_ok() {
+        let message = format!("version {} of the language is not known", text.text);
+        out.push(Diagnostic::new(&rules::UNSUPPORTED_VERSION, text.span, message).help("write `singlet: 1`"));
+    }
+}
+
+fn zone(node: Option<&Node>, out: &mut Diagnostics) -> String {
+    let Some(text) = node.and_then(Node::text) else {
+        return "UTC".to_owned();
+    };
+    if jiff::tz::TimeZone::get(&text.text).is_err() {
+        let message = format!("`{}` is no time zone", text.text);
+        out.push(
+            Diagnostic::new(&rules::WRONG_SHAPE, text.span, message)
+                .help("use a name of the IANA database, such as `Europe/Rome` or `UTC`"),
+        );
+    }
+    text.text.clone()
+}
+
+/// What expressions know of the caller.
+fn claims(callers: &Callers) -> Vec<Claim> {
+    let text = |name: &str| Claim {
+        name: name.to_owned(),
+        ty: Type::text(),
+    };
+    let mut claims: Vec<Claim> = callers.claims.iter().map(|(name, _)| text(name)).collect();
+    if callers.api_key_header.is_some() {
+        for name in ["id", "role"] {
+            if !claims.iter().any(|claim| claim.name == name) {
+                claims.push(text(name));
+            }
+        }
+    }
+    claims
+}
+
+/// Checks a condition; stands in for one that is missing or misshapen, which was reported.
+fn condition(node: Option<&Node>, scope: &Scope<'_>, out: &mut Diagnostics) -> Expr {
+    match node.and_then(Node::text) {
+        Some(text) => expression::check_condition(text, scope, out),
+        None => Expr::invalid(node.map(Node::span).unwrap_or_default()),
+    }
+}
+
+/// Checks an expression; stands in for one that is misshapen, which was reported.
+fn value(node: &Node, scope: &Scope<'_>, out: &mut Diagnostics) -> Expr {
+    match node.text() {
+        Some(text) => expression::check(text, scope, None, out),
+        None => Expr::invalid(node.span()),
+    }
+}
+
+fn mirrors(entities: &[Entity]) -> Vec<Vec<EntityId>> {
+    let mut mirrors = vec![Vec::new(); entities.len()];
+    for entity in entities {
+        let of = entity.mirror.as_ref().and_then(|mirror| mirrors.get_mut(mirror.of.0 as usize));
+        if let Some(of) = of {
+            of.push(entity.id);
+        }
+    }
+    mirrors
+}
+
+/// The entity of a resolved model, by id.
+fn entity(entities: &[Entity], id: EntityId) -> Option<&Entity> {
+    entities.get(id.0 as usize)
+}

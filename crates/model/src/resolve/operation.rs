@@ -1,0 +1,249 @@
+//! What reads and writes share: arguments, names, and conditions written by hand.
+
+use super::promises::rows_of;
+use super::selection::Place;
+use super::table::{find_index, flag, whole};
+use super::types::TypeTable;
+use super::{Resolver, keys, selection};
+use crate::diagnostic::{Diagnostic, Diagnostics};
+use crate::expression::{self, Args, Bound, Expr, RowWord, Scope};
+use crate::model::{Argument, Comparison, KeyTemplate, LetValue, Route, SelectionKind, Using, UsingKey};
+use crate::node::{Entry, Node};
+use crate::rules;
+use crate::text::Text;
+use crate::types::{EntityId, Type};
+
+/// A name's value, its type, and whether it may be absent.
+pub(super) struct Named {
+    pub value: LetValue,
+    pub ty: Type,
+    pub optional: bool,
+}
+
+/// Where arguments come from, for the message about one that nobody uses.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum ArgSource {
+    Request,
+    NamedStep,
+}
+
+impl Resolver<'_> {
+    /// The declared arguments and the path's variables.
+    pub(super) fn declare_args(&mut self, node: Option<&Node>, http: Option<&Route>, types: &mut TypeTable) -> Args {
+        let mut args = Args::default();
+        for entry in node.map_or(&[][..], Node::entries) {
+            self.check_name(&entry.key, "an argument");
+            let declared = self.declared(&entry.value, types);
+            let (ty, optional) = declared.map_or((Type::Unknown, false), |declared| {
+                let optional = declared.optional || declared.default.is_some();
+                (declared.ty, optional && declared.default.is_none())
+            });
+            args.declare(&entry.key.text, ty, optional, entry.key.span);
+        }
+        if let Some(route) = http {
+            for variable in &route.path_variables {
+                args.declare_path_variable(variable, route.span);
+            }
+        }
+        args
+    }
+
+    /// The defaults of declared arguments.
+    pub(super) fn arg_defaults(&mut self, node: Option<&Node>, types: &mut TypeTable) -> Vec<(String, Expr)> {
+        let mut defaults = Vec::new();
+        for entry in node.map_or(&[][..], Node::entries) {
+            let short = entry.value.text().or_else(|| entry.value.get("type")?.text());
+            let has_default = short.is_some_and(|text| text.text.contains('='));
+            let Some(declared) = has_default.then(|| self.declared(&entry.value, types)).flatten() else {
+                continue;
+            };
+            if let Some(text) = &declared.default {
+                let scope = self.names.scope();
+                let value = expression::check(text, &scope, Some(&declared.ty), self.out);
+                defaults.push((entry.key.text.clone(), value));
+            }
+        }
+        defaults
+    }
+
+    pub(super) fn let_value(&mut self, entry: &Entry, args: &Args, bound: &[Bound]) -> Option<Named> {
+        let scope = Scope {
+            args: Some(args),
+            bound: bound.to_vec(),
+            ..self.names.scope()
+        };
+        named_value(&entry.value, &scope, self.out)
+    }
+
+    pub(super) fn using(&mut self, entry: Option<&Entry>, args: &Args, bound: &[Bound], row: Option<EntityId>) -> Option<Using> {
+        let entry = entry?;
+        let node = &entry.value;
+        let index = match node.get("index").and_then(Node::text) {
+            Some(text) => Some(find_index(text, &self.index_names, &self.table, self.out)?),
+            None => None,
+        };
+        let scope = Scope {
+            args: Some(args),
+            bound: bound.to_vec(),
+            ..self.names.scope()
+        };
+        let known: Vec<String> = match index.and_then(|index| self.table.indexes.get(index.0 as usize)) {
+            Some(index) => index.key().map(|attribute| attribute.name.clone()).collect(),
+            None => self.table.key.iter().map(|attribute| attribute.name.clone()).collect(),
+        };
+        let mut key = Vec::new();
+        for entry in node.get("key").map_or(&[][..], Node::entries) {
+            if !known.contains(&entry.key.text) {
+                let message = format!("`{}` is no key attribute here", entry.key.text);
+                let names = known.iter().map(String::as_str);
+                self.out.push(
+                    Diagnostic::new(&rules::UNKNOWN_KEY_ATTRIBUTE, entry.key.span, message).did_you_mean(&entry.key.text, names),
+                );
+                continue;
+            }
+            if let Some(comparison) = comparison(entry, self.table.delimiter, &scope, self.out) {
+                key.push(UsingKey {
+                    attribute: entry.key.text.clone(),
+                    comparison,
+                    span: entry.key.span,
+                });
+            }
+        }
+        let filter = node.get("filter").and_then(Node::text).map(|text| {
+            let scope = match row {
+                Some(entity) => scope.with_row(entity),
+                None => scope.clone(),
+            };
+            expression::check_condition(text, &scope, self.out)
+        });
+        let number = |field: &str| Some((whole(node, field)?, node.get(field)?.span()));
+        Some(Using {
+            index,
+            key,
+            filter,
+            limit: number("limit"),
+            descending: flag(node, "descending"),
+            queries: number("queries"),
+            span: entry.key.span,
+        })
+    }
+}
+
+/// What a name in `let` or `for` stands for.
+pub(super) fn named_value(node: &Node, scope: &Scope<'_>, out: &mut Diagnostics) -> Option<Named> {
+    let Some(text) = node.text() else {
+        let place = Place {
+            scope,
+            row: RowWord::None,
+            leaves_out: false,
+        };
+        let selection = selection::selection(node, &place, scope.catalog, out)?;
+        let entity = selection.entity()?;
+        let (ty, optional) = match selection.kind {
+            SelectionKind::Get { optional } => (Type::Row(entity), optional),
+            SelectionKind::Find => (rows_of(entity), false),
+            SelectionKind::Count => (Type::int(), false),
+        };
+        return Some(Named {
+            value: LetValue::Read(selection),
+            ty,
+            optional,
+        });
+    };
+    let may_be_missing = text.text.trim_end().ends_with('?');
+    let text = match may_be_missing {
+        true => text.part(0, text.text.trim_end().len() - 1),
+        false => text.clone(),
+    };
+    let expr = expression::check(&text, scope, None, out);
+    if may_be_missing && !matches!(expr.ty, Type::Row(_) | Type::Unknown) {
+        let message = "only a row can be missing";
+        out.push(Diagnostic::new(&rules::WRONG_SHAPE, text.span, message).help("remove the `?`"));
+    }
+    let optional = expr.optional || may_be_missing;
+    Some(Named {
+        ty: expr.ty.clone(),
+        optional,
+        value: LetValue::Value(expr),
+    })
+}
+
+fn comparison(entry: &Entry, delimiter: char, scope: &Scope<'_>, out: &mut Diagnostics) -> Option<Comparison> {
+    let attribute = entry.key.text.as_str();
+    if let Some(text) = entry.value.text() {
+        return Some(Comparison::Equal(using_template(attribute, text, delimiter, scope, out)?));
+    }
+    let [only] = entry.value.entries() else {
+        let message = format!("`{attribute}` takes one comparison");
+        out.push(
+            Diagnostic::new(&rules::WRONG_SHAPE, entry.value.span(), message)
+                .help("one of `=`, `<`, `<=`, `>`, `>=`, `begins_with`, `between`"),
+        );
+        return None;
+    };
+    if only.key.text == "between" {
+        let [low, high] = only.value.elements() else {
+            let message = "`between` takes two templates";
+            out.push(Diagnostic::new(&rules::WRONG_SHAPE, only.value.span(), message).help("write `between: [\"a\", \"b\"]`"));
+            return None;
+        };
+        let low = using_template(attribute, low.text()?, delimiter, scope, out)?;
+        let high = using_template(attribute, high.text()?, delimiter, scope, out)?;
+        return Some(Comparison::Between(low, high));
+    }
+    let template = using_template(attribute, only.value.text()?, delimiter, scope, out)?;
+    Some(match only.key.text.as_str() {
+        "=" => Comparison::Equal(template),
+        "<" => Comparison::Less(template),
+        "<=" => Comparison::LessOrEqual(template),
+        ">" => Comparison::Greater(template),
+        ">=" => Comparison::GreaterOrEqual(template),
+        "begins_with" => Comparison::BeginsWith(template),
+        _ => return None,
+    })
+}
+
+/// A template whose parts are expressions over the request.
+fn using_template(attribute: &str, text: &Text, delimiter: char, scope: &Scope<'_>, out: &mut Diagnostics) -> Option<KeyTemplate> {
+    let mut lookup = |path: &Text, out: &mut Diagnostics| {
+        let expr = expression::check(path, scope, None, out);
+        let ty = match expr.ty {
+            Type::Now => Type::Time,
+            Type::Unknown => Type::text(),
+            other => other,
+        };
+        Some((ty, expr.optional))
+    };
+    keys::key_template(attribute, text, delimiter, &mut lookup, out)
+}
+
+/// The arguments as the model has them. One that no expression uses is a mistake.
+pub(super) fn arguments(args: &Args, mut defaults: Vec<(String, Expr)>, source: ArgSource, out: &mut Diagnostics) -> Vec<Argument> {
+    let mut all = Vec::new();
+    for arg in args.iter() {
+        if !arg.is_used() {
+            let message = match (arg.is_inferred(), source) {
+                (true, _) => format!("the path variable `{}` is not used", arg.name),
+                (false, _) => format!("the argument `{}` is not used", arg.name),
+            };
+            let help = format!("use `args.{}`, or remove it", arg.name);
+            out.push(Diagnostic::new(&rules::UNKNOWN_ARGUMENT, arg.span, message).help(help));
+        }
+        let ty = match arg.ty() {
+            Type::Unknown => Type::text(),
+            known => known,
+        };
+        let default = defaults
+            .iter()
+            .position(|(name, _)| *name == arg.name)
+            .map(|at| defaults.swap_remove(at).1);
+        all.push(Argument {
+            name: arg.name.clone(),
+            ty,
+            optional: arg.optional || default.is_some(),
+            default,
+            span: arg.span,
+        });
+    }
+    all
+}

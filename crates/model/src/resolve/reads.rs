@@ -1,0 +1,354 @@
+//! Pass 6, first half: reads.
+
+use super::numbers;
+use super::operation::{ArgSource, arguments};
+use super::promises::rows_of;
+use super::selection::Place;
+use super::table::{flag_span, whole, word};
+use super::types::TypeTable;
+use super::{Resolver, condition, route, value};
+use crate::diagnostic::Diagnostic;
+use crate::expression::{self, Args, RowWord, Scope};
+use crate::model::{Bounds, Claim, Each, Entity, Let, Read, Return, Route, Selection, SelectionKind, WithPart};
+use crate::node::{Entry, Node};
+use crate::rules;
+use crate::source::Span;
+use crate::types::{EntityId, Type};
+
+impl Resolver<'_> {
+    pub(super) fn reads(&mut self, node: Option<&Node>, entities: &[Entity], types: &mut TypeTable) -> Vec<Read> {
+        let entries = node.map_or(&[][..], Node::entries);
+        let reads = entries.iter().filter(|entry| entry.value.is_map());
+        reads.map(|entry| self.read(entry, entities, types)).collect()
+    }
+
+    fn read(&mut self, entry: &Entry, entities: &[Entity], types: &mut TypeTable) -> Read {
+        let node = &entry.value;
+        self.check_name(&entry.key, "a read");
+        let http = node
+            .get("http")
+            .and_then(Node::text)
+            .and_then(|text| route::parse(text, true, self.out));
+        let args = self.declare_args(node.get("args"), http.as_ref(), types);
+        self.check_query(http.as_ref(), &args);
+        let mut bound = Vec::new();
+        let lets = self.lets(node.get("let"), &args, &mut bound);
+        let each = self.each(node.entry("each"), &args, &mut bound);
+        let selection = self.main_selection(entry, &args, &bound);
+        let row = selection.as_ref().and_then(Selection::entity);
+        let with = self.with_parts(node, &args, &bound, row);
+        let base = self.names.scope();
+        let scope = Scope {
+            args: Some(&args),
+            bound: bound.clone(),
+            ..base
+        };
+        let row_scope = match row {
+            Some(entity) => scope.with_row(entity),
+            None => scope.clone(),
+        };
+        let allow = condition(node.get("allow"), &row_scope, self.out);
+        let expr = |field: &str, ty: &Type, out: &mut crate::diagnostic::Diagnostics| {
+            let text = node.get(field).and_then(Node::text)?;
+            Some(expression::check(text, &scope, Some(ty), out))
+        };
+        let at = expr("at", &Type::Time, self.out);
+        let reverse = expr("reverse", &Type::Bool, self.out);
+        let returns = read_return(node, &scope, row, each.is_some(), self.out);
+        let using = self.using(node.entry("using"), &args, &bound, row);
+        let read = Read {
+            name: entry.key.text.clone(),
+            span: entry.key.span,
+            args: Vec::new(),
+            lets,
+            each,
+            selection,
+            with,
+            pages: word(node, "pages"),
+            returns,
+            allow,
+            http,
+            at,
+            all_versions: node.get("versions").is_some(),
+            consistent: flag_span(node, "consistent"),
+            together: flag_span(node, "together").is_some(),
+            scan: node.get("scan").and_then(Node::text).map(|text| (text.text.clone(), text.span)),
+            reverse,
+            page: whole(node, "page"),
+            empty: whole(node, "empty"),
+            combinations: combinations(node.get("combinations")),
+            budget: node.get("budget").and_then(Node::text).map(|text| (text.text.clone(), text.span)),
+            requests: self.bounds(node.get("requests")),
+            using,
+            claim: self.claim(node.get("claim")),
+        };
+        self.check_read(&read, node, entities, &args);
+        Read {
+            args: arguments(&args, self.arg_defaults(node.get("args"), types), ArgSource::Request, self.out),
+            ..read
+        }
+    }
+
+    fn each(&mut self, entry: Option<&Entry>, args: &Args, bound: &mut Vec<expression::Bound>) -> Option<Each> {
+        let entry = entry?;
+        let at_most = whole(&entry.value, "at_most")?;
+        let mut names = entry.value.entries().iter().filter(|entry| entry.key.text != "at_most");
+        let Some(name) = names.next() else {
+            let message = "`each` names nothing";
+            let help = "write `each: {day: \"days(args.from, args.to)\", at_most: 92}`";
+            self.out
+                .push(Diagnostic::new(&rules::MISSING_FIELD, entry.key.span, message).help(help));
+            return None;
+        };
+        if let Some(second) = names.next() {
+            let message = format!("`each` has a second name, `{}`", second.key.text);
+            self.out
+                .push(Diagnostic::new(&rules::WRONG_SHAPE, second.key.span, message).help("keep one"));
+        }
+        self.check_name(&name.key, "an element");
+        let scope = Scope {
+            args: Some(args),
+            bound: bound.clone(),
+            ..self.names.scope()
+        };
+        let list = value(&name.value, &scope, self.out);
+        let element = list.ty.element().cloned().unwrap_or(Type::Unknown);
+        if element.is_unknown() && !list.ty.is_unknown() {
+            let message = format!("`each` goes through a list, not a {}", self.names.catalog.describe(&list.ty));
+            self.out.push(Diagnostic::new(&rules::WRONG_SHAPE, list.span, message));
+        }
+        bound.push(expression::Bound {
+            name: name.key.text.clone(),
+            ty: element,
+            optional: false,
+        });
+        Some(Each {
+            name: name.key.text.clone(),
+            list,
+            at_most,
+        })
+    }
+
+    fn main_selection(&mut self, entry: &Entry, args: &Args, bound: &[expression::Bound]) -> Option<Selection> {
+        let node = &entry.value;
+        let verbs = ["get", "find", "count"].into_iter().filter(|verb| node.get(verb).is_some()).count();
+        match (verbs, node.get("with").is_some()) {
+            (0, true) => return None,
+            (1, _) => {}
+            (0, false) => {
+                let message = format!("the read `{}` does not say what it reads", entry.key.text);
+                let help = "add one of `get`, `find` and `count`, or `with` alone";
+                self.out
+                    .push(Diagnostic::new(&rules::NO_MEANING, entry.key.span, message).help(help));
+                return None;
+            }
+            _ => {
+                let message = format!("the read `{}` has more than one of `get`, `find` and `count`", entry.key.text);
+                self.out
+                    .push(Diagnostic::new(&rules::NO_MEANING, entry.key.span, message).help("keep one"));
+                return None;
+            }
+        }
+        let scope = Scope {
+            args: Some(args),
+            bound: bound.to_vec(),
+            ..self.names.scope()
+        };
+        let place = Place {
+            scope: &scope,
+            row: RowWord::Same,
+            leaves_out: true,
+        };
+        super::selection::selection(node, &place, &self.names.catalog, self.out)
+    }
+
+    fn with_parts(&mut self, node: &Node, args: &Args, bound: &[expression::Bound], parent: Option<EntityId>) -> Vec<WithPart> {
+        let mut parts = Vec::new();
+        let scope = Scope {
+            args: Some(args),
+            bound: bound.to_vec(),
+            ..self.names.scope()
+        };
+        let row = parent.map_or(RowWord::None, |parent| RowWord::Other(Type::Row(parent)));
+        for entry in node.get("with").map_or(&[][..], Node::entries) {
+            let place = Place {
+                scope: &scope,
+                row: row.clone(),
+                leaves_out: true,
+            };
+            let Some(selection) = super::selection::selection(&entry.value, &place, &self.names.catalog, self.out) else {
+                if ["get", "find", "count"].iter().all(|verb| entry.value.get(verb).is_none()) {
+                    let message = format!("`{}` does not say what it reads", entry.key.text);
+                    self.out.push(
+                        Diagnostic::new(&rules::NO_MEANING, entry.key.span, message).help("add `get`, `find` or `count`"),
+                    );
+                }
+                continue;
+            };
+            let allow = entry.value.get("allow").and_then(Node::text).map(|text| {
+                let mut scope = scope.clone();
+                scope.attributes = selection.entity();
+                scope.row = row.clone();
+                expression::check_condition(text, &scope, self.out)
+            });
+            parts.push(WithPart {
+                name: entry.key.text.clone(),
+                span: entry.key.span,
+                selection,
+                allow,
+            });
+        }
+        parts
+    }
+
+    /// Every argument in the query is declared.
+    fn check_query(&mut self, http: Option<&Route>, args: &Args) {
+        let Some(route) = http else { return };
+        for (name, value) in &route.query {
+            let crate::model::ParamValue::Arg(arg) = value else { continue };
+            match args.get(arg) {
+                Some(known) => known.mark_used(),
+                None => {
+                    let message = format!("the query parameter `{name}` has no argument `{arg}`");
+                    let known = args.iter().map(|arg| arg.name.as_str());
+                    let mut diagnostic =
+                        Diagnostic::new(&rules::UNKNOWN_ARGUMENT, route.span, message).did_you_mean(arg, known);
+                    diagnostic.fix = None;
+                    if diagnostic.help.is_none() {
+                        diagnostic = diagnostic.help(format!("declare it: `args: {{{arg}: …}}`"));
+                    }
+                    self.out.push(diagnostic);
+                }
+            }
+        }
+    }
+
+    fn check_read(&mut self, read: &Read, node: &Node, entities: &[Entity], args: &Args) {
+        let kind = read.selection.as_ref().map(|selection| selection.kind);
+        let only_for = |field: &str, fits: bool, what: &str| {
+            let entry = node.entry(field)?;
+            (!fits).then(|| {
+                let message = format!("`{field}` says nothing here: it belongs to {what}");
+                Diagnostic::new(&rules::NO_MEANING, entry.key.span, message).help("remove it")
+            })
+        };
+        let finds = kind == Some(SelectionKind::Find);
+        let counts = kind == Some(SelectionKind::Count);
+        let history = read
+            .selection
+            .as_ref()
+            .and_then(Selection::entity)
+            .and_then(|id| super::entity(entities, id))
+            .is_some_and(|entity| entity.history.is_some());
+        let findings = [
+            only_for("each", finds, "`find`"),
+            only_for("by", counts || finds, "`count`"),
+            only_for("sum", counts, "`count`"),
+            only_for("reverse", finds, "`find`"),
+            only_for("at", history, "an entity with `history`"),
+            only_for("versions", history, "an entity with `history`"),
+            only_for("page", finds || read.pages.is_some(), "`find`"),
+        ];
+        findings.into_iter().flatten().for_each(|finding| self.out.push(finding));
+        if let (true, Some(by)) = (finds, node.entry("by")) {
+            self.not_yet(by.key.span, "`by` on `find`", "count by it, or find without it");
+        }
+        self.check_pages(read, node);
+        self.check_combinations(node.get("combinations"), args);
+    }
+
+    fn check_pages(&mut self, read: &Read, node: &Node) {
+        let (Some(pages), Some(text)) = (&read.pages, node.get("pages").and_then(Node::text)) else {
+            return;
+        };
+        let part = read.with.iter().find(|part| part.name == *pages);
+        let lists = part.is_some_and(|part| part.selection.kind == SelectionKind::Find);
+        if !lists {
+            let message = format!("`with` has no list `{pages}`");
+            let known = read.with.iter().map(|part| part.name.as_str());
+            self.out
+                .push(Diagnostic::new(&rules::UNKNOWN_ATTRIBUTE, text.span, message).did_you_mean(pages, known));
+        }
+    }
+
+    fn check_combinations(&mut self, node: Option<&Node>, args: &Args) {
+        let lists = node.map_or(&[][..], Node::elements);
+        for text in lists.iter().flat_map(Node::elements).filter_map(Node::text) {
+            if args.get(&text.text).is_none_or(|arg| !arg.optional) {
+                let message = format!("`{}` is no optional argument", text.text);
+                let known = args.iter().filter(|arg| arg.optional).map(|arg| arg.name.as_str());
+                self.out
+                    .push(Diagnostic::new(&rules::UNKNOWN_ARGUMENT, text.span, message).did_you_mean(&text.text, known));
+            }
+        }
+    }
+
+    pub(super) fn bounds(&mut self, node: Option<&Node>) -> Option<(Bounds, Span)> {
+        let text = node?.text()?;
+        Some((numbers::bounds(text, self.out)?, text.span))
+    }
+
+    pub(super) fn claim(&mut self, node: Option<&Node>) -> Claim {
+        let Some(node) = node else {
+            return Claim::default();
+        };
+        Claim {
+            read: self.bounds(node.get("read")),
+            write: self.bounds(node.get("write")),
+            atomic: flag_span(node, "atomic"),
+            one_query: flag_span(node, "one_query"),
+            idempotent: flag_span(node, "idempotent"),
+        }
+    }
+
+    /// A `let`, for reads and writes alike.
+    pub(super) fn lets(&mut self, node: Option<&Node>, args: &Args, bound: &mut Vec<expression::Bound>) -> Vec<Let> {
+        let mut lets: Vec<Let> = Vec::new();
+        for entry in node.map_or(&[][..], Node::entries) {
+            self.check_name(&entry.key, "a value");
+            if let Some(named) = self.let_value(entry, args, bound) {
+                bound.push(expression::Bound {
+                    name: entry.key.text.clone(),
+                    ty: named.ty,
+                    optional: named.optional,
+                });
+                lets.push(Let {
+                    name: entry.key.text.clone(),
+                    value: named.value,
+                    optional: named.optional,
+                    span: entry.key.span,
+                });
+            }
+        }
+        lets
+    }
+}
+
+fn read_return(node: &Node, scope: &Scope<'_>, row: Option<EntityId>, each: bool, out: &mut crate::diagnostic::Diagnostics) -> Return {
+    let mut scope = match (row, each) {
+        (Some(entity), false) => scope.with_row(entity),
+        _ => scope.clone(),
+    };
+    scope.words.rows = row.map(rows_of);
+    returned(node.get("return"), &scope, out)
+}
+
+/// `return`, for reads and writes alike.
+pub(super) fn returned(node: Option<&Node>, scope: &Scope<'_>, out: &mut crate::diagnostic::Diagnostics) -> Return {
+    match node {
+        None => Return::Usual,
+        Some(Node::Scalar(text)) if text.text == "nothing" => Return::Nothing,
+        Some(Node::Scalar(text)) => Return::Value(expression::check(text, scope, None, out)),
+        Some(node) => Return::Fields(
+            node.entries()
+                .iter()
+                .map(|entry| (entry.key.text.clone(), value(&entry.value, scope, out)))
+                .collect(),
+        ),
+    }
+}
+
+fn combinations(node: Option<&Node>) -> Vec<Vec<String>> {
+    let lists = node.map_or(&[][..], Node::elements);
+    lists.iter().map(|list| super::table::names(Some(list))).collect()
+}

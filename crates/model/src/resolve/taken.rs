@@ -1,0 +1,79 @@
+//! `take` and `patch`: attributes that become arguments.
+
+use crate::catalog::Catalog;
+use crate::expression::Args;
+use crate::node::Node;
+use crate::text::Text;
+use crate::types::EntityId;
+
+/// Declares the arguments that the steps of a write take, before any expression of it is checked: a `let` may use them.
+pub(super) fn declare(write: &Node, catalog: &Catalog, args: &mut Args) {
+    declare_steps(write.get("do").map_or(&[][..], Node::elements), write, catalog, args);
+}
+
+fn declare_steps(steps: &[Node], write: &Node, catalog: &Catalog, args: &mut Args) {
+    for step in steps {
+        declare_steps(step.get("do").map_or(&[][..], Node::elements), write, catalog, args);
+        let Some(entity) = entity_of_step(step, write, catalog) else {
+            continue;
+        };
+        if step.get("from").is_none() {
+            for text in texts(step.get("take")) {
+                declare_one(text, entity, catalog, args, false);
+            }
+        }
+        for text in texts(step.get("patch")) {
+            declare_one(text, entity, catalog, args, true);
+        }
+    }
+}
+
+fn declare_one(text: &Text, entity: EntityId, catalog: &Catalog, args: &mut Args, patch: bool) {
+    let (name, required) = split(text);
+    let Some(attribute) = catalog.attribute(entity, name) else {
+        return;
+    };
+    let optional = patch || (attribute.optional && !required);
+    args.declare(name, attribute.ty.clone(), optional, text.span);
+    if let Some(arg) = args.get(name) {
+        arg.mark_used();
+    }
+}
+
+/// `reason!`: the name, and whether it is required here.
+pub(super) fn split(text: &Text) -> (&str, bool) {
+    match text.text.strip_suffix('!') {
+        Some(name) => (name, true),
+        None => (text.text.as_str(), false),
+    }
+}
+
+/// The scalars of a list.
+pub(super) fn texts(node: Option<&Node>) -> impl Iterator<Item = &Text> {
+    node.map_or(&[][..], Node::elements).iter().filter_map(Node::text)
+}
+
+/// The entity that a step writes, from its text alone.
+fn entity_of_step(step: &Node, write: &Node, catalog: &Catalog) -> Option<EntityId> {
+    if let Some(name) = step.get("create").and_then(Node::str) {
+        return catalog.entity(name);
+    }
+    let target = ["update", "upsert"].iter().find_map(|verb| step.get(verb)?.str())?;
+    entity_of_text(target, write, catalog)
+}
+
+/// `Task(a)`, `Task{a: b}`, or a name under `let` that stands for one of these or for a read.
+fn entity_of_text(text: &str, write: &Node, catalog: &Catalog) -> Option<EntityId> {
+    let name = text.split(['(', '{']).next().unwrap_or(text).trim();
+    if name.len() < text.trim().len() {
+        return catalog.entity(name);
+    }
+    let bound = write.get("let")?.get(name)?;
+    match bound.str() {
+        Some(text) => {
+            let name = text.split(['(', '{']).next().unwrap_or(text).trim();
+            catalog.entity(name)
+        }
+        None => catalog.entity(bound.get("get")?.str()?.trim_end_matches('?')),
+    }
+}

@@ -1,0 +1,518 @@
+//! Pass 2: named types, and the type of every attribute.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use super::Resolver;
+use super::table::{flag, names};
+use super::type_syntax::{self, Base, Limit, Written};
+use crate::catalog::AttributeName;
+use crate::diagnostic::Diagnostic;
+use crate::node::Node;
+use crate::rules;
+use crate::source::Span;
+use crate::text::Text;
+use crate::types::{EntityId, EnumType, LengthLimits, NumberLimits, ObjectField, ObjectType, TextLimits, Type};
+use singlet_item::Number;
+
+const BUILT_IN: [&str; 21] = [
+    "string", "int", "number", "bool", "bytes", "date", "time", "seconds", "millis", "duration", "month", "ulid", "ksuid",
+    "uuid", "geo", "json", "version", "list", "set", "map", "enum",
+];
+
+/// What is known of types so far.
+#[derive(Default)]
+pub(super) struct TypeTable {
+    named: HashMap<String, Progress<Type>>,
+    attributes: HashMap<(String, String), Progress<Declared>>,
+}
+
+/// A type that is being worked out is met again only where it depends on itself.
+#[derive(Clone)]
+enum Progress<T> {
+    Begun,
+    Done(Option<T>),
+}
+
+/// A type as declared.
+#[derive(Clone, Debug)]
+pub(super) struct Declared {
+    pub ty: Type,
+    pub optional: bool,
+    pub default: Option<Text>,
+    /// The entity and attribute whose type it is.
+    pub reference: Option<(EntityId, String)>,
+}
+
+impl Declared {
+    fn of(ty: Type) -> Self {
+        Declared {
+            ty,
+            optional: false,
+            default: None,
+            reference: None,
+        }
+    }
+}
+
+impl Resolver<'_> {
+    /// Types every declared attribute, and tells the catalog. Mirrors follow, since they carry attributes of others.
+    pub(super) fn attribute_types(&mut self, types: &mut TypeTable) {
+        for name in self.type_nodes.keys().copied().map(str::to_owned).collect::<Vec<_>>() {
+            self.named_type(&name, types);
+        }
+        let entities: Vec<(EntityId, String)> = self
+            .names.catalog
+            .entity_names()
+            .enumerate()
+            .map(|(at, name)| (EntityId(at as u32), name.to_owned()))
+            .collect();
+        for (id, name) in &entities {
+            self.types_of_entity(*id, name, types);
+        }
+        for (id, name) in &entities {
+            self.carried_types(*id, name);
+        }
+    }
+
+    fn types_of_entity(&mut self, id: EntityId, name: &str, types: &mut TypeTable) {
+        let Some(attributes) = self.entity_nodes.get(name).and_then(|entry| entry.value.get("attributes")) else {
+            return;
+        };
+        for entry in attributes.entries() {
+            let declared = self.attribute_type(name, &entry.key.text, types);
+            let (ty, optional) = declared.map_or((Type::Unknown, false), |declared| (declared.ty, declared.optional));
+            if let Some(names) = self.names.catalog.names_mut(id) {
+                names.set_attribute(AttributeName {
+                    name: entry.key.text.clone(),
+                    ty,
+                    optional,
+                });
+            }
+        }
+    }
+
+    fn carried_types(&mut self, id: EntityId, name: &str) {
+        let Some(node) = self.entity_nodes.get(name).map(|entry| &entry.value) else {
+            return;
+        };
+        let Some(source) = node.get("mirrors").and_then(Node::str).and_then(|name| self.names.catalog.entity(name)) else {
+            return;
+        };
+        let all = node.get("carries").is_none_or(|carries| carries.str() == Some("all"));
+        let listed = names(node.get("carries"));
+        let in_key = |attribute: &str| key_mentions(node, attribute);
+        let carried: Vec<AttributeName> = self
+            .names.catalog
+            .names(source)
+            .map_or(&[][..], |names| names.attributes())
+            .iter()
+            .filter(|attribute| all || listed.contains(&attribute.name) || in_key(&attribute.name))
+            .cloned()
+            .collect();
+        if let Some(names) = self.names.catalog.names_mut(id) {
+            carried.into_iter().for_each(|attribute| names.set_attribute(attribute));
+        }
+    }
+
+    /// The type of an entity's attribute, following `Entity.attribute` as far as it leads.
+    pub(super) fn attribute_type(&mut self, entity: &str, attribute: &str, types: &mut TypeTable) -> Option<Declared> {
+        let at = (entity.to_owned(), attribute.to_owned());
+        match types.attributes.get(&at) {
+            Some(Progress::Done(known)) => return known.clone(),
+            Some(Progress::Begun) => return None,
+            None => types.attributes.insert(at.clone(), Progress::Begun),
+        };
+        let node = &self.entity_nodes.get(entity)?.value;
+        let declared = match node.get("attributes").and_then(|attributes| attributes.get(attribute)) {
+            Some(declaration) => self.declared(declaration, types),
+            None => {
+                let source = node.get("mirrors").and_then(Node::str)?.to_owned();
+                self.attribute_type(&source, attribute, types)
+            }
+        };
+        types.attributes.insert(at, Progress::Done(declared.clone()));
+        declared
+    }
+
+    /// The type of a declaration in its short or long form.
+    pub(super) fn declared(&mut self, node: &Node, types: &mut TypeTable) -> Option<Declared> {
+        match node {
+            Node::Scalar(text) => self.short_form(text, types),
+            Node::Map(..) => self.long_form(node, types),
+            Node::List(..) => None,
+        }
+    }
+
+    fn long_form(&mut self, node: &Node, types: &mut TypeTable) -> Option<Declared> {
+        if let Some(by) = node.entry("by") {
+            let help = "use `json` for a value whose type another attribute decides";
+            self.not_yet(by.key.span, "a type that another attribute decides", help);
+            return None;
+        }
+        let mut declared = if let Some(text) = node.get("type").and_then(Node::text) {
+            self.short_form(text, types)?
+        } else if let Some(object) = node.get("object") {
+            Declared::of(self.object_type(object, "", types))
+        } else if let Some(words) = node.get("enum") {
+            Declared::of(enum_type(words, ""))
+        } else {
+            // What `is` or `copy` computes has the type of its expression.
+            Declared::of(Type::Unknown)
+        };
+        declared.optional |= flag(node, "optional");
+        if let Some(only) = node.get("in") {
+            declared.ty = self.only(declared.ty, only);
+        }
+        Some(declared)
+    }
+
+    fn short_form(&mut self, text: &Text, types: &mut TypeTable) -> Option<Declared> {
+        match type_syntax::parse(text) {
+            Ok(written) => self.written(&written, types),
+            Err(diagnostic) => {
+                self.out.push(diagnostic);
+                None
+            }
+        }
+    }
+
+    fn written(&mut self, written: &Written, types: &mut TypeTable) -> Option<Declared> {
+        let mut declared = self.base(&written.base, types)?;
+        // `Booking.reason` as a type means its type; whether it may be left out is said again.
+        declared.optional = written.optional;
+        declared.default = written.default.clone();
+        if let Some(limit) = &written.limit {
+            declared.ty = self.limited(declared.ty, limit);
+        }
+        Some(declared)
+    }
+
+    fn base(&mut self, base: &Base, types: &mut TypeTable) -> Option<Declared> {
+        match base {
+            Base::Name(name) => self.type_name(name, types),
+            Base::Of(name, inner) => self.collection(name, inner, types),
+            Base::OrWords(inner, words) => {
+                let inner = self.base(inner, types)?;
+                Some(Declared::of(Type::OrWords(Arc::new(inner.ty), words.clone().into())))
+            }
+        }
+    }
+
+    fn collection(&mut self, name: &Text, inner: &Written, types: &mut TypeTable) -> Option<Declared> {
+        let inner = self.written(inner, types)?;
+        let (element, limits) = (Arc::new(inner.ty), LengthLimits::default());
+        let ty = match name.text.as_str() {
+            "list" => Type::List(element, limits),
+            "set" => Type::Set(element, limits),
+            "map" => Type::Map(element, limits),
+            other => {
+                let message = format!("`{other}` takes no type in parentheses");
+                let help = "only `list(…)`, `set(…)` and `map(…)` do";
+                self.out.push(Diagnostic::new(&rules::BAD_TYPE, name.span, message).help(help));
+                return None;
+            }
+        };
+        if matches!(ty, Type::Set(ref element, _) if !element.is_textual() && !element.is_number() && !matches!(**element, Type::Bytes(_) | Type::Unknown)) {
+            let message = "a set holds strings, numbers or bytes";
+            self.out
+                .push(Diagnostic::new(&rules::BAD_TYPE, name.span, message).help("use `list(…)` for anything else"));
+        }
+        Some(Declared::of(ty))
+    }
+
+    fn type_name(&mut self, name: &Text, types: &mut TypeTable) -> Option<Declared> {
+        if let Some(built_in) = built_in(&name.text) {
+            return Some(Declared::of(built_in));
+        }
+        if let Some((entity, attribute)) = name.text.split_once('.') {
+            return self.reference(name, entity, attribute, types);
+        }
+        if self.type_nodes.contains_key(name.text.as_str()) {
+            return self.named_type(&name.text, types).map(Declared::of);
+        }
+        if self.names.catalog.entity(&name.text).is_some() {
+            let help = "name the attributes with `take`, or define an object under `types`";
+            self.not_yet(name.span, "an entity as a type", help);
+            return None;
+        }
+        let message = format!("there is no type `{}`", name.text);
+        let known = BUILT_IN.into_iter().chain(self.type_nodes.keys().copied());
+        let diagnostic = Diagnostic::new(&rules::UNKNOWN_TYPE, name.span, message);
+        let diagnostic = match common_names(&name.text) {
+            Some(ours) => diagnostic.help(format!("did you mean `{ours}`?")).replace_with(ours),
+            None => diagnostic.did_you_mean(&name.text, known),
+        };
+        self.out.push(diagnostic);
+        None
+    }
+
+    fn reference(&mut self, name: &Text, entity: &str, attribute: &str, types: &mut TypeTable) -> Option<Declared> {
+        let Some(id) = self.names.catalog.entity(entity) else {
+            self.find_entity(&name.part(0, entity.len()));
+            return None;
+        };
+        let known = types.attributes.get(&(entity.to_owned(), attribute.to_owned()));
+        let in_progress = matches!(known, Some(Progress::Begun));
+        let declared = self.attribute_type(entity, attribute, types);
+        if declared.is_none() {
+            let start = entity.len() + 1;
+            let span = name.span_of(start, name.text.len());
+            let exists = self
+                .entity_nodes
+                .get(entity)
+                .and_then(|entry| entry.value.get("attributes")?.get(attribute))
+                .is_some();
+            if !exists {
+                let diagnostic = unknown_declared(self, id, attribute, span);
+                self.out.push(diagnostic);
+            } else if in_progress {
+                let message = format!("the type of `{}` depends on itself", name.text);
+                self.out.push(Diagnostic::new(&rules::CYCLE, name.span, message));
+            }
+        }
+        let mut declared = declared?;
+        declared.reference = Some((id, attribute.to_owned()));
+        declared.default = None;
+        Some(declared)
+    }
+
+    fn named_type(&mut self, name: &str, types: &mut TypeTable) -> Option<Type> {
+        let entry = *self.type_nodes.get(name)?;
+        match types.named.get(name) {
+            Some(Progress::Done(known)) => return known.clone(),
+            Some(Progress::Begun) => {
+                let message = format!("the type `{name}` depends on itself");
+                self.out.push(Diagnostic::new(&rules::CYCLE, entry.key.span, message));
+                return None;
+            }
+            None => types.named.insert(name.to_owned(), Progress::Begun),
+        };
+        self.check_name(&entry.key, "a type");
+        let ty = match &entry.value {
+            Node::Scalar(text) => self.short_form(text, types).map(|declared| declared.ty),
+            node => match (node.get("enum"), node.get("object")) {
+                (Some(words), _) => Some(enum_type(words, name)),
+                (None, Some(object)) => Some(self.object_type(object, name, types)),
+                (None, None) => {
+                    let message = format!("the type `{name}` says nothing");
+                    let help = "write `{enum: [a, b]}`, `{object: {…}}`, or a type such as `string 1..20`";
+                    self.out
+                        .push(Diagnostic::new(&rules::BAD_TYPE, entry.key.span, message).help(help));
+                    None
+                }
+            },
+        };
+        self.check_enum(entry.value.get("enum"), entry.key.span);
+        types.named.insert(name.to_owned(), Progress::Done(ty.clone()));
+        ty
+    }
+
+    fn check_enum(&mut self, words: Option<&Node>, span: Span) {
+        let Some(words) = words else { return };
+        let elements = words.elements();
+        if elements.is_empty() {
+            self.out
+                .push(Diagnostic::new(&rules::BAD_TYPE, span, "an enum has at least one word"));
+        }
+        let mut seen: HashMap<&str, Span> = HashMap::new();
+        for text in elements.iter().filter_map(Node::text) {
+            if let Some(first) = seen.insert(&text.text, text.span) {
+                let message = format!("the enum has `{}` twice", text.text);
+                self.out
+                    .push(Diagnostic::new(&rules::BAD_TYPE, text.span, message).note(first, "first here"));
+            }
+        }
+    }
+
+    fn object_type(&mut self, node: &Node, name: &str, types: &mut TypeTable) -> Type {
+        let mut fields = Vec::new();
+        for entry in node.entries() {
+            if let Some(declared) = self.declared(&entry.value, types) {
+                fields.push(ObjectField {
+                    name: entry.key.text.clone(),
+                    ty: declared.ty,
+                    optional: declared.optional,
+                });
+            }
+        }
+        let is_number = |name: &str| {
+            fields
+                .iter()
+                .any(|field| field.name == name && field.ty.is_number() && !field.optional)
+        };
+        let is_place = is_number("lat") && is_number("lon");
+        let object = Arc::new(ObjectType {
+            name: name.to_owned(),
+            fields,
+        });
+        match is_place {
+            true => Type::Geo(Some(object)),
+            false => Type::Object(object),
+        }
+    }
+
+    /// Puts a limit on a type, or says why it has none.
+    fn limited(&mut self, ty: Type, limit: &Limit) -> Type {
+        match (ty, limit) {
+            (Type::Text(mut limits), Limit::Pattern(pattern)) => {
+                limits.pattern = Some(pattern.text.as_str().into());
+                Type::Text(limits)
+            }
+            (Type::Text(mut limits), Limit::Range { min, max, .. }) => {
+                limits.length = self.length(min, max, limit.span());
+                Type::Text(limits)
+            }
+            (Type::Bytes(_), Limit::Range { min, max, .. }) => Type::Bytes(self.length(min, max, limit.span())),
+            (Type::List(element, _), Limit::Range { min, max, .. }) => {
+                Type::List(element, self.length(min, max, limit.span()))
+            }
+            (Type::Set(element, _), Limit::Range { min, max, .. }) => Type::Set(element, self.length(min, max, limit.span())),
+            (Type::Map(element, _), Limit::Range { min, max, .. }) => Type::Map(element, self.length(min, max, limit.span())),
+            (Type::Int(_), Limit::Range { min, max, decimals: 0, .. }) => Type::Int(NumberLimits {
+                min: *min,
+                max: *max,
+                decimals: Some(0),
+                only: None,
+            }),
+            (Type::Number(_), Limit::Range { min, max, decimals, .. }) => Type::Number(NumberLimits {
+                min: *min,
+                max: *max,
+                decimals: Some(*decimals).filter(|decimals| *decimals > 0),
+                only: None,
+            }),
+            (other, _) => {
+                let message = format!("a {other} has no such limit");
+                let help = "strings have a length or a pattern, numbers a range, lists, sets and maps a length";
+                self.out
+                    .push(Diagnostic::new(&rules::BAD_TYPE, limit.span(), message).help(help));
+                other
+            }
+        }
+    }
+
+    fn length(&mut self, min: &Option<Number>, max: &Option<Number>, span: Span) -> LengthLimits {
+        let mut side = |number: &Option<Number>| {
+            let number = (*number)?;
+            let whole = number.to_i64().and_then(|number| u64::try_from(number).ok());
+            if whole.is_none() {
+                let message = format!("`{number}` is no length");
+                self.out.push(Diagnostic::new(&rules::BAD_TYPE, span, message));
+            }
+            whole
+        };
+        LengthLimits {
+            min: side(min),
+            max: side(max),
+        }
+    }
+
+    /// Confines a type to a few values.
+    fn only(&mut self, ty: Type, node: &Node) -> Type {
+        match ty {
+            Type::Int(limits) => Type::Int(self.only_numbers(limits, node)),
+            Type::Number(limits) => Type::Number(self.only_numbers(limits, node)),
+            Type::Text(_) => enum_type(node, ""),
+            other => {
+                let message = format!("`in` lists numbers or words, not values of {other}");
+                self.out.push(Diagnostic::new(&rules::BAD_TYPE, node.span(), message));
+                other
+            }
+        }
+    }
+
+    fn only_numbers(&mut self, limits: NumberLimits, node: &Node) -> NumberLimits {
+        let mut only = Vec::new();
+        for text in node.elements().iter().filter_map(Node::text) {
+            match text.text.parse::<Number>() {
+                Ok(number) => only.push(number),
+                Err(_) => {
+                    let message = format!("`{}` is not a number", text.text);
+                    self.out.push(Diagnostic::new(&rules::BAD_TYPE, text.span, message));
+                }
+            }
+        }
+        NumberLimits {
+            min: only.iter().min().copied(),
+            max: only.iter().max().copied(),
+            only: Some(only.into()),
+            ..limits
+        }
+    }
+}
+
+fn unknown_declared(resolver: &Resolver<'_>, entity: EntityId, name: &str, span: Span) -> Diagnostic {
+    let entity_name = resolver.names.catalog.name(entity);
+    let known = resolver
+        .entity_nodes
+        .get(entity_name)
+        .and_then(|entry| entry.value.get("attributes"))
+        .map_or(&[][..], Node::entries);
+    let message = format!("`{entity_name}` has no attribute `{name}`");
+    Diagnostic::new(&rules::UNKNOWN_ATTRIBUTE, span, message)
+        .did_you_mean(name, known.iter().map(|entry| entry.key.text.as_str()))
+}
+
+fn enum_type(words: &Node, name: &str) -> Type {
+    Type::Enum(Arc::new(EnumType {
+        name: name.to_owned(),
+        members: names(Some(words)),
+    }))
+}
+
+/// Whether a template of the entity's key or index entries names the attribute: those are carried without saying.
+fn key_mentions(node: &Node, attribute: &str) -> bool {
+    let mentions = |node: &Node| {
+        node.entries().iter().any(|entry| {
+            let template = entry.value.str().unwrap_or_default();
+            template.split('{').skip(1).any(|part| {
+                let part = part.split('}').next().unwrap_or_default();
+                let inner = part.rsplit('(').next().unwrap_or(part);
+                let name = inner.split([')', ',', '.']).next().unwrap_or(inner);
+                name.trim() == attribute
+            })
+        })
+    };
+    let any = |node: &Node| mentions(node) || node.elements().iter().any(mentions);
+    let indexes = node.get("index").map_or(&[][..], Node::entries);
+    node.get("key").is_some_and(any) || indexes.iter().any(|entry| any(&entry.value))
+}
+
+fn built_in(name: &str) -> Option<Type> {
+    Some(match name {
+        "string" => Type::Text(TextLimits::default()),
+        "int" => Type::int(),
+        "number" => Type::number(),
+        "bool" => Type::Bool,
+        "bytes" => Type::Bytes(LengthLimits::default()),
+        "date" => Type::Date,
+        "time" => Type::Time,
+        "seconds" => Type::Seconds,
+        "millis" => Type::Millis,
+        "duration" => Type::Duration,
+        "month" => Type::Month,
+        "ulid" => Type::Ulid,
+        "ksuid" => Type::Ksuid,
+        "uuid" => Type::Uuid,
+        "geo" => Type::Geo(None),
+        "json" => Type::Json,
+        "version" => Type::Version,
+        _ => return None,
+    })
+}
+
+/// Names that other tools have for our types.
+fn common_names(name: &str) -> Option<&'static str> {
+    Some(match name.to_lowercase().as_str() {
+        "str" | "text" | "varchar" | "char" => "string",
+        "integer" | "long" | "i64" | "bigint" => "int",
+        "float" | "double" | "decimal" | "numeric" => "number",
+        "boolean" => "bool",
+        "datetime" | "timestamp" | "instant" => "time",
+        "binary" | "blob" => "bytes",
+        "guid" => "uuid",
+        "array" => "list",
+        "object" | "any" => "json",
+        _ => return None,
+    })
+}

@@ -1,0 +1,194 @@
+//! Pass 6, second half: writes and named steps.
+
+use super::operation::{ArgSource, arguments};
+use super::reads::returned;
+use super::steps::StepScope;
+use super::table::{flag, whole};
+use super::taken;
+use super::types::TypeTable;
+use super::{Resolver, condition, refusals, route};
+use crate::expression::{self, Args, Bound, Expr, ExprKind, Known, Scope, Words};
+use crate::model::{Entity, Idempotency, IdempotencyNeed, NamedStep, Requirement, Step, Write};
+use crate::node::{Entry, Node};
+use crate::types::{EntityId, Type};
+
+impl Resolver<'_> {
+    pub(super) fn named_steps(&mut self, node: Option<&Node>, entities: &[Entity], types: &mut TypeTable) -> Vec<NamedStep> {
+        let entries = node.map_or(&[][..], Node::entries);
+        // The arguments of every named step are known before the steps themselves, since steps may call one another.
+        let mut named: Vec<NamedStep> = Vec::new();
+        let mut declared: Vec<Args> = Vec::new();
+        for entry in entries {
+            self.check_name(&entry.key, "a step");
+            let args = self.declare_args(entry.value.get("args"), None, types);
+            let mut silent = crate::diagnostic::Diagnostics::default();
+            named.push(NamedStep {
+                name: entry.key.text.clone(),
+                span: entry.key.span,
+                args: arguments(&args, Vec::new(), ArgSource::NamedStep, &mut silent),
+                steps: Vec::new(),
+            });
+            declared.push(args);
+        }
+        for (at, (entry, args)) in entries.iter().zip(&declared).enumerate() {
+            let earlier = named.get(..at).unwrap_or_default();
+            let steps = self.steps_of_named(entry, args, entities, earlier);
+            arguments(args, Vec::new(), ArgSource::NamedStep, self.out);
+            if let Some(step) = named.get_mut(at) {
+                step.steps = steps;
+            }
+        }
+        named
+    }
+
+    fn steps_of_named(&mut self, entry: &Entry, args: &Args, entities: &[Entity], known: &[NamedStep]) -> Vec<Step> {
+        let scope = Scope {
+            args: Some(args),
+            words: write_words(false),
+            ..self.names.scope()
+        };
+        let mut steps = StepScope {
+            entities,
+            known,
+            protected: Vec::new(),
+            bulk: false,
+            facts_scope: scope,
+            step_names: &self.step_nodes,
+        };
+        let nodes = entry.value.get("do").map_or(&[][..], Node::elements);
+        steps.steps(nodes, self.out)
+    }
+
+    pub(super) fn writes(&mut self, node: Option<&Node>, entities: &[Entity], steps: &[NamedStep], types: &mut TypeTable) -> Vec<Write> {
+        let entries = node.map_or(&[][..], Node::entries);
+        let writes = entries.iter().filter(|entry| entry.value.is_map());
+        writes.map(|entry| self.write(entry, entities, steps, types)).collect()
+    }
+
+    fn write(&mut self, entry: &Entry, entities: &[Entity], named: &[NamedStep], types: &mut TypeTable) -> Write {
+        let node = &entry.value;
+        self.check_name(&entry.key, "a write");
+        self.refuse_triggers(node);
+        let http = node
+            .get("http")
+            .and_then(Node::text)
+            .and_then(|text| route::parse(text, false, self.out));
+        let mut args = self.declare_args(node.get("args"), http.as_ref(), types);
+        taken::declare(node, &self.names.catalog, &mut args);
+        let mut bound: Vec<Bound> = Vec::new();
+        let lets = self.lets(node.get("let"), &args, &mut bound);
+        let bulk = flag(node, "bulk");
+        let mut scope = Scope {
+            args: Some(&args),
+            bound,
+            words: write_words(bulk),
+            ..self.names.scope()
+        };
+        let allow = condition(node.get("allow"), &scope, self.out);
+        scope = scope.with_facts_of(&allow, true);
+        let mut requirements: Vec<Requirement> = Vec::new();
+        for text in node.get("require").map_or(&[][..], Node::elements).iter().filter_map(Node::text) {
+            if let Some(requirement) = refusals::requirement(text, &scope, self.out) {
+                scope = scope.with_facts_of(&requirement.condition, true);
+                requirements.push(requirement);
+            }
+        }
+        let idempotency = idempotency(node.get("idempotency"), &scope, self.out);
+        if idempotency.need == IdempotencyNeed::Required {
+            scope.words.request = Known::Always;
+        }
+        let mut step_scope = StepScope {
+            entities,
+            known: named,
+            protected: protected(&allow),
+            bulk,
+            facts_scope: scope,
+            step_names: &self.step_nodes,
+        };
+        let nodes = node.get("do").map_or(&[][..], Node::elements);
+        let steps = step_scope.steps(nodes, self.out);
+        if nodes.is_empty() && node.get("do").is_some() {
+            let message = format!("the write `{}` does nothing", entry.key.text);
+            self.out.push(
+                crate::diagnostic::Diagnostic::new(&crate::rules::NO_MEANING, entry.key.span, message).help("add a step to `do`"),
+            );
+        }
+        let scope = step_scope.facts_scope;
+        let returns = returned(node.get("return"), &scope, self.out);
+        drop(scope);
+        let defaults = self.arg_defaults(node.get("args"), types);
+        Write {
+            name: entry.key.text.clone(),
+            span: entry.key.span,
+            args: arguments(&args, defaults, ArgSource::Request, self.out),
+            lets,
+            allow,
+            requirements,
+            steps,
+            returns,
+            idempotency,
+            bulk,
+            http,
+            claim: self.claim(node.get("claim")),
+        }
+    }
+
+    fn refuse_triggers(&mut self, node: &Node) {
+        for (field, what) in [("after", "a write that runs after a change"), ("every", "a write that runs on a schedule")] {
+            if let Some(entry) = node.entry(field) {
+                self.not_yet(entry.key.span, what, "call the write over HTTP or from the command line until then");
+            }
+        }
+    }
+}
+
+/// A write without a header of its own may lack an idempotency key.
+fn write_words(bulk: bool) -> Words {
+    Words {
+        done: bulk,
+        request: Known::Maybe,
+        ..Words::default()
+    }
+}
+
+fn idempotency(node: Option<&Node>, scope: &Scope<'_>, out: &mut crate::diagnostic::Diagnostics) -> Idempotency {
+    let mut found = Idempotency {
+        need: IdempotencyNeed::Optional,
+        replay: None,
+        key: None,
+        span: node.map(Node::span),
+    };
+    match node {
+        None => {}
+        Some(Node::Scalar(text)) => match text.text.as_str() {
+            "optional" => {}
+            "required" => found.need = IdempotencyNeed::Required,
+            "none" => found.need = IdempotencyNeed::None,
+            _ => {
+                found.need = IdempotencyNeed::Required;
+                found.key = Some(expression::check(text, scope, None, out));
+            }
+        },
+        Some(map) => {
+            if flag(map, "required") {
+                found.need = IdempotencyNeed::Required;
+            }
+            found.replay = whole(map, "replay");
+            found.key = map.get("key").and_then(Node::text).map(|text| expression::check(text, scope, None, out));
+        }
+    }
+    found
+}
+
+/// The attributes of rows that `allow` names: a caller must not be able to change what decides access.
+fn protected(allow: &Expr) -> Vec<(EntityId, String)> {
+    let mut found = Vec::new();
+    allow.walk(&mut |expr| {
+        if let ExprKind::Field(row, name) = &expr.kind
+            && let Type::Row(entity) = row.ty
+        {
+            found.push((entity, name.clone()));
+        }
+    });
+    found
+}

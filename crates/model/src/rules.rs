@@ -1,0 +1,289 @@
+//! What can be wrong with a model as a text of the language. Design rules are the linter's.
+
+use crate::diagnostic::{Rule, Severity};
+
+macro_rules! language_rules {
+    ($($name:ident $code:literal $kebab:literal $severity:ident $page:literal)*) => {
+        $(
+            #[doc = $kebab]
+            pub static $name: Rule = Rule {
+                code: $code,
+                name: $kebab,
+                severity: Severity::$severity,
+                page: $page,
+            };
+        )*
+        /// The rules of this file, by code.
+        static LANGUAGE: &[&Rule] = &[$(&$name),*];
+    };
+}
+
+/// Every rule of the language, those of expressions included.
+pub fn all() -> impl Iterator<Item = &'static Rule> {
+    LANGUAGE.iter().chain(crate::expression::RULES).copied()
+}
+
+language_rules! {
+FILE_TOO_LARGE "S001" "file-too-large" Error "The file is larger than a model may be.
+
+A model is read whole into memory. 32 MiB hold some tens of thousands of entities; a larger file is not a model.
+
+Way out: check that the path is right, or split the system."
+
+YAML_SYNTAX "S002" "yaml-syntax" Error "The file is not one YAML 1.2 document.
+
+Nothing after the place could be read, so this is the only finding.
+
+```yaml
+where: {a: b          # the brace is not closed
+```
+
+Way out: correct the place. Most often a quote or a bracket is missing, a tab indents, or an expression needs quotes."
+
+YAML_FEATURE "S003" "yaml-feature" Error "Tags, anchors and aliases are not part of the language.
+
+YAML takes `!a` as a tag and drops it, so `allow: !a && b` would silently mean `b`. Anchors and aliases make one place change another.
+
+```yaml
+allow: !suspended && caller.authenticated      # YAML reads: caller.authenticated
+```
+
+Way out: put an expression that starts with `!` in parentheses, and write repeated values out."
+
+DUPLICATE_KEY "S004" "duplicate-key" Error "A name is defined twice in one map.
+
+Most YAML readers keep one of the two and say nothing.
+
+Way out: remove one, or rename it."
+
+NULL_VALUE "S005" "null-value" Error "A field is present but has no value.
+
+`where:` with nothing after it would mean every row. What is not meant is left out.
+
+Way out: give the field a value, or remove it."
+
+UNKNOWN_FIELD "S006" "unknown-field" Error "The language has no such field here.
+
+A field that nobody reads is a wish that nobody grants: `expire:` would keep rows for ever.
+
+Way out: the message names the nearest field, or all that there are; `singlet schema` has them for your editor."
+
+MISSING_FIELD "S007" "missing-field" Error "A field that must be there is not.
+
+Above all `allow`: nothing may be read or written by default.
+
+Way out: add the field."
+
+WRONG_SHAPE "S008" "wrong-shape" Error "A value is of another kind than the field takes.
+
+```yaml
+indexes: [GSI1, GSI2]      # a map from names, not a list
+```
+
+Way out: the message says what belongs there."
+
+UNQUOTED_TEMPLATE "S009" "unquoted-template" Error "A key template is not in quotes.
+
+`PK: USER#{id}` happens to work, `PK: {id}` is a map, and ` #` begins a comment. Quotes always work.
+
+```yaml
+key: {PK: \"USER#{id}\", SK: \"METADATA\"}
+```
+
+Way out: quote it."
+
+CUT_EXPRESSION "S010" "cut-expression" Error "YAML ended an expression before its end.
+
+In a flow map, a comma or a bracket ends a value. The rest turns into keys without values.
+
+```yaml
+{where: a == min(x, y)}        # YAML reads `a == min(x` and a key `y)`
+```
+
+Way out: put the whole expression in quotes."
+
+BAD_TYPE "S011" "bad-type" Error "A type is not written as types are.
+
+`TYPE[?] [LIMIT] [= DEFAULT]`: `string? 1..200`, `int 0.. = 0`, `string /[A-Z]{2}/`, `set(string 1..30) ..20`.
+
+Way out: the message says which part cannot be read."
+
+BAD_TEMPLATE "S012" "bad-template" Error "A key template cannot be read.
+
+A template is text and `{parts}`; a part is an attribute, a path into one, or one function of it: lower upper day month year desc rank ordered geohash plain raw.
+
+```yaml
+SK: \"STATUS#{status\"                 # not closed
+SK: \"TASK#{lower(rank(priority))}\"   # two functions
+```
+
+Way out: close the brace, name one attribute, use at most one function that fits its type."
+
+BAD_ROUTE "S013" "bad-route" Error "A route cannot be read.
+
+`METHOD /path/{variable}?query={argument}&flag=true -> STATUS`.
+
+Way out: the message names the part; every variable is an argument of the read or write."
+
+BAD_REFUSAL "S014" "bad-refusal" Error "A requirement or refusal cannot be read.
+
+```yaml
+require:
+  - args.amount >= a.nextMin else bid_too_low(least = a.nextMin)
+  - user.active else 403 suspended
+```
+
+Way out: `EXPRESSION else [STATUS] NAME(shown = value)`."
+
+BAD_STATES "S015" "bad-states" Error "A state machine does not fit its attribute.
+
+Moves are `from | from -> to`, lapses `state at time`; every state is a member of the attribute's enum.
+
+Way out: the message names the word."
+
+INVALID_UTF8 "S016" "invalid-utf8" Error "The file is not UTF-8.
+
+Way out: save it as UTF-8."
+
+NOT_YET "S017" "not-yet" Error "The language knows this, Singlet does not do it yet.
+
+It is refused, so that no model counts on something that would not happen.
+
+Way out: the help says what does the same today, where something does."
+
+UNSUPPORTED_VERSION "S018" "unsupported-version" Error "The file is written for another version of the language.
+
+Way out: `singlet: 1`."
+
+UNKNOWN_TYPE "N001" "unknown-type" Error "There is no such type.
+
+Types are the built-in ones, the names under `types`, and `Entity.attribute` for the type of another attribute.
+
+Way out: correct the name, or add it under `types`."
+
+UNKNOWN_ENTITY "N002" "unknown-entity" Error "There is no such entity.
+
+Way out: correct the name, or add the entity."
+
+UNKNOWN_ATTRIBUTE "N003" "unknown-attribute" Error "The entity has no such attribute.
+
+Way out: correct the name, or declare the attribute."
+
+UNKNOWN_INDEX "N004" "unknown-index" Error "The table has no such index.
+
+Way out: correct the name, or add the index under `table`."
+
+UNKNOWN_KEY_ATTRIBUTE "N005" "unknown-key-attribute" Error "A template fills an attribute that is no key of the table or index.
+
+Way out: use the names that `table` gives."
+
+UNKNOWN_STEP "N006" "unknown-step" Error "A step does nothing that the language knows, and no step of that name is defined.
+
+Way out: create, update, delete, upsert, present, absent, or a name under `steps`."
+
+UNKNOWN_MOVE "N007" "unknown-move" Error "The entity has no such move.
+
+Way out: name one of the moves under `states`."
+
+RESERVED_NAME "N008" "reserved-name" Error "The name has a meaning of its own in expressions.
+
+`args caller now today row rows source absent done settings request response` are reserved.
+
+Way out: choose another name."
+
+AMBIGUOUS_NAME "N009" "ambiguous-name" Error "One name means two things here.
+
+A name bound by `let`, `for`, `as` or `each` must not be an attribute's that stands in the same expressions, nor be bound twice.
+
+Way out: rename the bound one."
+
+UNKNOWN_ARGUMENT "N010" "unknown-argument" Error "An argument is used that is not declared, or declared and not used.
+
+Path variables are arguments by themselves; every other one stands under `args`, or comes from `take` or `patch`.
+
+Way out: declare it, or correct the name."
+
+UNKNOWN_RULE "N011" "unknown-rule" Error "`accept` names a rule that does not exist.
+
+Way out: `singlet explain` lists the rules."
+
+UNKNOWN_SUBJECT "N012" "unknown-subject" Error "`estimates` names nothing of the model.
+
+Way out: name an entity, a read or a write."
+
+DUPLICATE_ROUTE "M001" "duplicate-route" Error "Two routes answer the same request.
+
+Reads may share a path when their query parameters differ, so that each request has one meaning.
+
+Way out: give one of them another path, another method or other parameters."
+
+INCOMPLETE_KEY "M002" "incomplete-key" Error "A row of this entity would have no primary key.
+
+Each attribute of the table's key needs a template, or is an attribute of the entity. Key parts are never optional.
+
+Way out: add the template."
+
+INCOMPLETE_CREATE "M003" "incomplete-create" Error "A create leaves a required attribute without a value.
+
+Way out: set it, take it, or give it a default."
+
+NOT_ASSIGNABLE "M004" "not-assignable" Error "The attribute cannot be written this way.
+
+Computed and always-set attributes, versions and copies follow by themselves; a state changes by a `move`; what is fixed, part of the primary key or named by `allow` stays as it is.
+
+Way out: the help names the way that there is."
+
+NO_MEANING "M005" "no-meaning" Error "A read, write or step does not say what it does, or says two things.
+
+A read has one of `get`, `find`, `count`, or only `with`; a step has one action.
+
+Way out: keep one."
+
+BAD_MIRROR "M006" "bad-mirror" Error "A mirror cannot follow its source.
+
+A mirror has no attributes, states or guards of its own: it carries attributes of the entity that it mirrors, and its key is made of them.
+
+Way out: the message names the field."
+
+BAD_HISTORY "M007" "bad-history" Error "A history cannot work with these attributes.
+
+`at` is a `time` in the primary key, `until` an optional `time`, `tombstone` a `bool`.
+
+Way out: correct the attribute's type or the key."
+
+BAD_COPY "M008" "bad-copy" Error "A copy does not say whose value it repeats.
+
+`copy: Entity(key).attribute`; `kept: stream` also needs `found`.
+
+Way out: the message names what is missing."
+
+BAD_UNIQUE "M009" "bad-unique" Error "A guard cannot be kept for this value.
+
+The value of a guard is text or a number, computed from the row alone.
+
+Way out: use attributes of the entity, and `lower` or `upper` of them."
+
+BAD_ORDER "M010" "bad-order" Error "`order` names something by which rows cannot come.
+
+Way out: name attributes of the entity, `-` before one that descends."
+
+BAD_BOUNDS "M011" "bad-bounds" Error "A number, rate or range cannot be read.
+
+Way out: write `5`, `1..5`, `..5`, `40/s`, `100/min`."
+
+UNBOUNDED_WRITE "M012" "unbounded-write" Error "A transaction cannot hold as many items as this write may change.
+
+A transaction has at most 100 items; a loop over rows or over a list without an upper limit can exceed it.
+
+Way out: limit the list (`set(Task.task_id) 1..25`), or say `bulk: true`."
+
+CYCLE "M013" "cycle" Error "A computed attribute or a type depends on itself.
+
+Way out: break the circle."
+
+SAME_ITEM "M014" "same-item" Error "One operation writes the same row twice.
+
+All steps happen at once, so no step sees what another did.
+
+Way out: merge the two steps."
+}

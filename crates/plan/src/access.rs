@@ -1,0 +1,252 @@
+//! The ways to an entity's rows, and which of them a meaning can take.
+
+use singlet_model::Model;
+use singlet_model::expression::{BinaryOp, Expr, ExprKind, FunctionId};
+use singlet_model::model::{Entity, Index, KeyChoice, KeyPart, KeyTemplate, PartFunction, Selection};
+
+/// The most values that an unbound part with a small domain may have: it is asked for value by value.
+pub const FAN_OUT_VALUES_MAX: u64 = 100;
+
+/// The table or one index, with the templates that one entity, or a mirror of it, has there.
+#[derive(Clone, Copy, Debug)]
+pub struct AccessPath<'a> {
+    /// The entity whose rows lie on the path: the one asked for, or a mirror of it.
+    pub entity: &'a Entity,
+    /// The index; the table, if there is none.
+    pub index: Option<&'a Index>,
+    /// The templates.
+    pub choice: &'a KeyChoice,
+    partition_attributes: usize,
+}
+
+impl<'a> AccessPath<'a> {
+    /// The templates of the partition key.
+    pub fn partition(&self) -> &'a [KeyTemplate] {
+        self.choice.keys.get(..self.partition_attributes).unwrap_or(&self.choice.keys)
+    }
+
+    /// The templates of the sort key.
+    pub fn sort(&self) -> &'a [KeyTemplate] {
+        self.choice.keys.get(self.partition_attributes..).unwrap_or_default()
+    }
+
+    /// The path's name in messages: `the table`, or the index's name.
+    pub fn name(&self) -> String {
+        match self.index {
+            Some(index) => format!("index `{}`", index.name),
+            None => "the table".to_owned(),
+        }
+    }
+
+    /// The first part of the partition key that a meaning leaves open.
+    pub fn unbound(&self, meaning: &Bindings<'_>) -> Option<&'a KeyPart> {
+        let mut parts = self.partition().iter().flat_map(|key| &key.parts);
+        parts.find(|part| !meaning.binds(part, self.entity))
+    }
+}
+
+/// Every path to the rows of an entity: its own, and those of its mirrors.
+pub fn paths<'a>(model: &'a Model, entity: &'a Entity) -> Vec<AccessPath<'a>> {
+    std::iter::once(entity)
+        .chain(model.mirrors_of(entity.id))
+        .flat_map(|entity| own_paths(model, entity))
+        .collect()
+}
+
+/// The paths of an entity itself.
+pub fn own_paths<'a>(model: &'a Model, entity: &'a Entity) -> Vec<AccessPath<'a>> {
+    let table = entity.key.iter().map(|choice| AccessPath {
+        entity,
+        index: None,
+        choice,
+        partition_attributes: 1,
+    });
+    let indexes = entity.index.iter().flat_map(|entry| {
+        let index = model.index(entry.index);
+        entry.choices().iter().filter_map(move |choice| {
+            Some(AccessPath {
+                entity,
+                index: Some(index?),
+                choice,
+                partition_attributes: index?.partition.len(),
+            })
+        })
+    });
+    table.chain(indexes).collect()
+}
+
+/// What a meaning says about attributes before anything is read.
+#[derive(Debug, Default)]
+pub struct Bindings<'a> {
+    equal: Vec<Equality<'a>>,
+    ranged: Vec<&'a str>,
+    circles: Vec<&'a str>,
+    /// The alternatives of a disjunction: each must bind what is asked.
+    branches: Vec<Vec<Bindings<'a>>>,
+}
+
+/// `attribute == value`, or a function of an attribute.
+#[derive(Debug)]
+struct Equality<'a> {
+    attribute: &'a str,
+    function: Option<&'static str>,
+}
+
+impl<'a> Bindings<'a> {
+    /// What a selection says.
+    pub fn of(selection: &'a Selection) -> Self {
+        let mut bindings = Bindings::default();
+        if let Some(filter) = &selection.filter {
+            bindings.take(filter);
+        }
+        bindings
+    }
+
+    /// What a condition says.
+    pub fn of_condition(condition: &'a Expr) -> Self {
+        let mut bindings = Bindings::default();
+        bindings.take(condition);
+        bindings
+    }
+
+    /// Adds another condition that must hold too, such as what `allow` says about the row.
+    pub fn take(&mut self, condition: &'a Expr) {
+        for conjunct in condition.conjuncts() {
+            self.take_conjunct(conjunct);
+        }
+    }
+
+    fn take_conjunct(&mut self, expr: &'a Expr) {
+        match &expr.kind {
+            ExprKind::Binary(BinaryOp::Eq | BinaryOp::In, left, right) => {
+                for (side, other) in [(left, right), (right, left)] {
+                    if let Some(equality) = equality(side)
+                        && other.attributes().is_empty()
+                    {
+                        self.equal.push(equality);
+                    }
+                }
+            }
+            ExprKind::Binary(op, left, right) if op.is_ordering() => {
+                for (side, other) in [(left, right), (right, left)] {
+                    if let ExprKind::Attribute(name) = &side.kind
+                        && other.attributes().is_empty()
+                    {
+                        self.ranged.push(name);
+                    }
+                }
+            }
+            ExprKind::Binary(BinaryOp::Or, ..) => {
+                let branches = expr.disjuncts().into_iter().map(Bindings::of_condition).collect();
+                self.branches.push(branches);
+            }
+            ExprKind::Call(FunctionId::Near, args) => {
+                if let Some(ExprKind::Attribute(name)) = args.first().map(|arg| &arg.kind) {
+                    self.circles.push(name);
+                }
+            }
+            ExprKind::Attribute(name) => self.equal.push(Equality {
+                attribute: name,
+                function: None,
+            }),
+            ExprKind::Not(inner) => {
+                if let ExprKind::Attribute(name) = &inner.kind {
+                    self.equal.push(Equality {
+                        attribute: name,
+                        function: None,
+                    });
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Whether the value of an attribute is fixed by an equality or a list.
+    pub fn fixes(&self, attribute: &str) -> bool {
+        let here = self
+            .equal
+            .iter()
+            .any(|equality| equality.attribute == attribute && equality.function.is_none());
+        here || self.branches.iter().any(|all| all.iter().all(|branch| branch.fixes(attribute)))
+    }
+
+    /// Whether the meaning limits an attribute on both sides.
+    pub fn limits_both_sides(&self, attribute: &str) -> bool {
+        self.ranged.iter().filter(|name| **name == attribute).count() > 1
+    }
+
+    /// Whether a key part's value, or a bounded number of them, is known before anything is read.
+    pub fn binds(&self, part: &KeyPart, entity: &Entity) -> bool {
+        let root = part.root();
+        let function = part.function.and_then(function_name);
+        let same_function = |equality: &Equality<'_>| {
+            equality.attribute == root && (equality.function.is_none() || equality.function == function)
+        };
+        if self.equal.iter().any(same_function) {
+            return true;
+        }
+        let small = part.ty.cardinality().is_some_and(|values| values <= FAN_OUT_VALUES_MAX);
+        let days = matches!(part.ty, singlet_model::types::Type::Date) || matches!(part.function, Some(PartFunction::Day));
+        let covered = self.covers(part, entity);
+        let in_branches = self.branches.iter().any(|all| all.iter().all(|branch| branch.binds(part, entity)));
+        small || (days && self.limits_both_sides(root)) || covered || in_branches || self.computed(part, entity)
+    }
+
+    /// A circle is covered by cells: a geohash of its place, in the key or in an attribute.
+    fn covers(&self, part: &KeyPart, entity: &Entity) -> bool {
+        if matches!(part.function, Some(PartFunction::Geohash(_))) {
+            return self.circles.contains(&part.root());
+        }
+        let computed = entity.attribute(part.root()).and_then(|attribute| attribute.is.as_ref());
+        let place = computed.and_then(|expr| match &expr.kind {
+            ExprKind::Call(FunctionId::Geohash, args) => match args.first().map(|arg| &arg.kind) {
+                Some(ExprKind::Attribute(name)) => Some(name.as_str()),
+                _ => None,
+            },
+            _ => None,
+        });
+        place.is_some_and(|place| self.circles.contains(&place))
+    }
+
+    /// A computed attribute is known where all that it is computed from is.
+    fn computed(&self, part: &KeyPart, entity: &Entity) -> bool {
+        let attribute = entity.attribute(part.root());
+        let Some(expr) = attribute.and_then(|attribute| attribute.is.as_ref()) else {
+            return false;
+        };
+        let sources = expr.attributes();
+        !sources.is_empty() && sources.iter().all(|source| self.fixes(source))
+    }
+}
+
+fn equality(side: &Expr) -> Option<Equality<'_>> {
+    match &side.kind {
+        ExprKind::Attribute(attribute) => Some(Equality {
+            attribute,
+            function: None,
+        }),
+        ExprKind::Call(function, args) => match args.as_slice() {
+            [Expr {
+                kind: ExprKind::Attribute(attribute),
+                ..
+            }] => Some(Equality {
+                attribute,
+                function: Some(function.name()),
+            }),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+/// The function of expressions that says the same as a function of key parts.
+fn function_name(function: PartFunction) -> Option<&'static str> {
+    match function {
+        PartFunction::Lower => Some("lower"),
+        PartFunction::Upper => Some("upper"),
+        PartFunction::Day => Some("day"),
+        PartFunction::Month => Some("month"),
+        PartFunction::Year => Some("year"),
+        _ => None,
+    }
+}
