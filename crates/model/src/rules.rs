@@ -203,11 +203,7 @@ Path variables are arguments by themselves; every other one stands under `args`,
 
 Way out: declare it, or correct the name."
 
-UNKNOWN_RULE "N011" "unknown-rule" Error "`accept` names a rule that does not exist.
-
-Way out: `singlet explain` lists the rules."
-
-UNKNOWN_SUBJECT "N012" "unknown-subject" Error "`estimates` names nothing of the model.
+UNKNOWN_SUBJECT "N011" "unknown-subject" Error "`estimates` names nothing of the model.
 
 Way out: name an entity, a read or a write."
 

@@ -53,16 +53,12 @@ fn proven(condition: &Expr, truth: bool) -> Option<Facts> {
         ExprKind::Not(inner) => proven(inner, !truth),
         ExprKind::Binary(BinaryOp::And, left, right) => join(left, right, truth, true),
         ExprKind::Binary(BinaryOp::Or, left, right) => join(left, right, truth, false),
-        ExprKind::Binary(op, left, right) if op.is_comparison() => {
-            Some(compared(*op, left, right, truth))
-        }
+        ExprKind::Binary(op, left, right) if op.is_comparison() => Some(compared(*op, left, right, truth)),
         ExprKind::Conditional(test, then, otherwise) => either(
             both(proven(test, true), proven(then, truth)),
             both(proven(test, false), proven(otherwise, truth)),
         ),
-        ExprKind::Call(FunctionId::StartsWith | FunctionId::Contains, parts) if truth => {
-            Some(present(parts.iter()))
-        }
+        ExprKind::Call(FunctionId::StartsWith | FunctionId::Contains, parts) if truth => Some(present(parts.iter())),
         _ => Some(Facts::default()),
     }
 }
@@ -109,8 +105,7 @@ fn compared(op: BinaryOp, left: &Expr, right: &Expr, truth: bool) -> Facts {
 fn present<'a>(operands: impl IntoIterator<Item = &'a Expr> + Clone) -> Facts {
     let mut facts = Facts::default();
     let several = operands.clone().into_iter().count() > 1;
-    let left_out =
-        |operand: &Expr| several && operand.optional && matches!(operand.kind, ExprKind::Arg(_));
+    let left_out = |operand: &Expr| several && operand.optional && matches!(operand.kind, ExprKind::Arg(_));
     if operands.clone().into_iter().any(left_out) {
         return facts;
     }

@@ -144,9 +144,7 @@ impl FunctionId {
 impl Function {
     /// The functions of that name.
     pub fn named(name: &str) -> impl Iterator<Item = &'static Function> {
-        FUNCTIONS
-            .iter()
-            .filter(move |function| function.name == name)
+        FUNCTIONS.iter().filter(move |function| function.name == name)
     }
 
     /// Whether it takes that many values, the receiver of a method included.
@@ -191,13 +189,7 @@ const fn method(
     }
 }
 
-const fn each(
-    name: &'static str,
-    op: EachOp,
-    form: Form,
-    signature: &'static str,
-    doc: &'static str,
-) -> Function {
+const fn each(name: &'static str, op: EachOp, form: Form, signature: &'static str, doc: &'static str) -> Function {
     Function {
         name,
         meaning: Meaning::Each(op),

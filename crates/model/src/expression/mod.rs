@@ -32,9 +32,7 @@ pub use facts::Facts;
 pub use functions::{FUNCTIONS, Form, Function, FunctionId, Meaning, Param};
 pub use relations::{assignable, comparable, orderable, same_kind, unified};
 pub use rules::RULES;
-pub use scope::{
-    Absence, Arg, Args, Bound, Claim, Known, OptionalArgs, RowWord, Scope, Setting, Words,
-};
+pub use scope::{Absence, Arg, Args, Bound, Claim, Known, OptionalArgs, RowWord, Scope, Setting, Words};
 pub use tree::{BinaryOp, EachOp, Expr, ExprKind, Literal, Word};
 
 use crate::diagnostic::Diagnostics;
@@ -69,32 +67,18 @@ pub struct Target<'t> {
 
 /// Checks an expression. With an expected type, literals take it and any other type is a mistake. Whether the value may be absent
 /// is left to the place, which finds it in [`Expr::optional`].
-pub fn check(
-    text: &Text,
-    scope: &Scope<'_>,
-    expected: Option<&Type>,
-    out: &mut Diagnostics,
-) -> Expr {
-    run(text, scope, out, |checker, node| {
-        checker.whole(node, expected)
-    })
+pub fn check(text: &Text, scope: &Scope<'_>, expected: Option<&Type>, out: &mut Diagnostics) -> Expr {
+    run(text, scope, out, |checker, node| checker.whole(node, expected))
 }
 
 /// Checks a condition: a truth value that is never absent, as in `where`, `allow`, `when` and `require`.
 pub fn check_condition(text: &Text, scope: &Scope<'_>, out: &mut Diagnostics) -> Expr {
-    run(text, scope, out, |checker, node| {
-        checker.whole_condition(node)
-    })
+    run(text, scope, out, |checker, node| checker.whole_condition(node))
 }
 
 /// Checks a value for an attribute or an argument. A bare word that is a member of its enum is that member; `absent` and values
 /// that may be absent go into what is optional only.
-pub fn check_value(
-    text: &Text,
-    scope: &Scope<'_>,
-    target: Target<'_>,
-    out: &mut Diagnostics,
-) -> Expr {
+pub fn check_value(text: &Text, scope: &Scope<'_>, target: Target<'_>, out: &mut Diagnostics) -> Expr {
     let word = text.text.trim();
     if is_word_of(word, target.ty) {
         return Expr {
@@ -104,17 +88,13 @@ pub fn check_value(
             span: text.trimmed().span,
         };
     }
-    run(text, scope, out, |checker, node| {
-        checker.whole_value(node, target)
-    })
+    run(text, scope, out, |checker, node| checker.whole_value(node, target))
 }
 
 fn is_word_of(word: &str, ty: &Type) -> bool {
     match ty {
         Type::Enum(words) => words.members.iter().any(|member| member == word),
-        Type::OrWords(value, words) => {
-            words.iter().any(|known| known == word) || is_word_of(word, value)
-        }
+        Type::OrWords(value, words) => words.iter().any(|known| known == word) || is_word_of(word, value),
         _ => false,
     }
 }

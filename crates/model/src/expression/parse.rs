@@ -1,7 +1,8 @@
 //! From text to an untyped tree. The only place that knows the `cel` crate.
 //!
-//! The parser gives each node the place of one token; with the tokens at hand, every node here knows all of its text. Numbers
-//! are taken from the text too, since the parser's are doubles and 64-bit integers.
+//! The parser decides the structure and nothing else: it sees the *shape* of an expression, in which every name is `a`, every
+//! text `""` and every number `1`, and the rest is taken from the tokens. So numbers keep all their digits, every node knows
+//! all of its text, and a model with thousands of expressions has few shapes to parse.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -13,6 +14,7 @@ use singlet_item::Number;
 
 use super::scan::{Token, TokenKind};
 use super::tree::BinaryOp;
+use super::words::is_literal;
 use super::{rules, syntax, tokens};
 use crate::diagnostic::Diagnostic;
 use crate::text::Text;
@@ -63,66 +65,78 @@ pub(super) struct FieldNode {
     pub value: Node,
 }
 
-/// How many parsed expressions a thread keeps: many places of a model say the same.
-const PARSED_KEPT_MAX: usize = 1_024;
-
-thread_local! {
-    static PARSED: RefCell<HashMap<String, Rc<Node>>> = RefCell::default();
-}
-
 /// Parses an expression, or says what is wrong with how it is written.
-pub(super) fn parse(text: &Text) -> Result<Rc<Node>, Box<Diagnostic>> {
-    if let Some(known) = PARSED.with_borrow(|parsed| parsed.get(&text.text).cloned()) {
-        return Ok(known);
-    }
+pub(super) fn parse(text: &Text) -> Result<Node, Box<Diagnostic>> {
     let written = syntax::tokens(text)?;
-    let node = Rc::new(read(&text.text, &written).ok_or_else(|| unreadable(text))?);
-    PARSED.with_borrow_mut(|parsed| {
-        if parsed.len() >= PARSED_KEPT_MAX {
-            parsed.clear();
-        }
-        parsed.insert(text.text.clone(), Rc::clone(&node));
-    });
-    Ok(node)
+    let node =
+        Shape::of(&text.text, &written).and_then(|shape| Reader::new(&text.text, &written, &shape).node(&shape.tree));
+    node.map(|(node, ..)| node).ok_or_else(|| unreadable(text))
 }
 
 fn unreadable(text: &Text) -> Box<Diagnostic> {
-    let message = format!(
-        "the expression {} cannot be read",
-        tokens::quoted(&text.text)
-    );
+    let shown = tokens::quoted(&text.text);
+    let message = format!("the expression {shown} cannot be read");
     Box::new(Diagnostic::new(&rules::UNEXPECTED, text.span, message))
 }
 
-/// Without the standard macros, `rows.exists(e, …)` stays a call.
-fn read(text: &str, tokens: &[Token]) -> Option<Node> {
-    let stood_in = with_stand_ins(text, tokens);
-    let parser = cel::Env::default().with_optional_support(false).parser();
-    let (tree, info) = parser.parse_with_source_info(&stood_in).ok()?;
-    Reader::new(text, tokens, &info)
-        .node(&tree)
-        .map(|(node, ..)| node)
+/// How many shapes a thread keeps.
+const SHAPES_KEPT_MAX: usize = 1_024;
+
+thread_local! {
+    static SHAPES: RefCell<HashMap<String, Rc<Shape>>> = RefCell::default();
 }
 
-/// A number that the parser would not take becomes a `1` of the same length; its value is read from the text later. Its sign
-/// is not lost: the parser makes a negative literal of `-1`.
-fn with_stand_ins(text: &str, tokens: &[Token]) -> String {
-    let mut result = String::with_capacity(text.len());
-    let mut done = 0;
-    for token in tokens
-        .iter()
-        .filter(|token| token.kind == TokenKind::Number)
-    {
-        result.push_str(text.get(done..token.start).unwrap_or_default());
-        result.push('1');
-        result.extend(std::iter::repeat_n(
-            ' ',
-            (token.end - token.start).saturating_sub(1),
-        ));
-        done = token.end;
+/// The structure of an expression, whatever its names and values are.
+struct Shape {
+    tree: IdedExpr,
+    info: SourceInfo,
+    /// Where each token begins in the text that was parsed.
+    starts: Vec<usize>,
+}
+
+impl Shape {
+    fn of(text: &str, tokens: &[Token]) -> Option<Rc<Shape>> {
+        let (shape, starts) = stand_in(text, tokens);
+        if let Some(known) = SHAPES.with_borrow(|shapes| shapes.get(&shape).cloned()) {
+            return Some(known);
+        }
+        // Without the standard macros, `rows.exists(e, …)` stays a call.
+        let parser = cel::Env::default().with_optional_support(false).parser();
+        let (tree, info) = parser.parse_with_source_info(&shape).ok()?;
+        let parsed = Rc::new(Shape { tree, info, starts });
+        SHAPES.with_borrow_mut(|shapes| {
+            if shapes.len() >= SHAPES_KEPT_MAX {
+                shapes.clear();
+            }
+            shapes.insert(shape, Rc::clone(&parsed));
+        });
+        Some(parsed)
     }
-    result.push_str(text.get(done..).unwrap_or_default());
-    result
+
+    /// The token that the parser has for a node: its operator, its opening bracket, or itself.
+    fn token_of(&self, id: u64) -> Option<usize> {
+        let (start, _) = self.info.offset_for(id)?;
+        self.starts.binary_search(&(start as usize)).ok()
+    }
+}
+
+/// The text of a shape, and where each token begins in it. The sign of a number is not lost: the parser makes a negative
+/// literal of `- 1`.
+fn stand_in(text: &str, tokens: &[Token]) -> (String, Vec<usize>) {
+    let mut shape = String::with_capacity(tokens.len() * 3);
+    let mut starts = Vec::with_capacity(tokens.len());
+    for token in tokens {
+        let word = text.get(token.start..token.end).unwrap_or_default();
+        starts.push(shape.len());
+        shape.push_str(match token.kind {
+            TokenKind::Name if !is_literal(word) => "a",
+            TokenKind::Number => "1",
+            TokenKind::Text => "\"\"",
+            _ => word,
+        });
+        shape.push(' ');
+    }
+    (shape, starts)
 }
 
 /// A node with its first and last token.
@@ -131,44 +145,47 @@ type Read = (Node, usize, usize);
 struct Reader<'a> {
     text: &'a str,
     tokens: &'a [Token],
-    info: &'a SourceInfo,
+    shape: &'a Shape,
     /// For each bracket, the index of its partner.
-    partners: HashMap<usize, usize>,
+    partners: Vec<Option<usize>>,
 }
 
 impl<'a> Reader<'a> {
-    fn new(text: &'a str, tokens: &'a [Token], info: &'a SourceInfo) -> Self {
-        let mut partners = HashMap::new();
+    fn new(text: &'a str, tokens: &'a [Token], shape: &'a Shape) -> Self {
+        let mut partners = vec![None; tokens.len()];
         let mut open = Vec::new();
+        let mut pair = |at: usize, partner: usize| {
+            if let Some(entry) = partners.get_mut(at) {
+                *entry = Some(partner);
+            }
+        };
         for (at, token) in tokens.iter().enumerate() {
-            match token.kind {
-                TokenKind::Open => open.push(at),
-                TokenKind::Close => {
-                    if let Some(start) = open.pop() {
-                        partners.insert(start, at);
-                        partners.insert(at, start);
-                    }
-                }
-                _ => {}
+            if token.kind == TokenKind::Open {
+                open.push(at);
+            } else if token.kind == TokenKind::Close
+                && let Some(start) = open.pop()
+            {
+                pair(start, at);
+                pair(at, start);
             }
         }
         Reader {
             text,
             tokens,
-            info,
+            shape,
             partners,
         }
     }
 
     fn node(&self, tree: &IdedExpr) -> Option<Read> {
-        let at = self.token_of(tree.id)?;
+        let at = self.shape.token_of(tree.id)?;
         match &tree.expr {
             ast::Expr::Literal(literal) => self.literal(literal, at),
-            ast::Expr::Ident(name) => Some(self.made(NodeKind::Name(name.clone()), at, at, at)),
+            ast::Expr::Ident(_) => Some(self.made(NodeKind::Name(self.word(at)?), at, at, at)),
             ast::Expr::Select(select) => {
                 let (of, first, _) = self.node(&select.operand)?;
                 let first = self.with_parentheses(first, at.checked_sub(1)?);
-                let kind = NodeKind::Field(Box::new(of), select.field.clone());
+                let kind = NodeKind::Field(Box::new(of), self.word(at + 1)?);
                 Some(self.made(kind, first, at + 1, at + 1))
             }
             ast::Expr::List(list) => {
@@ -180,11 +197,11 @@ impl<'a> Reader<'a> {
                 Some(self.made(NodeKind::Record(fields), at, self.partner(at)?, at))
             }
             ast::Expr::Struct(key) => {
+                let name = at.checked_sub(1)?;
                 let kind = NodeKind::Key {
-                    entity: key.type_name.clone(),
+                    entity: self.word(name)?,
                     fields: self.fields(&key.entries)?,
                 };
-                let name = at.checked_sub(1)?;
                 Some(self.made(kind, name, self.partner(at)?, name))
             }
             ast::Expr::Call(call) => self.call(call, at),
@@ -202,9 +219,7 @@ impl<'a> Reader<'a> {
         match (call.func_name.as_str(), call.args.as_slice()) {
             (operators::LOGICAL_NOT, [inner]) => self.sign(inner, at, NodeKind::Not),
             (operators::NEGATE, [inner]) => self.sign(inner, at, NodeKind::Negate),
-            (operators::CONDITIONAL, [test, then, otherwise]) => {
-                self.conditional(test, then, otherwise, at)
-            }
+            (operators::CONDITIONAL, [test, then, otherwise]) => self.conditional(test, then, otherwise, at),
             (operators::INDEX, [of, index]) => {
                 let (of, first, _) = self.node(of)?;
                 let first = self.with_parentheses(first, at.checked_sub(1)?);
@@ -228,7 +243,7 @@ impl<'a> Reader<'a> {
             }
         };
         let kind = NodeKind::Call {
-            name: call.func_name.clone(),
+            name: self.word(name)?,
             receiver,
             args: self.nodes(&call.args)?,
         };
@@ -248,13 +263,7 @@ impl<'a> Reader<'a> {
         Some(self.made(kind(Box::new(inner)), at, last, at))
     }
 
-    fn conditional(
-        &self,
-        test: &IdedExpr,
-        then: &IdedExpr,
-        otherwise: &IdedExpr,
-        at: usize,
-    ) -> Option<Read> {
+    fn conditional(&self, test: &IdedExpr, then: &IdedExpr, otherwise: &IdedExpr, at: usize) -> Option<Read> {
         let (test, first, _) = self.operand(test)?;
         let (then, ..) = self.operand(then)?;
         let (otherwise, _, last) = self.operand(otherwise)?;
@@ -267,7 +276,7 @@ impl<'a> Reader<'a> {
         let (node, mut first, mut last) = self.node(tree)?;
         while let Some(before) = first.checked_sub(1)
             && self.is_grouping(before)
-            && self.partners.get(&before) == Some(&(last + 1))
+            && self.partner(before) == Some(last + 1)
         {
             first = before;
             last += 1;
@@ -277,8 +286,8 @@ impl<'a> Reader<'a> {
 
     /// The first token of what ends at `last`, where that is a grouping parenthesis.
     fn with_parentheses(&self, first: usize, last: usize) -> usize {
-        match self.partners.get(&last) {
-            Some(open) if self.is_grouping(*open) => first.min(*open),
+        match self.partner(last) {
+            Some(open) if self.is_grouping(open) => first.min(open),
             _ => first,
         }
     }
@@ -289,16 +298,13 @@ impl<'a> Reader<'a> {
             .checked_sub(1)
             .and_then(|before| self.tokens.get(before))
             .is_some_and(|before| before.kind == TokenKind::Name && self.slice(before) != "in");
-        self.tokens
-            .get(at)
-            .is_some_and(|token| self.slice(token) == "(")
-            && !named
+        self.tokens.get(at).is_some_and(|token| self.slice(token) == "(") && !named
     }
 
     fn literal(&self, literal: &LiteralValue, at: usize) -> Option<Read> {
         let kind = match literal {
             LiteralValue::Boolean(value) => NodeKind::Bool(*value.inner()),
-            LiteralValue::String(text) => NodeKind::Text(text.inner().to_owned()),
+            LiteralValue::String(_) => NodeKind::Text(unescaped(&self.word(at)?)),
             LiteralValue::Null => NodeKind::Null,
             LiteralValue::Int(value) => return self.number(*value.inner() < 0, at),
             _ => return None,
@@ -327,11 +333,16 @@ impl<'a> Reader<'a> {
     /// The place of an entry is its `:`, and its name the token before.
     fn fields(&self, entries: &[ast::IdedEntryExpr]) -> Option<Vec<FieldNode>> {
         let field = |entry: &ast::IdedEntryExpr| {
-            let (field, value) = match &entry.expr {
-                EntryExpr::StructField(field) => (field.field.clone(), &field.value),
-                EntryExpr::MapEntry(entry) => (name_of_key(&entry.key)?, &entry.value),
+            let value = match &entry.expr {
+                EntryExpr::StructField(field) => &field.value,
+                EntryExpr::MapEntry(entry) => &entry.value,
             };
-            let token = self.tokens.get(self.token_of(entry.id)?.checked_sub(1)?)?;
+            let at = self.shape.token_of(entry.id)?.checked_sub(1)?;
+            let token = self.tokens.get(at)?;
+            let field = match token.kind {
+                TokenKind::Text => unescaped(&self.word(at)?),
+                _ => self.word(at)?,
+            };
             Some(FieldNode {
                 field,
                 range: token.start..token.end,
@@ -354,15 +365,12 @@ impl<'a> Reader<'a> {
         (node, first, last)
     }
 
-    fn token_of(&self, id: u64) -> Option<usize> {
-        let (start, _) = self.info.offset_for(id)?;
-        self.tokens
-            .binary_search_by_key(&(start as usize), |token| token.start)
-            .ok()
+    fn partner(&self, at: usize) -> Option<usize> {
+        self.partners.get(at).copied().flatten()
     }
 
-    fn partner(&self, at: usize) -> Option<usize> {
-        self.partners.get(&at).copied()
+    fn word(&self, at: usize) -> Option<String> {
+        self.tokens.get(at).map(|token| self.slice(token).to_owned())
     }
 
     fn slice(&self, token: &Token) -> &'a str {
@@ -370,11 +378,32 @@ impl<'a> Reader<'a> {
     }
 }
 
-fn name_of_key(key: &IdedExpr) -> Option<String> {
-    match &key.expr {
-        ast::Expr::Ident(name) => Some(name.clone()),
-        ast::Expr::Literal(LiteralValue::String(text)) => Some(text.inner().to_owned()),
-        _ => None,
+/// What a text in quotes says. Its escapes are known ones, since the tokens were looked at before.
+fn unescaped(quoted: &str) -> String {
+    let mut chars = quoted.chars();
+    chars.next();
+    chars.next_back();
+    let mut result = String::with_capacity(quoted.len());
+    while let Some(char) = chars.next() {
+        let decoded = match char {
+            '\\' => escape(&mut chars),
+            other => Some(other),
+        };
+        result.extend(decoded);
+    }
+    result
+}
+
+fn escape(chars: &mut std::str::Chars<'_>) -> Option<char> {
+    match chars.next()? {
+        'n' => Some('\n'),
+        'r' => Some('\r'),
+        't' => Some('\t'),
+        'u' => {
+            let digits: String = chars.by_ref().take(4).collect();
+            char::from_u32(u32::from_str_radix(&digits, 16).ok()?)
+        }
+        other => Some(other),
     }
 }
 

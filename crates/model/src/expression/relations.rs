@@ -7,9 +7,7 @@ use crate::types::{LengthLimits, ObjectType, Type};
 
 /// Whether `==` between the two can ever hold. Limits do not matter.
 pub fn comparable(left: &Type, right: &Type) -> bool {
-    if matches!(left, Type::Row(_) | Type::Group(..))
-        || matches!(right, Type::Row(_) | Type::Group(..))
-    {
+    if matches!(left, Type::Row(_) | Type::Group(..)) || matches!(right, Type::Row(_) | Type::Group(..)) {
         return left.is_unknown() || right.is_unknown();
     }
     same_kind(left, right) || compares_to(left, right) || compares_to(right, left)
@@ -59,29 +57,19 @@ pub fn assignable(from: &Type, to: &Type) -> bool {
         | (Type::Set(a, _), Type::Set(b, _) | Type::List(b, _))
         | (Type::Map(a, _), Type::Map(b, _)) => assignable(a, b),
         (Type::Object(from), Type::Object(to)) => object_assignable(from, to),
-        (Type::Object(from) | Type::Geo(Some(from)), Type::Geo(Some(to))) => {
-            object_assignable(from, to)
-        }
+        (Type::Object(from) | Type::Geo(Some(from)), Type::Geo(Some(to))) => object_assignable(from, to),
         (Type::Object(from), Type::Geo(None)) => is_place(from),
         _ => same_kind(from, to),
     }
 }
 
 fn object_assignable(from: &ObjectType, to: &ObjectType) -> bool {
-    let known = from
-        .fields
-        .iter()
-        .all(|field| to.field(&field.name).is_some());
+    let known = from.fields.iter().all(|field| to.field(&field.name).is_some());
     known
-        && to
-            .fields
-            .iter()
-            .all(|wanted| match from.field(&wanted.name) {
-                Some(given) => {
-                    assignable(&given.ty, &wanted.ty) && (wanted.optional || !given.optional)
-                }
-                None => wanted.optional,
-            })
+        && to.fields.iter().all(|wanted| match from.field(&wanted.name) {
+            Some(given) => assignable(&given.ty, &wanted.ty) && (wanted.optional || !given.optional),
+            None => wanted.optional,
+        })
 }
 
 fn is_place(object: &ObjectType) -> bool {
@@ -111,16 +99,12 @@ pub fn unified(left: &Type, right: &Type) -> Option<Type> {
         return Some(left.clone());
     }
     Some(match (left, right) {
-        (Type::Unknown | Type::Absent, other) | (other, Type::Unknown | Type::Absent) => {
-            other.clone()
-        }
+        (Type::Unknown | Type::Absent, other) | (other, Type::Unknown | Type::Absent) => other.clone(),
         (Type::Text(_), Type::Text(_)) => Type::text(),
         (Type::Int(_) | Type::Version, Type::Int(_) | Type::Version) => Type::int(),
         (a, b) if a.is_number() && b.is_number() => Type::number(),
         (Type::Now, other) | (other, Type::Now) if other.is_instant() => other.clone(),
-        (Type::List(a, _), Type::List(b, _)) => {
-            Type::List(Arc::new(unified(a, b)?), LengthLimits::default())
-        }
+        (Type::List(a, _), Type::List(b, _)) => Type::List(Arc::new(unified(a, b)?), LengthLimits::default()),
         (value, Type::OrWords(inner, _)) if assignable(value, inner) => right.clone(),
         (Type::OrWords(inner, _), value) if assignable(value, inner) => left.clone(),
         (a, b) if same_kind(a, b) => a.clone(),

@@ -129,15 +129,8 @@ fn quoted(rest: &str, quote: char) -> (Option<TokenKind>, usize) {
             '\\' => escaped = true,
             _ if char == quote => {
                 let end = at + 1;
-                let tripled = at == 1
-                    && rest
-                        .get(end..)
-                        .is_some_and(|after| after.starts_with(quote));
-                let kind = if tripled {
-                    TokenKind::OddText
-                } else {
-                    TokenKind::Text
-                };
+                let tripled = at == 1 && rest.get(end..).is_some_and(|after| after.starts_with(quote));
+                let kind = if tripled { TokenKind::OddText } else { TokenKind::Text };
                 return (Some(kind), end);
             }
             _ => {}
@@ -216,10 +209,7 @@ mod tests {
     use super::*;
 
     fn words(text: &str) -> Vec<&str> {
-        scan(text)
-            .iter()
-            .map(|token| &text[token.start..token.end])
-            .collect()
+        scan(text).iter().map(|token| &text[token.start..token.end]).collect()
     }
 
     #[test]
@@ -254,10 +244,7 @@ mod tests {
 
     #[test]
     fn operators_of_other_languages_are_whole() {
-        assert_eq!(
-            words("a === b <> c = d"),
-            ["a", "===", "b", "<>", "c", "=", "d"]
-        );
+        assert_eq!(words("a === b <> c = d"), ["a", "===", "b", "<>", "c", "=", "d"]);
         assert_eq!(scan("a=b")[1].kind, TokenKind::Foreign);
         assert_eq!(scan("a==b")[1].kind, TokenKind::Operator);
     }

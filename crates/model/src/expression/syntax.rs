@@ -113,22 +113,11 @@ impl<'a> Walk<'a> {
         self.tokens.get(self.at + 1).copied()
     }
 
-    fn mistake(
-        &self,
-        rule: &'static Rule,
-        token: Token,
-        message: impl Into<String>,
-    ) -> Box<Diagnostic> {
+    fn mistake(&self, rule: &'static Rule, token: Token, message: impl Into<String>) -> Box<Diagnostic> {
         mistake(self.text, rule, token, message)
     }
 
-    fn refuse(
-        &self,
-        rule: &'static Rule,
-        token: Token,
-        message: String,
-        help: impl Into<String>,
-    ) -> Step {
+    fn refuse(&self, rule: &'static Rule, token: Token, message: String, help: impl Into<String>) -> Step {
         refuse(self.text, rule, token, message, help)
     }
 
@@ -162,23 +151,14 @@ impl<'a> Walk<'a> {
 
     /// A field's name and its `:`, or the end of a record without fields.
     fn field_name(&mut self, token: Token) -> Step {
-        let in_key = self
-            .frames
-            .last()
-            .is_some_and(|frame| frame.holds == Holds::Key);
+        let in_key = self.frames.last().is_some_and(|frame| frame.holds == Holds::Key);
         let named = match token.kind {
-            TokenKind::Name => {
-                !is_literal(self.word(token)) && (in_key || !is_reserved(self.word(token)))
-            }
+            TokenKind::Name => !is_literal(self.word(token)) && (in_key || !is_reserved(self.word(token))),
             TokenKind::Text => !in_key,
             TokenKind::Close => return self.close_without_value(token),
             _ => false,
         };
-        if !named
-            || self
-                .after()
-                .is_none_or(|after| after.kind != TokenKind::Colon)
-        {
+        if !named || self.after().is_none_or(|after| after.kind != TokenKind::Colon) {
             return self.field_without_value(token);
         }
         self.wants_value = false;
@@ -188,9 +168,7 @@ impl<'a> Walk<'a> {
     /// The parser drops doubled signs in pairs; here they are almost always a slip.
     fn prefix(&self, token: Token) -> Step {
         let doubled = self.before().is_some_and(|before| {
-            before.end == token.start
-                && matches!(self.word(before), "!" | "-")
-                && self.is_prefix(self.at - 1)
+            before.end == token.start && matches!(self.word(before), "!" | "-") && self.is_prefix(self.at - 1)
         });
         if doubled {
             let message = "two signs stand before one value".to_owned();
@@ -253,15 +231,9 @@ impl<'a> Walk<'a> {
         let word = self.word(token);
         let message = match self.before() {
             Some(before) if token.kind == TokenKind::Close && before.kind == TokenKind::Open => {
-                format!(
-                    "nothing stands between `{}` and `{word}`",
-                    self.word(before)
-                )
+                format!("nothing stands between `{}` and `{word}`", self.word(before))
             }
-            Some(before) => format!(
-                "a value is missing between `{}` and `{word}`",
-                self.word(before)
-            ),
+            Some(before) => format!("a value is missing between `{}` and `{word}`", self.word(before)),
             None => format!("a value is missing before `{word}`"),
         };
         Err(self.mistake(&rules::UNEXPECTED, token, message))
@@ -305,10 +277,7 @@ impl<'a> Walk<'a> {
                 Ok(())
             }
             Some(other) => {
-                let message = format!(
-                    "a name is expected after `.`, not `{}`",
-                    cut(self.word(other))
-                );
+                let message = format!("a name is expected after `.`, not `{}`", cut(self.word(other)));
                 let help = "a name that is not a word is written `row[\"na-me\"]`";
                 self.refuse(&rules::UNEXPECTED, other, message, help)
             }
@@ -369,12 +338,7 @@ impl<'a> Walk<'a> {
             None => Ok(()),
             Some(question) => {
                 let message = "`?` has no `:`".to_owned();
-                self.refuse(
-                    &rules::UNEXPECTED,
-                    question,
-                    message,
-                    "write `test ? then : otherwise`",
-                )
+                self.refuse(&rules::UNEXPECTED, question, message, "write `test ? then : otherwise`")
             }
         }
     }
@@ -413,20 +377,14 @@ impl<'a> Walk<'a> {
             }
             _ => {
                 let message = "`:` has no `?` before it".to_owned();
-                self.refuse(
-                    &rules::UNEXPECTED,
-                    token,
-                    message,
-                    "write `test ? then : otherwise`",
-                )
+                self.refuse(&rules::UNEXPECTED, token, message, "write `test ? then : otherwise`")
             }
         }
     }
 
     fn question(&mut self, token: Token) -> Step {
         if self.after().is_none() {
-            let message =
-                "`?` at the end marks an item that may be missing, which only `let` and `for` know";
+            let message = "`?` at the end marks an item that may be missing, which only `let` and `for` know";
             return self.refuse(
                 &rules::UNEXPECTED,
                 token,
@@ -451,11 +409,7 @@ impl<'a> Walk<'a> {
     fn missing_operator(&self, token: Token) -> Step {
         let word = self.word(token);
         let before = self.before().map_or("", |before| self.word(before));
-        if let Some(help) = word_help(
-            before,
-            word,
-            self.after().map_or("", |after| self.word(after)),
-        ) {
+        if let Some(help) = word_help(before, word, self.after().map_or("", |after| self.word(after))) {
             let (rule, at) = (
                 &rules::FOREIGN_OPERATOR,
                 if before == "not" { self.before() } else { None },
@@ -464,11 +418,7 @@ impl<'a> Walk<'a> {
             let message = format!("`{}` is not an operator", self.word(at));
             return self.refuse(rule, at, message, help);
         }
-        let message = format!(
-            "an operator is missing between `{}` and `{}`",
-            cut(before),
-            cut(word)
-        );
+        let message = format!("an operator is missing between `{}` and `{}`", cut(before), cut(word));
         Err(self.mistake(&rules::UNEXPECTED, token, message))
     }
 
@@ -490,9 +440,7 @@ impl<'a> Walk<'a> {
         if !self.text.is_plain() {
             return mistake;
         }
-        let end = self
-            .text
-            .span_of(self.text.text.len(), self.text.text.len());
+        let end = self.text.span_of(self.text.text.len(), self.text.text.len());
         Box::new(
             mistake
                 .help("if the bracket is there, YAML cut this expression here: quote it")

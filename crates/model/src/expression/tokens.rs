@@ -39,8 +39,7 @@ pub(super) fn written(text: &Text, token: Token) -> Step {
         }
         TokenKind::Comment => {
             let message = "an expression has no comments".to_owned();
-            let help =
-                "move it to a `#` comment of the file: `//` would hide the rest of a folded block";
+            let help = "move it to a `#` comment of the file: `//` would hide the rest of a folded block";
             refuse(text, &rules::COMMENT, token, message, help)
         }
         TokenKind::Stray => stray(text, token),
@@ -59,18 +58,14 @@ fn foreign(text: &Text, token: Token) -> Step {
     Err(Box::new(match (word, sign_help(word)) {
         ("=", _) => mistake.help("write `==` to compare").replace_with("=="),
         ("++", _) => mistake.help("write `+ 1`, or `add:` to raise a stored number"),
-        (_, Some(instead)) => mistake
-            .help(format!("write `{instead}`"))
-            .replace_with(instead),
+        (_, Some(instead)) => mistake.help(format!("write `{instead}`")).replace_with(instead),
         (_, None) => mistake.help("the operators are `&& || ! == != < <= > >= in + - * % ? :`"),
     }))
 }
 
 fn number(text: &Text, token: Token) -> Step {
     let word = word_of(text, token);
-    let digits = word
-        .bytes()
-        .all(|byte| byte.is_ascii_digit() || byte == b'.');
+    let digits = word.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
     if !digits || word.starts_with('.') || word.ends_with('.') {
         let message = format!("{} is not a number", quoted(word));
         let help = "numbers are decimal: `12`, `-3`, `0.25`";
@@ -90,13 +85,7 @@ fn stray(text: &Text, token: Token) -> Step {
         false => word.to_owned(),
     };
     let message = format!("`{shown}` means nothing in an expression");
-    refuse(
-        text,
-        &rules::STRAY_CHARACTER,
-        token,
-        message,
-        character_help(word),
-    )
+    refuse(text, &rules::STRAY_CHARACTER, token, message, character_help(word))
 }
 
 /// The text of a token.
@@ -105,24 +94,13 @@ pub(super) fn word_of(text: &Text, token: Token) -> &str {
 }
 
 /// A mistake at a token.
-pub(super) fn mistake(
-    text: &Text,
-    rule: &'static Rule,
-    token: Token,
-    message: impl Into<String>,
-) -> Box<Diagnostic> {
+pub(super) fn mistake(text: &Text, rule: &'static Rule, token: Token, message: impl Into<String>) -> Box<Diagnostic> {
     let span = text.span_of(token.start, token.end);
     Box::new(Diagnostic::new(rule, span, message))
 }
 
 /// A mistake at a token, with the way out.
-pub(super) fn refuse(
-    text: &Text,
-    rule: &'static Rule,
-    token: Token,
-    message: String,
-    help: impl Into<String>,
-) -> Step {
+pub(super) fn refuse(text: &Text, rule: &'static Rule, token: Token, message: String, help: impl Into<String>) -> Step {
     Err(Box::new(mistake(text, rule, token, message).help(help)))
 }
 

@@ -185,10 +185,7 @@ impl BinaryOp {
 
     /// Whether it asks which of two values comes first.
     pub fn is_ordering(self) -> bool {
-        matches!(
-            self,
-            BinaryOp::Lt | BinaryOp::Le | BinaryOp::Gt | BinaryOp::Ge
-        )
+        matches!(self, BinaryOp::Lt | BinaryOp::Le | BinaryOp::Gt | BinaryOp::Ge)
     }
 
     /// Whether it compares, and so is false (`!=`: true) with an absent operand.
@@ -389,10 +386,7 @@ impl Expr {
         self.walk(&mut |part| match &part.kind {
             ExprKind::Each { var, .. } => variables.push(var),
             ExprKind::Bound(name) => alone &= variables.contains(&name.as_str()),
-            ExprKind::Attribute(_)
-            | ExprKind::Row
-            | ExprKind::Entity { .. }
-            | ExprKind::Invalid => {
+            ExprKind::Attribute(_) | ExprKind::Row | ExprKind::Entity { .. } | ExprKind::Invalid => {
                 alone = false;
             }
             ExprKind::Word(word) => alone &= matches!(word, Word::RequestKey | Word::RequestHash),
@@ -406,11 +400,7 @@ impl Expr {
         matches!(
             &self.kind,
             ExprKind::Call(
-                FunctionId::Ulid
-                    | FunctionId::Ksuid
-                    | FunctionId::Uuid
-                    | FunctionId::Digits
-                    | FunctionId::Random,
+                FunctionId::Ulid | FunctionId::Ksuid | FunctionId::Uuid | FunctionId::Digits | FunctionId::Random,
                 _
             )
         )

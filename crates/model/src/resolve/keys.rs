@@ -55,23 +55,18 @@ impl Resolver<'_> {
         let attributes = self.table.key.clone();
         let choices = match entry.value.get("key") {
             Some(node) => self.choices(entity, node, &attributes, entry.key.span),
-            None => vec![KeyChoice {
-                when: None,
-                keys: Vec::new(),
-                span: entry.key.span,
-            }],
+            None => vec![(no_templates(entry.key.span), Vec::new())],
         };
-        let mut complete = Vec::new();
-        for choice in choices {
-            complete.push(self.complete_primary(entity, choice, &attributes));
-        }
+        let complete = choices.into_iter();
         complete
+            .map(|(choice, broken)| self.complete_primary(entity, choice, &broken, &attributes))
+            .collect()
     }
 
     /// Adds what needs no template, and says what is missing or may be.
-    fn complete_primary(&mut self, entity: &Entity, mut choice: KeyChoice, attributes: &[KeyAttribute]) -> KeyChoice {
+    fn complete_primary(&mut self, entity: &Entity, mut choice: KeyChoice, broken: &[String], attributes: &[KeyAttribute]) -> KeyChoice {
         for attribute in attributes {
-            if choice.template(&attribute.name).is_some() {
+            if choice.template(&attribute.name).is_some() || broken.contains(&attribute.name) {
                 continue;
             }
             match own_template(&self.names.catalog, entity, &attribute.name, self.table.delimiter) {
@@ -118,19 +113,15 @@ impl Resolver<'_> {
         match entry.value.str() {
             Some("none") => Some(IndexEntryKind::None),
             Some(_) => {
-                let empty = KeyChoice {
-                    when: None,
-                    keys: Vec::new(),
-                    span: entry.key.span,
-                };
-                let own = self.complete_index(entity, empty, &attributes, &entry.key.text);
+                let empty = no_templates(entry.key.span);
+                let own = self.complete_index(entity, empty, &[], &attributes, &entry.key.text);
                 Some(IndexEntryKind::Own(own))
             }
             None => {
                 let choices = self.choices(entity, &entry.value, &attributes, entry.key.span);
                 let complete = choices
                     .into_iter()
-                    .map(|choice| self.complete_index(entity, choice, &attributes, &entry.key.text))
+                    .map(|(choice, broken)| self.complete_index(entity, choice, &broken, &attributes, &entry.key.text))
                     .collect();
                 Some(IndexEntryKind::Templates(complete))
             }
@@ -138,9 +129,16 @@ impl Resolver<'_> {
     }
 
     /// Key attributes of an index without a template are attributes of the entity, or of the primary key.
-    fn complete_index(&mut self, entity: &Entity, mut choice: KeyChoice, attributes: &[KeyAttribute], index: &str) -> KeyChoice {
+    fn complete_index(
+        &mut self,
+        entity: &Entity,
+        mut choice: KeyChoice,
+        broken: &[String],
+        attributes: &[KeyAttribute],
+        index: &str,
+    ) -> KeyChoice {
         for attribute in attributes {
-            if choice.template(&attribute.name).is_some() {
+            if choice.template(&attribute.name).is_some() || broken.contains(&attribute.name) {
                 continue;
             }
             let own = own_template(&self.names.catalog, entity, &attribute.name, self.table.delimiter);
@@ -160,7 +158,7 @@ impl Resolver<'_> {
         choice
     }
 
-    fn choices(&mut self, entity: &Entity, node: &Node, attributes: &[KeyAttribute], span: Span) -> Vec<KeyChoice> {
+    fn choices(&mut self, entity: &Entity, node: &Node, attributes: &[KeyAttribute], span: Span) -> Vec<(KeyChoice, Broken)> {
         match node {
             Node::List(elements, _) => elements
                 .iter()
@@ -170,12 +168,13 @@ impl Resolver<'_> {
         }
     }
 
-    fn choice(&mut self, entity: &Entity, node: &Node, attributes: &[KeyAttribute], span: Span) -> KeyChoice {
+    fn choice(&mut self, entity: &Entity, node: &Node, attributes: &[KeyAttribute], span: Span) -> (KeyChoice, Broken) {
         let when = node.get("when").and_then(Node::text).map(|text| {
             let scope = self.names.row_scope(entity.id);
             expression::check_condition(text, &scope, self.out)
         });
         let mut keys = Vec::new();
+        let mut broken = Vec::new();
         for entry in node.entries().iter().filter(|entry| entry.key.text != "when") {
             if !attributes.iter().any(|attribute| attribute.name == entry.key.text) {
                 let known = attributes.iter().map(|attribute| attribute.name.as_str());
@@ -192,11 +191,23 @@ impl Resolver<'_> {
             let Some(text) = entry.value.text() else { continue };
             let catalog = &self.names.catalog;
             let mut lookup = |path: &Text, out: &mut Diagnostics| attribute_at(catalog, entity.id, path, out);
-            if let Some(template) = key_template(&entry.key.text, text, self.table.delimiter, &mut lookup, self.out) {
-                keys.push(template);
+            match key_template(&entry.key.text, text, self.table.delimiter, &mut lookup, self.out) {
+                Some(template) => keys.push(template),
+                None => broken.push(entry.key.text.clone()),
             }
         }
-        KeyChoice { when, keys, span }
+        (KeyChoice { when, keys, span }, broken)
+    }
+}
+
+/// Key attributes whose templates were written and could not be read: they are not missing too.
+type Broken = Vec<String>;
+
+fn no_templates(span: Span) -> KeyChoice {
+    KeyChoice {
+        when: None,
+        keys: Vec::new(),
+        span,
     }
 }
 

@@ -11,13 +11,7 @@ use crate::expression::tree::{BinaryOp, Expr, ExprKind, Literal};
 use crate::types::{NumberLimits, Type};
 
 impl Checker<'_, '_> {
-    pub(super) fn arithmetic(
-        &mut self,
-        node: &Node,
-        op: BinaryOp,
-        left: &Node,
-        right: &Node,
-    ) -> Expr {
+    pub(super) fn arithmetic(&mut self, node: &Node, op: BinaryOp, left: &Node, right: &Node) -> Expr {
         let mut left_expr = self.node(left, false);
         let mut right_expr = self.node(right, false);
         let spreads = self.present(left, &left_expr) | self.present(right, &right_expr);
@@ -56,10 +50,7 @@ impl Checker<'_, '_> {
             Type::Unknown | Type::Absent => Type::Unknown,
             other => {
                 let ty = self.describe(other);
-                let message = format!(
-                    "{} has type `{ty}`, which `-` cannot turn round",
-                    self.shown(inner)
-                );
+                let message = format!("{} has type `{ty}`, which `-` cannot turn round", self.shown(inner));
                 return self.refuse(&rules::ARITHMETIC, node, message, None);
             }
         };
@@ -70,8 +61,7 @@ impl Checker<'_, '_> {
     }
 
     fn division(&mut self, node: &Node) {
-        let message =
-            "`/` stands outside `round`, and most quotients have no last digit".to_owned();
+        let message = "`/` stands outside `round`, and most quotients have no last digit".to_owned();
         let help = format!("write `round({}, 2)`", self.source(node));
         self.report(Diagnostic::new(&rules::DIVISION, self.span(&node.range), message).help(help));
     }
@@ -84,18 +74,10 @@ impl Checker<'_, '_> {
         let date = if left.ty == Type::Date { left } else { right };
         let date = date.path().unwrap_or_else(|| "date".to_owned());
         let help = format!("use `days(…)` or `months(…)`, or start from `time({date}, \"08:00\")`");
-        self.report(
-            Diagnostic::new(&rules::ARITHMETIC, self.span(&node.range), message).help(help),
-        );
+        self.report(Diagnostic::new(&rules::ARITHMETIC, self.span(&node.range), message).help(help));
     }
 
-    fn no_arithmetic(
-        &mut self,
-        node: &Node,
-        op: BinaryOp,
-        left: (&Node, &Expr),
-        right: (&Node, &Expr),
-    ) {
+    fn no_arithmetic(&mut self, node: &Node, op: BinaryOp, left: (&Node, &Expr), right: (&Node, &Expr)) {
         let message = format!(
             "`{}` does not go between {} of type `{}` and {} of type `{}`",
             op.symbol(),
@@ -114,22 +96,15 @@ impl Checker<'_, '_> {
         });
     }
 
-    fn arithmetic_help(
-        &self,
-        op: BinaryOp,
-        one: (&Node, &Expr),
-        other: (&Node, &Expr),
-    ) -> Option<String> {
+    fn arithmetic_help(&self, op: BinaryOp, one: (&Node, &Expr), other: (&Node, &Expr)) -> Option<String> {
         let source = self.source(other.0);
         match (&one.1.ty, &other.1.ty) {
             (Type::Text(_), other) if op == BinaryOp::Add && !matches!(other, Type::Row(_)) => {
                 Some(format!("write `string({source})`"))
             }
-            (one, other) if (one.is_instant() || *one == Type::Date) && other.is_number() => {
-                Some(format!(
-                    "say what is counted: `days({source})`, `hours({source})` or `minutes({source})`"
-                ))
-            }
+            (one, other) if (one.is_instant() || *one == Type::Date) && other.is_number() => Some(format!(
+                "say what is counted: `days({source})`, `hours({source})` or `minutes({source})`"
+            )),
             (Type::Date, other) if other.is_instant() => Some(format!("write `day({source})`")),
             (Type::List(..) | Type::Set(..), _) => {
                 Some("`add` and `append` of a write change lists and sets".to_owned())
@@ -161,16 +136,15 @@ fn result(op: BinaryOp, left: &Expr, right: &Expr) -> Option<Type> {
     match (op, a, b) {
         (BinaryOp::Add, a, b) if is_text(a) && is_text(b) => Some(Type::text()),
         (BinaryOp::Add | BinaryOp::Sub, Type::Duration, Type::Duration) => Some(Type::Duration),
-        (BinaryOp::Add | BinaryOp::Sub, moment, Type::Duration) if takes_duration(moment) => {
-            Some(moment.clone())
-        }
+        (BinaryOp::Add | BinaryOp::Sub, moment, Type::Duration) if takes_duration(moment) => Some(moment.clone()),
         (BinaryOp::Add, Type::Duration, moment) if takes_duration(moment) => Some(moment.clone()),
         (BinaryOp::Sub, Type::Date, Type::Date) => Some(Type::Duration),
         (BinaryOp::Sub, a, b) if a.is_instant() && b.is_instant() => {
             (a == b || *a == Type::Now || *b == Type::Now).then_some(Type::Duration)
         }
-        (BinaryOp::Mul, Type::Duration, Type::Int(_))
-        | (BinaryOp::Mul, Type::Int(_), Type::Duration) => Some(Type::Duration),
+        (BinaryOp::Mul, Type::Duration, Type::Int(_)) | (BinaryOp::Mul, Type::Int(_), Type::Duration) => {
+            Some(Type::Duration)
+        }
         _ => None,
     }
 }
@@ -222,10 +196,5 @@ fn takes_duration(ty: &Type) -> bool {
 /// Whether a duration is made of hours or minutes, as far as it is written here.
 fn has_clock(expr: &Expr) -> bool {
     expr.ty == Type::Duration
-        && expr.any(|part| {
-            matches!(
-                &part.kind,
-                ExprKind::Call(FunctionId::Hours | FunctionId::Minutes, _)
-            )
-        })
+        && expr.any(|part| matches!(&part.kind, ExprKind::Call(FunctionId::Hours | FunctionId::Minutes, _)))
 }

@@ -15,14 +15,7 @@ use crate::expression::tree::{Expr, ExprKind, Literal};
 use crate::types::{LengthLimits, NumberLimits, ObjectField, ObjectType, TextLimits, Type};
 
 impl Checker<'_, '_> {
-    pub(super) fn call(
-        &mut self,
-        node: &Node,
-        name: &str,
-        receiver: Option<&Node>,
-        args: &[Node],
-        top: bool,
-    ) -> Expr {
+    pub(super) fn call(&mut self, node: &Node, name: &str, receiver: Option<&Node>, args: &[Node], top: bool) -> Expr {
         let values: Vec<&Node> = receiver.into_iter().chain(args).collect();
         let Some(known) = Function::named(name).next() else {
             return match (receiver, self.scope.catalog.entity(name)) {
@@ -33,8 +26,7 @@ impl Checker<'_, '_> {
         if (known.form == Form::Method) != receiver.is_some() {
             return self.wrong_form(node, known, &values);
         }
-        let Some(function) = Function::named(name).find(|function| function.takes(values.len()))
-        else {
+        let Some(function) = Function::named(name).find(|function| function.takes(values.len())) else {
             return self.wrong_count(node, known, values.len());
         };
         if function.key_only && !self.scope.in_key {
@@ -74,30 +66,14 @@ impl Checker<'_, '_> {
         }
         let found = count.saturating_sub(method);
         let values = if counts == ["1"] { "value" } else { "values" };
-        let message = format!(
-            "`{}` takes {} {values}, not {found}",
-            known.name,
-            counts.join(" or ")
-        );
+        let message = format!("`{}` takes {} {values}, not {found}", known.name, counts.join(" or "));
         let signatures: Vec<String> = Function::named(known.name)
             .map(|function| format!("`{}`", function.signature))
             .collect();
-        self.refuse(
-            &rules::WRONG_ARGUMENTS,
-            node,
-            message,
-            Some(signatures.join(" or ")),
-        )
+        self.refuse(&rules::WRONG_ARGUMENTS, node, message, Some(signatures.join(" or ")))
     }
 
-    fn values(
-        &mut self,
-        node: &Node,
-        function: &Function,
-        id: FunctionId,
-        nodes: &[&Node],
-        top: bool,
-    ) -> Expr {
+    fn values(&mut self, node: &Node, function: &Function, id: FunctionId, nodes: &[&Node], top: bool) -> Expr {
         let outer = std::mem::replace(&mut self.divides, id == FunctionId::Round);
         let mut exprs: Vec<Expr> = nodes.iter().map(|node| self.node(node, false)).collect();
         self.divides = outer;
@@ -164,9 +140,7 @@ impl Checker<'_, '_> {
                     self.shown(holder)
                 );
                 let help = "`contains` is for text, lists and sets";
-                self.report(
-                    Diagnostic::new(&rules::TYPE_MISMATCH, holder_expr.span, message).help(help),
-                );
+                self.report(Diagnostic::new(&rules::TYPE_MISMATCH, holder_expr.span, message).help(help));
             }
         }
     }
@@ -219,12 +193,9 @@ impl Checker<'_, '_> {
             self.describe(&expr.ty),
             function.name
         );
-        let help = match learned(param).and_then(|wanted| self.conversion(node, &expr.ty, &wanted))
-        {
+        let help = match learned(param).and_then(|wanted| self.conversion(node, &expr.ty, &wanted)) {
             Some(help) => help,
-            None if function.name == "day" && expr.ty == Type::Date => {
-                "it is a date already".to_owned()
-            }
+            None if function.name == "day" && expr.ty == Type::Date => "it is a date already".to_owned(),
             None => format!("it is written `{}`", function.signature),
         };
         self.report(Diagnostic::new(&rules::TYPE_MISMATCH, expr.span, message).help(help));
@@ -300,9 +271,7 @@ fn result(id: FunctionId, args: &[Expr]) -> Type {
         FunctionId::Lower | FunctionId::Upper => same_length(first),
         FunctionId::Size => whole_from(0, None),
         FunctionId::StartsWith | FunctionId::Contains | FunctionId::Near => Type::Bool,
-        FunctionId::Days | FunctionId::Hours | FunctionId::Minutes | FunctionId::Months => {
-            Type::Duration
-        }
+        FunctionId::Days | FunctionId::Hours | FunctionId::Minutes | FunctionId::Months => Type::Duration,
         FunctionId::DaysBetween => Type::List(Arc::new(Type::Date), LengthLimits::default()),
         FunctionId::Day | FunctionId::Date => Type::Date,
         FunctionId::Month => Type::Month,
@@ -320,17 +289,10 @@ fn result(id: FunctionId, args: &[Expr]) -> Type {
         FunctionId::Digits => text_of(args.first().and_then(literal_int)),
         FunctionId::Geohash => text_of(args.get(1).and_then(literal_int)),
         FunctionId::Distance => Type::number(),
-        FunctionId::Rank => whole_from(
-            0,
-            first
-                .members()
-                .and_then(|all| i64::try_from(all.len()).ok()),
-        ),
-        FunctionId::String
-        | FunctionId::Desc
-        | FunctionId::Ordered
-        | FunctionId::Plain
-        | FunctionId::Raw => Type::text(),
+        FunctionId::Rank => whole_from(0, first.members().and_then(|all| i64::try_from(all.len()).ok())),
+        FunctionId::String | FunctionId::Desc | FunctionId::Ordered | FunctionId::Plain | FunctionId::Raw => {
+            Type::text()
+        }
     }
 }
 
@@ -398,8 +360,5 @@ fn numbered(list: &Type) -> Type {
         name: String::new(),
         fields: vec![field("number", whole_from(1, None)), field("value", value)],
     };
-    Type::List(
-        Arc::new(Type::Object(Arc::new(object))),
-        LengthLimits::default(),
-    )
+    Type::List(Arc::new(Type::Object(Arc::new(object))), LengthLimits::default())
 }

@@ -51,10 +51,7 @@ impl Checker<'_, '_> {
             Type::List(element, _) | Type::Set(element, _) => Some(element.as_ref().clone()),
             other => {
                 let ty = self.describe(other);
-                let message = format!(
-                    "{} has type `{ty}`, which has no elements to look at",
-                    self.shown(node)
-                );
+                let message = format!("{} has type `{ty}`, which has no elements to look at", self.shown(node));
                 let help = "a list or a set is expected";
                 self.report(Diagnostic::new(&rules::TYPE_MISMATCH, list.span, message).help(help));
                 None
@@ -65,10 +62,7 @@ impl Checker<'_, '_> {
     /// A variable is a new name, so that nobody takes it for something else.
     fn variable(&mut self, node: &Node) -> Option<String> {
         let NodeKind::Name(name) = &node.kind else {
-            let message = format!(
-                "{} stands where the name of an element is expected",
-                self.shown(node)
-            );
+            let message = format!("{} stands where the name of an element is expected", self.shown(node));
             let help = "write a new name first: `rows.exists(e, e.status == \"open\")`".to_owned();
             self.refuse(&rules::WRONG_ARGUMENTS, node, message, Some(help));
             return None;
@@ -84,12 +78,7 @@ impl Checker<'_, '_> {
             _ => return Some(name.clone()),
         };
         let message = format!("`{name}` is {taken} and cannot name an element");
-        self.refuse(
-            &rules::AMBIGUOUS,
-            node,
-            message,
-            Some("choose another name".to_owned()),
-        );
+        self.refuse(&rules::AMBIGUOUS, node, message, Some("choose another name".to_owned()));
         None
     }
 

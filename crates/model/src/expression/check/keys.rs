@@ -34,8 +34,8 @@ impl Checker<'_, '_> {
         let Some(entity) = self.scope.catalog.entity(name) else {
             let message = format!("`{name}` is not an entity");
             let known = self.scope.catalog.entity_names();
-            let mistake = Diagnostic::new(&rules::UNKNOWN_FUNCTION, self.span(&node.name), message)
-                .did_you_mean(name, known);
+            let mistake =
+                Diagnostic::new(&rules::UNKNOWN_FUNCTION, self.span(&node.name), message).did_you_mean(name, known);
             self.report(mistake);
             return self.invalid(node);
         };
@@ -57,9 +57,7 @@ impl Checker<'_, '_> {
 
     fn key_variables(&self, entity: EntityId) -> Vec<(String, Type)> {
         let names = self.scope.catalog.names(entity);
-        let variables = names
-            .map(|names| names.key_variables.as_slice())
-            .unwrap_or_default();
+        let variables = names.map(|names| names.key_variables.as_slice()).unwrap_or_default();
         let typed = |name: &String| {
             let attribute = self.scope.catalog.attribute(entity, name);
             (
@@ -79,13 +77,7 @@ impl Checker<'_, '_> {
         (expr, spreads)
     }
 
-    fn row_of(
-        &self,
-        node: &Node,
-        entity: EntityId,
-        key: Vec<(String, Expr)>,
-        optional: bool,
-    ) -> Expr {
+    fn row_of(&self, node: &Node, entity: EntityId, key: Vec<(String, Expr)>, optional: bool) -> Expr {
         Expr {
             optional,
             ..self.made(node, ExprKind::Entity { entity, key }, Type::Row(entity))
@@ -102,10 +94,7 @@ impl Checker<'_, '_> {
         let name = self.scope.catalog.name(entity);
         let names: Vec<&str> = variables.iter().map(|(name, _)| name.as_str()).collect();
         let values = if names.len() == 1 { "value" } else { "values" };
-        let message = format!(
-            "the key of `{name}` takes {} {values}, not {found}",
-            names.len()
-        );
+        let message = format!("the key of `{name}` takes {} {values}, not {found}", names.len());
         let help = format!("write `{name}({})`", names.join(", "));
         self.refuse(&rules::WRONG_KEY, node, message, Some(help))
     }
@@ -119,29 +108,18 @@ impl Checker<'_, '_> {
         (one, other): (&str, &str),
     ) {
         let name = self.scope.catalog.name(entity);
-        let message = format!(
-            "`{one}` and `{other}` in the key of `{name}` have one type: only their places tell them apart"
-        );
+        let message =
+            format!("`{one}` and `{other}` in the key of `{name}` have one type: only their places tell them apart");
         let named: Vec<String> = variables
             .iter()
             .zip(args)
             .map(|((name, _), arg)| format!("{name}: {}", self.source(arg)))
             .collect();
-        let help = format!(
-            "write {}",
-            quoted(&format!("{name}{{{}}}", named.join(", ")))
-        );
-        self.report(
-            Diagnostic::new(&rules::POSITIONAL_KEY, self.span(&node.range), message).help(help),
-        );
+        let help = format!("write {}", quoted(&format!("{name}{{{}}}", named.join(", "))));
+        self.report(Diagnostic::new(&rules::POSITIONAL_KEY, self.span(&node.range), message).help(help));
     }
 
-    fn no_strange_fields(
-        &mut self,
-        entity: EntityId,
-        variables: &[(String, Type)],
-        fields: &[FieldNode],
-    ) {
+    fn no_strange_fields(&mut self, entity: EntityId, variables: &[(String, Type)], fields: &[FieldNode]) {
         for (at, field) in fields.iter().enumerate() {
             let name = field.field.as_str();
             let again = fields.iter().take(at).any(|before| before.field == name);
@@ -164,24 +142,15 @@ impl Checker<'_, '_> {
     fn missing_field(&mut self, node: &Node, entity: EntityId, name: &str) {
         let owner = self.scope.catalog.name(entity);
         let message = format!("`{name}` is missing from the key of `{owner}`");
-        self.report(Diagnostic::new(
-            &rules::WRONG_KEY,
-            self.span(&node.range),
-            message,
-        ));
+        self.report(Diagnostic::new(&rules::WRONG_KEY, self.span(&node.range), message));
     }
 }
 
 /// Two variables of one type.
 fn alike(variables: &[(String, Type)]) -> Option<(&str, &str)> {
-    variables
-        .iter()
-        .enumerate()
-        .find_map(|(at, (one, one_ty))| {
-            let others = variables.get(at + 1..).unwrap_or_default();
-            let same = others
-                .iter()
-                .find(|(_, ty)| !ty.is_unknown() && same_kind(one_ty, ty));
-            same.map(|(other, _)| (one.as_str(), other.as_str()))
-        })
+    variables.iter().enumerate().find_map(|(at, (one, one_ty))| {
+        let others = variables.get(at + 1..).unwrap_or_default();
+        let same = others.iter().find(|(_, ty)| !ty.is_unknown() && same_kind(one_ty, ty));
+        same.map(|(other, _)| (one.as_str(), other.as_str()))
+    })
 }

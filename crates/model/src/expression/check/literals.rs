@@ -27,8 +27,7 @@ impl Checker<'_, '_> {
                     let all = elements
                         .iter()
                         .try_fold(Type::Unknown, |ty, expr| unified(&ty, &expr.ty));
-                    expr.ty =
-                        Type::List(all.unwrap_or(Type::Unknown).into(), LengthLimits::default());
+                    expr.ty = Type::List(all.unwrap_or(Type::Unknown).into(), LengthLimits::default());
                 }
             }
             (_, ExprKind::Literal(Literal::Text(text))) if matches!(expr.ty, Type::Text(_)) => {
@@ -59,19 +58,13 @@ impl Checker<'_, '_> {
             Type::OrWords(value, words) if !matches!(**value, Type::Text(_)) => {
                 return self.value_or_word(expr, text, value, words);
             }
-            Type::Date => is_date(text)
-                .then_some(())
-                .ok_or("a date, as in `\"2026-02-13\"`"),
-            Type::Month => is_month(text)
-                .then_some(())
-                .ok_or("a month, as in `\"2026-02\"`"),
+            Type::Date => is_date(text).then_some(()).ok_or("a date, as in `\"2026-02-13\"`"),
+            Type::Month => is_month(text).then_some(()).ok_or("a month, as in `\"2026-02\"`"),
             Type::Time => is_instant(text)
                 .then_some(())
                 .ok_or("a time, as in `\"2026-02-13T08:00:00Z\"`"),
             Type::Ulid => is_ulid(text).then_some(()).ok_or("a ulid of 26 characters"),
-            Type::Ksuid => is_ksuid(text)
-                .then_some(())
-                .ok_or("a ksuid of 27 characters"),
+            Type::Ksuid => is_ksuid(text).then_some(()).ok_or("a ksuid of 27 characters"),
             Type::Uuid => is_uuid(text)
                 .then_some(())
                 .ok_or("a uuid, as in `\"123e4567-e89b-12d3-a456-426614174000\"`"),
@@ -138,11 +131,9 @@ impl Checker<'_, '_> {
                 self.within_limits(then, a, to);
                 self.within_limits(otherwise, b, to);
             }
-            (
-                _,
-                ExprKind::Literal(Literal::Number(value)),
-                Type::Int(limits) | Type::Number(limits),
-            ) if !admits(limits, *value) => {
+            (_, ExprKind::Literal(Literal::Number(value)), Type::Int(limits) | Type::Number(limits))
+                if !admits(limits, *value) =>
+            {
                 let message = format!("`{value}` is outside {}", number_range(limits));
                 self.report(Diagnostic::new(&rules::OUTSIDE_LIMITS, expr.span, message));
             }
@@ -177,10 +168,7 @@ impl Checker<'_, '_> {
 fn admits(limits: &NumberLimits, value: Number) -> bool {
     limits.min.is_none_or(|min| value >= min)
         && limits.max.is_none_or(|max| value <= max)
-        && limits
-            .only
-            .as_ref()
-            .is_none_or(|only| only.contains(&value))
+        && limits.only.as_ref().is_none_or(|only| only.contains(&value))
 }
 
 fn number_range(limits: &NumberLimits) -> String {
@@ -219,11 +207,8 @@ fn is_clock(text: &str) -> bool {
 
 /// Crockford's alphabet; a ulid holds 128 bits, so its first character is at most 7.
 fn is_ulid(text: &str) -> bool {
-    let in_alphabet =
-        |byte: u8| byte.is_ascii_digit() || (byte.is_ascii_uppercase() && !b"ILOU".contains(&byte));
-    text.len() == 26
-        && text.bytes().all(in_alphabet)
-        && text.starts_with(|first: char| first <= '7')
+    let in_alphabet = |byte: u8| byte.is_ascii_digit() || (byte.is_ascii_uppercase() && !b"ILOU".contains(&byte));
+    text.len() == 26 && text.bytes().all(in_alphabet) && text.starts_with(|first: char| first <= '7')
 }
 
 fn is_ksuid(text: &str) -> bool {

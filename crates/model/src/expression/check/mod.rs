@@ -89,10 +89,7 @@ impl<'s, 'c> Checker<'s, 'c> {
         let message = if expr.is_absent() {
             format!("`{target}` is required and cannot be `absent`")
         } else {
-            format!(
-                "{} may be absent, and `{target}` is required",
-                self.shown(node)
-            )
+            format!("{} may be absent, and `{target}` is required", self.shown(node))
         };
         self.report(Diagnostic::new(rule, expr.span, message).help(help));
     }
@@ -123,16 +120,10 @@ impl<'s, 'c> Checker<'s, 'c> {
             NodeKind::Not(inner) => self.not(node, inner),
             NodeKind::Negate(inner) => self.negate(node, inner),
             NodeKind::Binary(op, left, right) => self.binary(node, *op, left, right, top),
-            NodeKind::Conditional(test, then, otherwise) => {
-                self.conditional(node, test, then, otherwise)
-            }
+            NodeKind::Conditional(test, then, otherwise) => self.conditional(node, test, then, otherwise),
             NodeKind::List(elements) => self.list(node, elements, false),
             NodeKind::Record(fields) => self.record(node, fields),
-            NodeKind::Call {
-                name,
-                receiver,
-                args,
-            } => self.call(node, name, receiver.as_deref(), args, top),
+            NodeKind::Call { name, receiver, args } => self.call(node, name, receiver.as_deref(), args, top),
             NodeKind::Key { entity, fields } => self.key_by_name(node, entity, fields),
         }
     }
@@ -149,11 +140,7 @@ impl<'s, 'c> Checker<'s, 'c> {
             Type::Unknown
         });
         let optional = then_expr.optional || otherwise_expr.optional;
-        let kind = ExprKind::Conditional(
-            Box::new(test),
-            Box::new(then_expr),
-            Box::new(otherwise_expr),
-        );
+        let kind = ExprKind::Conditional(Box::new(test), Box::new(then_expr), Box::new(otherwise_expr));
         Expr {
             optional,
             ..self.made(node, kind, ty)
@@ -180,9 +167,7 @@ impl<'s, 'c> Checker<'s, 'c> {
             self.describe(other_ty)
         );
         let span = self.span(&other.range);
-        self.report(
-            Diagnostic::new(&rules::BRANCHES, span, message).help("both results need one type"),
-        );
+        self.report(Diagnostic::new(&rules::BRANCHES, span, message).help("both results need one type"));
     }
 
     /// A list. Within `in`, an element that may be absent simply never matches.
@@ -237,11 +222,7 @@ impl<'s, 'c> Checker<'s, 'c> {
             name: String::new(),
             fields: types,
         };
-        self.made(
-            node,
-            ExprKind::Record(parts),
-            Type::Object(Arc::new(object)),
-        )
+        self.made(node, ExprKind::Record(parts), Type::Object(Arc::new(object)))
     }
 
     /// Makes a value of `to` out of an expression, or reports why it is none.
@@ -404,13 +385,7 @@ impl<'s, 'c> Checker<'s, 'c> {
     }
 
     /// Reports a mistake of a node, which then has no meaning.
-    fn refuse(
-        &mut self,
-        rule: &'static Rule,
-        node: &Node,
-        message: String,
-        help: Option<String>,
-    ) -> Expr {
+    fn refuse(&mut self, rule: &'static Rule, node: &Node, message: String, help: Option<String>) -> Expr {
         let mistake = Diagnostic::new(rule, self.span(&node.range), message);
         self.report(match help {
             Some(help) => mistake.help(help),

@@ -13,8 +13,7 @@ impl Checker<'_, '_> {
     pub(super) fn name(&mut self, node: &Node, name: &str) -> Expr {
         let bound = self.bound(name);
         let entity = self.scope.attributes;
-        let is_attribute =
-            entity.is_some_and(|id| self.scope.catalog.attribute(id, name).is_some());
+        let is_attribute = entity.is_some_and(|id| self.scope.catalog.attribute(id, name).is_some());
         match (bound, entity) {
             (Some(_), Some(entity)) if is_attribute => self.ambiguous(node, name, entity),
             (Some(bound), _) => {
@@ -47,11 +46,7 @@ impl Checker<'_, '_> {
         let Some(attribute) = self.scope.catalog.attribute(entity, name) else {
             return self.no_attribute(node, entity, name);
         };
-        let expr = self.made(
-            node,
-            ExprKind::Attribute(name.to_owned()),
-            attribute.ty.clone(),
-        );
+        let expr = self.made(node, ExprKind::Attribute(name.to_owned()), attribute.ty.clone());
         self.narrowed(Expr {
             optional: attribute.optional,
             ..expr
@@ -140,9 +135,7 @@ impl Checker<'_, '_> {
             "caller" => self.claim(node, of, name),
             "settings" if !owned => self.setting(node, name),
             "request" | "response" if !owned => self.exchange(node, prefix, name),
-            "row" if self.scope.row == RowWord::Same => {
-                self.attribute(node, self.scope.attributes?, name)
-            }
+            "row" if self.scope.row == RowWord::Same => self.attribute(node, self.scope.attributes?, name),
             _ => return None,
         })
     }
@@ -179,10 +172,9 @@ impl Checker<'_, '_> {
             (_, None) => {
                 let known = claims.iter().map(|claim| claim.name.as_str());
                 let message = format!("a caller has no claim `{name}`");
-                let mistake =
-                    Diagnostic::new(&rules::UNKNOWN_FIELD, self.span(&node.name), message)
-                        .help("name it under `claims` of `callers`")
-                        .did_you_mean(name, known.chain(["authenticated"]));
+                let mistake = Diagnostic::new(&rules::UNKNOWN_FIELD, self.span(&node.name), message)
+                    .help("name it under `claims` of `callers`")
+                    .did_you_mean(name, known.chain(["authenticated"]));
                 self.report(mistake);
                 return self.invalid(node);
             }
@@ -191,17 +183,8 @@ impl Checker<'_, '_> {
     }
 
     fn setting(&mut self, node: &Node, name: &str) -> Expr {
-        let Some(setting) = self
-            .scope
-            .settings
-            .iter()
-            .find(|setting| setting.name == name)
-        else {
-            let known = self
-                .scope
-                .settings
-                .iter()
-                .map(|setting| setting.name.as_str());
+        let Some(setting) = self.scope.settings.iter().find(|setting| setting.name == name) else {
+            let known = self.scope.settings.iter().map(|setting| setting.name.as_str());
             let message = format!("there is no setting `{name}`");
             let mistake = Diagnostic::new(&rules::UNKNOWN_NAME, self.span(&node.name), message)
                 .help(format!("declare it under `settings`: `{name}: …`"))
@@ -250,9 +233,7 @@ impl Checker<'_, '_> {
                 None => return self.no_attribute(node, *entity, name),
             },
             Type::Group(key, _) if name == "key" => Some((key.as_ref().clone(), false)),
-            Type::Group(_, row) if name == "rows" => {
-                Some((Type::List(row.clone(), Default::default()), false))
-            }
+            Type::Group(_, row) if name == "rows" => Some((Type::List(row.clone(), Default::default()), false)),
             other => field_of_object(other, name),
         };
         let Some((ty, optional)) = found else {
@@ -294,12 +275,10 @@ impl Checker<'_, '_> {
             {
                 mistake.help(format!("write `{name}({source})`"))
             }
-            Type::Map(..) => mistake.help(format!(
-                "write `{source}[\"{name}\"]` for an entry of a map"
-            )),
-            Type::List(..) | Type::Set(..) => mistake.help(format!(
-                "look at each element: `{source}.exists(e, e.{name} == …)`"
-            )),
+            Type::Map(..) => mistake.help(format!("write `{source}[\"{name}\"]` for an entry of a map")),
+            Type::List(..) | Type::Set(..) => {
+                mistake.help(format!("look at each element: `{source}.exists(e, e.{name} == …)`"))
+            }
             Type::Group(..) => mistake.help("a group has `key` and `rows`"),
             other => {
                 let fields = other
@@ -317,17 +296,14 @@ impl Checker<'_, '_> {
 
     /// `of[at]`.
     pub(super) fn index(&mut self, node: &Node, of: &Node, at: &Node) -> Expr {
-        if let (NodeKind::Name(word), NodeKind::Text(name), Some(entity)) =
-            (&of.kind, &at.kind, self.scope.attributes)
+        if let (NodeKind::Name(word), NodeKind::Text(name), Some(entity)) = (&of.kind, &at.kind, self.scope.attributes)
             && word == "row"
             && self.scope.row == RowWord::Same
         {
             return self.attribute(node, entity, name);
         }
         let of_expr = self.node(of, false);
-        if let (Type::Row(_) | Type::Object(_) | Type::Geo(_), NodeKind::Text(name)) =
-            (&of_expr.ty, &at.kind)
-        {
+        if let (Type::Row(_) | Type::Object(_) | Type::Geo(_), NodeKind::Text(name)) = (&of_expr.ty, &at.kind) {
             return self.field_of(node, of, of_expr, name);
         }
         let mut at_expr = self.node(at, false);
@@ -345,15 +321,8 @@ impl Checker<'_, '_> {
             }
         };
         self.assign(at, &mut at_expr, &wanted);
-        let expr = self.made(
-            node,
-            ExprKind::Index(Box::new(of_expr), Box::new(at_expr)),
-            element,
-        );
-        self.narrowed(Expr {
-            optional: true,
-            ..expr
-        })
+        let expr = self.made(node, ExprKind::Index(Box::new(of_expr), Box::new(at_expr)), element);
+        self.narrowed(Expr { optional: true, ..expr })
     }
 }
 

@@ -16,14 +16,7 @@ use crate::types::Type;
 type Operand<'a> = (&'a Node, &'a mut Expr);
 
 impl Checker<'_, '_> {
-    pub(super) fn binary(
-        &mut self,
-        node: &Node,
-        op: BinaryOp,
-        left: &Node,
-        right: &Node,
-        top: bool,
-    ) -> Expr {
+    pub(super) fn binary(&mut self, node: &Node, op: BinaryOp, left: &Node, right: &Node, top: bool) -> Expr {
         match op {
             BinaryOp::And | BinaryOp::Or => self.logic(node, op, left, right, top),
             op if op.is_comparison() => self.comparison(node, op, left, right, top),
@@ -39,11 +32,7 @@ impl Checker<'_, '_> {
         self.facts.extend(Facts::of(&left, op == BinaryOp::And));
         let right = self.condition(right, top);
         self.facts.back_to(mark);
-        self.made(
-            node,
-            ExprKind::Binary(op, Box::new(left), Box::new(right)),
-            Type::Bool,
-        )
+        self.made(node, ExprKind::Binary(op, Box::new(left), Box::new(right)), Type::Bool)
     }
 
     pub(super) fn not(&mut self, node: &Node, inner: &Node) -> Expr {
@@ -70,10 +59,7 @@ impl Checker<'_, '_> {
             true => "`absent` is not a condition".to_owned(),
             false => {
                 let ty = self.describe(&expr.ty);
-                format!(
-                    "{} has type `{ty}`, which is not a condition",
-                    self.shown(node)
-                )
+                format!("{} has type `{ty}`, which is not a condition", self.shown(node))
             }
         };
         let source = self.source(node);
@@ -97,10 +83,7 @@ impl Checker<'_, '_> {
         if matches!(expr.kind, ExprKind::Arg(_)) {
             return self.untested_argument(node, expr);
         }
-        let message = format!(
-            "{} may be absent, and is then neither true nor false",
-            self.shown(node)
-        );
+        let message = format!("{} may be absent, and is then neither true nor false", self.shown(node));
         let help = format!(
             "write `{} == true`, which is false where it is absent",
             self.source(node)
@@ -108,14 +91,7 @@ impl Checker<'_, '_> {
         self.report(Diagnostic::new(&rules::MAY_BE_ABSENT, expr.span, message).help(help));
     }
 
-    fn comparison(
-        &mut self,
-        node: &Node,
-        op: BinaryOp,
-        left: &Node,
-        right: &Node,
-        top: bool,
-    ) -> Expr {
+    fn comparison(&mut self, node: &Node, op: BinaryOp, left: &Node, right: &Node, top: bool) -> Expr {
         let mut left_expr = self.node(left, false);
         let mut right_expr = self.compared_with(&left_expr.ty, op, right);
         if left_expr.is_absent() || right_expr.is_absent() {
@@ -124,11 +100,7 @@ impl Checker<'_, '_> {
             self.tested(left, &left_expr, &right_expr, top);
             self.tested(right, &right_expr, &left_expr, top);
             if op == BinaryOp::In {
-                self.membership(
-                    (left, &mut left_expr),
-                    (right, &mut right_expr),
-                    self.span(&node.range),
-                );
+                self.membership((left, &mut left_expr), (right, &mut right_expr), self.span(&node.range));
             } else {
                 self.meet(
                     op,
@@ -153,13 +125,7 @@ impl Checker<'_, '_> {
         expr
     }
 
-    fn absence_test(
-        &mut self,
-        node: &Node,
-        op: BinaryOp,
-        left: (&Node, &Expr),
-        right: (&Node, &Expr),
-    ) {
+    fn absence_test(&mut self, node: &Node, op: BinaryOp, left: (&Node, &Expr), right: (&Node, &Expr)) {
         if !matches!(op, BinaryOp::Eq | BinaryOp::Ne) {
             let message = format!("`absent` does not go with `{}`", op.symbol());
             let help = "only `== absent` and `!= absent` test for it".to_owned();
@@ -167,9 +133,7 @@ impl Checker<'_, '_> {
             return;
         }
         let (tested_node, tested) = if left.1.is_absent() { right } else { left };
-        let proven = tested
-            .path()
-            .is_some_and(|path| self.facts.is_present(&path));
+        let proven = tested.path().is_some_and(|path| self.facts.is_present(&path));
         let may_be = tested.optional || proven || tested.ty.is_unknown();
         if may_be || matches!(tested.kind, ExprKind::Caller(_) | ExprKind::Entity { .. }) {
             return;
@@ -192,13 +156,7 @@ impl Checker<'_, '_> {
     }
 
     /// Two values that are compared; `span` is where to report that they cannot be.
-    fn meet(
-        &mut self,
-        op: BinaryOp,
-        (left, left_expr): Operand<'_>,
-        (right, right_expr): Operand<'_>,
-        span: Span,
-    ) {
+    fn meet(&mut self, op: BinaryOp, (left, left_expr): Operand<'_>, (right, right_expr): Operand<'_>, span: Span) {
         self.learn(left_expr, &right_expr.ty);
         self.learn(right_expr, &left_expr.ty);
         self.coerce(left, left_expr, &right_expr.ty);
@@ -210,12 +168,7 @@ impl Checker<'_, '_> {
         }
     }
 
-    fn incomparable(
-        &mut self,
-        (left, left_expr): (&Node, &Expr),
-        (right, right_expr): (&Node, &Expr),
-        span: Span,
-    ) {
+    fn incomparable(&mut self, (left, left_expr): (&Node, &Expr), (right, right_expr): (&Node, &Expr), span: Span) {
         let message = format!(
             "{} has type `{}`, which does not compare with {} of type `{}`",
             self.shown(left),
@@ -275,9 +228,7 @@ impl Checker<'_, '_> {
             });
             return;
         }
-        if let (Type::Enum(words), Type::Text(_)) | (Type::Text(_), Type::Enum(words)) =
-            (&left.1.ty, &right.1.ty)
-        {
+        if let (Type::Enum(words), Type::Text(_)) | (Type::Text(_), Type::Enum(words)) = (&left.1.ty, &right.1.ty) {
             let message = format!(
                 "`{}` between text and an enum has no order: `{}` sorts by rank",
                 op.symbol(),
@@ -289,15 +240,8 @@ impl Checker<'_, '_> {
     }
 
     /// `element in list`.
-    fn membership(
-        &mut self,
-        (left, left_expr): Operand<'_>,
-        (right, right_expr): Operand<'_>,
-        span: Span,
-    ) {
-        if let (NodeKind::List(nodes), ExprKind::List(elements)) =
-            (&right.kind, &mut right_expr.kind)
-        {
+    fn membership(&mut self, (left, left_expr): Operand<'_>, (right, right_expr): Operand<'_>, span: Span) {
+        if let (NodeKind::List(nodes), ExprKind::List(elements)) = (&right.kind, &mut right_expr.kind) {
             for (node, element) in nodes.iter().zip(elements) {
                 let at = element.span;
                 self.meet(BinaryOp::Eq, (left, left_expr), (node, element), at);
@@ -320,16 +264,10 @@ impl Checker<'_, '_> {
                     self.describe(&ty)
                 );
                 let help = match ty {
-                    Type::Text(_) => format!(
-                        "write `{}.contains({})`",
-                        self.source(right),
-                        self.source(left)
-                    ),
+                    Type::Text(_) => format!("write `{}.contains({})`", self.source(right), self.source(left)),
                     _ => "`in` takes a list or a set: `x in [a, b]`".to_owned(),
                 };
-                self.report(
-                    Diagnostic::new(&rules::TYPE_MISMATCH, right_expr.span, message).help(help),
-                );
+                self.report(Diagnostic::new(&rules::TYPE_MISMATCH, right_expr.span, message).help(help));
             }
         }
     }
@@ -338,9 +276,7 @@ impl Checker<'_, '_> {
 /// Quotes that are missing or too many.
 fn literal_help(node: &Node, other: &Type) -> Option<String> {
     match (&node.kind, other) {
-        (NodeKind::Number { value, .. }, Type::Text(_)) => {
-            Some(format!("write `\"{value}\"` for text"))
-        }
+        (NodeKind::Number { value, .. }, Type::Text(_)) => Some(format!("write `\"{value}\"` for text")),
         (NodeKind::Text(text), other) if other.is_number() && text.parse::<Number>().is_ok() => {
             Some(format!("write `{text}` without quotes"))
         }

@@ -10,16 +10,7 @@ use crate::expression::tree::{Expr, Literal};
 use crate::types::Type;
 
 /// How other languages spell absence.
-const ABSENT_ELSEWHERE: &[&str] = &[
-    "null",
-    "NULL",
-    "Null",
-    "none",
-    "None",
-    "nil",
-    "undefined",
-    "missing",
-];
+const ABSENT_ELSEWHERE: &[&str] = &["null", "NULL", "Null", "none", "None", "nil", "undefined", "missing"];
 
 /// Functions of other languages, and what to write here.
 const FUNCTIONS_ELSEWHERE: &[(&str, &str)] = &[
@@ -70,14 +61,10 @@ impl Checker<'_, '_> {
 
     fn helped(&self, mistake: Diagnostic, name: &str) -> Diagnostic {
         if let Some(instead) = self.elsewhere(name) {
-            return mistake
-                .help(format!("write `{instead}`"))
-                .replace_with(instead);
+            return mistake.help(format!("write `{instead}`")).replace_with(instead);
         }
         if let Some(near) = nearest(name, self.names_in_scope()) {
-            return mistake
-                .help(format!("did you mean `{near}`?"))
-                .replace_with(near);
+            return mistake.help(format!("did you mean `{near}`?")).replace_with(near);
         }
         if let Some(near) = nearest(name, self.hinted_words()) {
             return mistake
@@ -109,25 +96,15 @@ impl Checker<'_, '_> {
             let known = match prefix {
                 "args" => self.scope.args.is_some_and(|args| args.get(name).is_some()),
                 "caller" => self.claims().any(|claim| claim == name),
-                _ => self
-                    .scope
-                    .settings
-                    .iter()
-                    .any(|setting| setting.name == name),
+                _ => self.scope.settings.iter().any(|setting| setting.name == name),
             };
             known.then(|| format!("{prefix}.{name}"))
         };
         let spelled = name.split_once('_').map_or(("", ""), |parts| parts);
-        ["args", "caller", "settings"]
-            .into_iter()
-            .find_map(|prefix| {
-                let same = under(prefix, name);
-                same.or_else(|| {
-                    (spelled.0 == prefix)
-                        .then(|| under(prefix, spelled.1))
-                        .flatten()
-                })
-            })
+        ["args", "caller", "settings"].into_iter().find_map(|prefix| {
+            let same = under(prefix, name);
+            same.or_else(|| (spelled.0 == prefix).then(|| under(prefix, spelled.1)).flatten())
+        })
     }
 
     fn claims(&self) -> impl Iterator<Item = &str> {
@@ -147,10 +124,7 @@ impl Checker<'_, '_> {
     }
 
     fn names_in_scope(&self) -> impl Iterator<Item = &str> {
-        let entity = self
-            .scope
-            .attributes
-            .and_then(|id| self.scope.catalog.names(id));
+        let entity = self.scope.attributes.and_then(|id| self.scope.catalog.names(id));
         let attributes = entity.map(|names| names.attributes()).unwrap_or_default();
         let bound = self.scope.bound.iter().chain(&self.variables);
         let words = ["now", "today", "absent", "true", "false"];
@@ -184,10 +158,7 @@ impl Checker<'_, '_> {
         let functions = FUNCTIONS.iter().map(|function| function.name);
         let known = functions.chain(self.scope.catalog.entity_names());
         let mistake = Diagnostic::new(&rules::UNKNOWN_FUNCTION, self.span(&node.name), message);
-        let mistake = match FUNCTIONS_ELSEWHERE
-            .iter()
-            .find(|(foreign, _)| *foreign == name)
-        {
+        let mistake = match FUNCTIONS_ELSEWHERE.iter().find(|(foreign, _)| *foreign == name) {
             Some((_, instead)) => mistake.help(format!("write `{instead}`")),
             None => mistake.did_you_mean(name, known),
         };

@@ -34,26 +34,11 @@ fn what_was_not_proven_needs_a_test() {
     let scope = model.row("Task");
     for (source, at) in [
         ("due_date + days(1) < today", "due_date"),
-        (
-            "due_date != absent || due_date + days(1) < today",
-            "due_date",
-        ),
-        (
-            "due_date != today && due_date + days(1) < today",
-            "due_date",
-        ),
-        (
-            "!(due_date > today) && due_date + days(1) < today",
-            "due_date",
-        ),
-        (
-            "due_date == absent && due_date + days(1) < today",
-            "due_date",
-        ),
-        (
-            "(category == \"a\" || starred) && size(category) == 1",
-            "category",
-        ),
+        ("due_date != absent || due_date + days(1) < today", "due_date"),
+        ("due_date != today && due_date + days(1) < today", "due_date"),
+        ("!(due_date > today) && due_date + days(1) < today", "due_date"),
+        ("due_date == absent && due_date + days(1) < today", "due_date"),
+        ("(category == \"a\" || starred) && size(category) == 1", "category"),
         ("lower(category) == \"x\"", "category"),
         ("size(description) > 3", "description"),
         ("lines.exists(l, l.amount > 1)", "lines"),
@@ -89,17 +74,11 @@ fn facts_follow_the_outcome() {
     let scope = model.row("Task");
     let proves = |source: &str, truth: bool| {
         let expr = accepts(&scope, source);
-        Facts::of(&expr, truth)
-            .paths()
-            .map(str::to_owned)
-            .collect::<Vec<_>>()
+        Facts::of(&expr, truth).paths().map(str::to_owned).collect::<Vec<_>>()
     };
     assert_eq!(proves("due_date == absent", false), ["due_date"]);
     assert_eq!(proves("due_date != absent", false), [""; 0]);
-    assert_eq!(
-        proves("due_date != args.day", false),
-        ["due_date", "args.day"]
-    );
+    assert_eq!(proves("due_date != args.day", false), ["due_date", "args.day"]);
     assert_eq!(
         proves("due_date == absent || category == absent", false),
         ["due_date", "category"]
@@ -108,14 +87,8 @@ fn facts_follow_the_outcome() {
         proves("due_date != absent && category != absent", true),
         ["due_date", "category"]
     );
-    assert_eq!(
-        proves("due_date != absent && category != absent", false),
-        [""; 0]
-    );
-    assert_eq!(
-        proves("due_date != absent || due_date == today", true),
-        ["due_date"]
-    );
+    assert_eq!(proves("due_date != absent && category != absent", false), [""; 0]);
+    assert_eq!(proves("due_date != absent || due_date == today", true), ["due_date"]);
 }
 
 #[test]
@@ -143,14 +116,8 @@ fn optional_arguments_are_left_out_at_the_top_of_a_where_only() {
         ("args.from <= args.to", "args.from"),
         ("category in [args.category, \"x\"]", "args.category"),
         ("starred ? due_date >= args.from : true", "args.from"),
-        (
-            "due_date + days(1) > args.day && due_date >= args.from",
-            "due_date",
-        ),
-        (
-            "due_date >= args.from && due_date + days(1) > args.day",
-            "due_date",
-        ),
+        ("due_date + days(1) > args.day && due_date >= args.from", "due_date"),
+        ("due_date >= args.from && due_date + days(1) > args.day", "due_date"),
     ] {
         let found = findings(&scope, source);
         assert!(!found.is_empty(), "{source}");

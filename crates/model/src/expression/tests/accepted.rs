@@ -74,11 +74,7 @@ fn computed_attributes_have_a_type() {
         ("Item", "location.city", string(1, 80)),
         ("Item", "distance(location, args.at)", Type::number()),
         ("Item", "row", Type::Row(model.id("Item"))),
-        (
-            "Auction",
-            "currentBid == absent ? minBid : currentBid + 1",
-            Type::int(),
-        ),
+        ("Auction", "currentBid == absent ? minBid : currentBid + 1", Type::int()),
         (
             "Auction",
             "endsAt - now < minutes(5) ? endsAt + minutes(10) : endsAt",
@@ -99,11 +95,7 @@ fn computed_attributes_have_a_type() {
         ("Task", "-stars * 2", Type::int()),
         ("Task", "month(createdAt)", Type::Month),
         ("Task", "string(stars) + \" of 5\"", Type::text()),
-        (
-            "Task",
-            "99999999999999999999999999999999999999",
-            Type::int(),
-        ),
+        ("Task", "99999999999999999999999999999999999999", Type::int()),
     ];
     for (entity, source, ty) in cases {
         let scope = model.row(entity);
@@ -115,10 +107,7 @@ fn computed_attributes_have_a_type() {
 fn an_expiry_may_be_absent() {
     let model = Model::new();
     let scope = model.row("Task");
-    let expr = accepts(
-        &scope,
-        "completed_at == absent ? absent : completed_at + days(365)",
-    );
+    let expr = accepts(&scope, "completed_at == absent ? absent : completed_at + days(365)");
     assert_eq!((expr.ty, expr.optional), (Type::Seconds, true));
     let expr = accepts(
         &scope,
@@ -136,23 +125,13 @@ fn rows_by_key() {
         ("Booking(args.bookingId)", "Booking"),
         ("Event(b.date, b.duration)", "Event"),
         ("Event(b.date, \"MORNING\")", "Event"),
-        (
-            "Payment{bookingId: b.bookingId, paymentId: args.any}",
-            "Payment",
-        ),
+        ("Payment{bookingId: b.bookingId, paymentId: args.any}", "Payment"),
         ("User(b.userId)", "User"),
     ] {
-        assert_eq!(
-            accepts(&scope, source).ty,
-            Type::Row(model.id(entity)),
-            "{source}"
-        );
+        assert_eq!(accepts(&scope, source).ty, Type::Row(model.id(entity)), "{source}");
     }
     let excludes = "b.duration == \"FULL_DAY\" ? [Event(b.date, \"MORNING\"), Event(b.date, \"AFTERNOON\")] : [Event(b.date, \"FULL_DAY\")]";
-    let list = Type::List(
-        Arc::new(Type::Row(model.id("Event"))),
-        LengthLimits::default(),
-    );
+    let list = Type::List(Arc::new(Type::Row(model.id("Event"))), LengthLimits::default());
     assert_eq!(accepts(&scope, excludes).ty, list);
 }
 
@@ -168,10 +147,7 @@ fn path_variables_take_the_type_of_their_first_use() {
     accepts(&scope, "user_id == args.userId");
     assert_eq!(ty("userId"), string(1, 128));
     accepts(&model.write(), "Event(args.day, args.timeSlot)");
-    assert_eq!(
-        ty("timeSlot"),
-        words("Slot", &["MORNING", "AFTERNOON", "FULL_DAY"])
-    );
+    assert_eq!(ty("timeSlot"), words("Slot", &["MORNING", "AFTERNOON", "FULL_DAY"]));
     assert!(model.args.get("task_id").unwrap().is_used());
     assert!(!model.args.get("kind").unwrap().is_used());
 }
@@ -194,10 +170,7 @@ fn functions_over_lists() {
             .to_string(),
         "int"
     );
-    assert_eq!(
-        accepts(&scope, "rows.map(e, e.title)").ty.to_string(),
-        "list(string)"
-    );
+    assert_eq!(accepts(&scope, "rows.map(e, e.title)").ty.to_string(), "list(string)");
     let groups = accepts(&scope, "group(args.lines, l, l.account)");
     let Type::List(group, _) = groups.ty else {
         panic!("a list")
@@ -206,21 +179,14 @@ fn functions_over_lists() {
     assert_eq!(accepts(&scope, "g.key").ty, Type::text());
     assert_eq!(accepts(&scope, "sum(g.rows, l, l.amount)").ty, Type::int());
     assert_eq!(
-        accepts(&scope, "days(args.day, args.day + days(7))")
-            .ty
-            .to_string(),
+        accepts(&scope, "days(args.day, args.day + days(7))").ty.to_string(),
         "list(date)"
     );
     assert_eq!(
-        accepts(&scope, "numbered(args.lines).map(n, n.number)")
-            .ty
-            .to_string(),
+        accepts(&scope, "numbered(args.lines).map(n, n.number)").ty.to_string(),
         "list(int)"
     );
-    assert_eq!(
-        accepts(&scope, "flat([[1], [2, 3]])").ty.to_string(),
-        "list(int)"
-    );
+    assert_eq!(accepts(&scope, "flat([[1], [2, 3]])").ty.to_string(), "list(int)");
 }
 
 #[test]
@@ -273,10 +239,7 @@ fn numbers_keep_all_their_digits() {
         "-99999999999999999999",
     ] {
         let expr = accepts(&scope, source);
-        assert_eq!(
-            expr.literal(),
-            Some(&Literal::Number(source.parse().unwrap()))
-        );
+        assert_eq!(expr.literal(), Some(&Literal::Number(source.parse().unwrap())));
     }
     let expr = accepts(&scope, "price > -99999999999999999999.5");
     let ExprKind::Binary(_, _, right) = &expr.kind else {
@@ -325,9 +288,7 @@ fn a_tree_tells_what_it_mentions() {
         Some("counts[\"a\"]")
     );
     assert_eq!(
-        accepts(&model.write(), "auction.leaderId")
-            .path()
-            .as_deref(),
+        accepts(&model.write(), "auction.leaderId").path().as_deref(),
         Some("auction.leaderId")
     );
 }

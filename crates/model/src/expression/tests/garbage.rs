@@ -12,10 +12,7 @@ fn survives(source: &str) {
         for text in [text(source), plain(source)] {
             let mut out = Diagnostics::default();
             let expr = check(&text, &scope, Some(&Type::Bool), &mut out);
-            assert!(
-                !expr.is_invalid() || out.has_errors(),
-                "nothing was said of {source:?}"
-            );
+            assert!(!expr.is_invalid() || out.has_errors(), "nothing was said of {source:?}");
             for found in out.iter() {
                 assert!(!found.message.contains('\n') && !found.message.is_empty());
                 assert!(text.span.holds(found.span), "{source:?}: {found:?}");
@@ -27,8 +24,7 @@ fn survives(source: &str) {
 #[test]
 fn long_and_deep_inputs_are_refused_quickly() {
     let start = Instant::now();
-    let deep =
-        |open: &str, close: &str, count: usize| open.repeat(count) + "1" + &close.repeat(count);
+    let deep = |open: &str, close: &str, count: usize| open.repeat(count) + "1" + &close.repeat(count);
     for source in [
         "a".repeat(1_000_000),
         "(".repeat(1_000_000),
@@ -46,11 +42,7 @@ fn long_and_deep_inputs_are_refused_quickly() {
     ] {
         survives(&source);
     }
-    assert!(
-        start.elapsed() < Duration::from_secs(5),
-        "{:?}",
-        start.elapsed()
-    );
+    assert!(start.elapsed() < Duration::from_secs(5), "{:?}", start.elapsed());
 }
 
 #[test]
@@ -66,11 +58,7 @@ fn what_is_just_within_the_bounds_is_checked() {
     survives(&("1 == ".repeat(255) + "1"));
     survives(&("payload".to_owned() + &".a".repeat(255)));
     survives(&("Task{user_id: ".repeat(32) + "1" + &"}".repeat(32)));
-    assert!(
-        start.elapsed() < Duration::from_secs(5),
-        "{:?}",
-        start.elapsed()
-    );
+    assert!(start.elapsed() < Duration::from_secs(5), "{:?}", start.elapsed());
 }
 
 /// Words that make expressions, and mistakes in them.

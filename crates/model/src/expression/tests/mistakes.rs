@@ -232,18 +232,8 @@ fn values_that_do_not_go_where_they_are_set() {
             "write `time(today, \"00:00\")`",
         ),
         ("0", &int(1, 5), "`0` is outside `1..5`", ""),
-        (
-            "args.amount > 3 ? 9 : 1",
-            &int(1, 5),
-            "`9` is outside `1..5`",
-            "",
-        ),
-        (
-            "\"\"",
-            &string(1, 20),
-            "text of 0 characters is outside `1..20`",
-            "",
-        ),
+        ("args.amount > 3 ? 9 : 1", &int(1, 5), "`9` is outside `1..5`", ""),
+        ("\"\"", &string(1, 20), "text of 0 characters is outside `1..20`", ""),
         (
             "1.5",
             &Type::int(),
@@ -283,10 +273,7 @@ fn values_that_do_not_go_where_they_are_set() {
         let found = out.into_sorted();
         assert_eq!(found.len(), 1, "{source}: {found:?}");
         assert_eq!(
-            (
-                found[0].message.as_str(),
-                found[0].help.as_deref().unwrap_or("")
-            ),
+            (found[0].message.as_str(), found[0].help.as_deref().unwrap_or("")),
             (message, help),
             "{source}"
         );
@@ -298,18 +285,12 @@ fn a_condition_is_true_or_false() {
     let model = Model::new();
     let scope = model.row("Task");
     for (source, message) in [
-        (
-            "title",
-            "`title` has type `string`, which is not a condition",
-        ),
+        ("title", "`title` has type `string`, which is not a condition"),
         (
             "archived",
             "`archived` may be absent, and is then neither true nor false",
         ),
-        (
-            "args.flag",
-            "the optional argument `args.flag` is used without a test",
-        ),
+        ("args.flag", "the optional argument `args.flag` is used without a test"),
         ("absent", "`absent` is not a condition"),
     ] {
         assert_eq!(findings(&scope, source)[0].message, message, "{source}");

@@ -15,21 +15,11 @@ use model::Model;
 
 /// An expression as a double-quoted or block scalar would hold it: the decoded text is the source.
 fn text(source: &str) -> Text {
-    Text::new(
-        source.to_owned(),
-        Span::new(0, source.len()),
-        Style::Literal,
-        source,
-    )
+    Text::new(source.to_owned(), Span::new(0, source.len()), Style::Literal, source)
 }
 
 fn plain(source: &str) -> Text {
-    Text::new(
-        source.to_owned(),
-        Span::new(0, source.len()),
-        Style::Plain,
-        source,
-    )
+    Text::new(source.to_owned(), Span::new(0, source.len()), Style::Plain, source)
 }
 
 fn checked(scope: &Scope<'_>, source: &str) -> (Expr, Vec<Diagnostic>) {
@@ -99,9 +89,7 @@ fn rules_have_pages_and_codes_of_their_own() {
 fn functions_have_a_signature_that_begins_with_how_they_are_called() {
     for function in FUNCTIONS {
         let called = match function.form {
-            Form::Function => function
-                .signature
-                .starts_with(&format!("{}(", function.name)),
+            Form::Function => function.signature.starts_with(&format!("{}(", function.name)),
             Form::Method => function.signature.contains(&format!(".{}(", function.name)),
         };
         assert!(called, "{}", function.signature);

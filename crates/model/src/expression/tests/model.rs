@@ -7,9 +7,7 @@ use singlet_item::Number;
 use crate::catalog::{AttributeName, Catalog};
 use crate::expression::{Args, Claim, Known, Scope, Setting};
 use crate::source::Span;
-use crate::types::{
-    EntityId, EnumType, LengthLimits, NumberLimits, ObjectField, ObjectType, TextLimits, Type,
-};
+use crate::types::{EntityId, EnumType, LengthLimits, NumberLimits, ObjectField, ObjectType, TextLimits, Type};
 
 /// A catalog, arguments and claims, to make scopes of.
 pub struct Model {
@@ -58,15 +56,9 @@ impl Model {
             ("description?", string(0, 1000)),
             (
                 "status",
-                words(
-                    "Status",
-                    &["pending", "in_progress", "completed", "cancelled"],
-                ),
+                words("Status", &["pending", "in_progress", "completed", "cancelled"]),
             ),
-            (
-                "priority?",
-                words("Priority", &["urgent", "high", "medium", "low"]),
-            ),
+            ("priority?", words("Priority", &["urgent", "high", "medium", "low"])),
             ("category?", string(1, 50)),
             ("due_date?", Type::Date),
             ("created_at", Type::Seconds),
@@ -77,18 +69,9 @@ impl Model {
             ("starred", Type::Bool),
             ("stars", int(1, 5)),
             ("price", Type::number()),
-            (
-                "tags",
-                Type::Set(Arc::new(string(1, 30)), LengthLimits::default()),
-            ),
-            (
-                "counts",
-                Type::Map(Arc::new(Type::int()), LengthLimits::default()),
-            ),
-            (
-                "lines?",
-                Type::List(Arc::new(line()), LengthLimits::default()),
-            ),
+            ("tags", Type::Set(Arc::new(string(1, 30)), LengthLimits::default())),
+            ("counts", Type::Map(Arc::new(Type::int()), LengthLimits::default())),
+            ("lines?", Type::List(Arc::new(line()), LengthLimits::default())),
             (
                 "returned",
                 Type::OrWords(Arc::new(Type::Date), Arc::from(["AVAILABLE".to_owned()])),
@@ -110,10 +93,7 @@ impl Model {
             ("duration", slot.clone()),
             (
                 "status",
-                words(
-                    "BookingStatus",
-                    &["pending", "approved", "rejected", "cancelled"],
-                ),
+                words("BookingStatus", &["pending", "approved", "rejected", "cancelled"]),
             ),
         ];
         self.entity("Booking", &["bookingId"], &booking);
@@ -161,10 +141,7 @@ impl Model {
             ("location", Type::Geo(Some(Arc::new(place)))),
             (
                 "season?",
-                words(
-                    "Season",
-                    &["spring", "summer", "fall", "winter", "all-season"],
-                ),
+                words("Season", &["spring", "summer", "fall", "winter", "all-season"]),
             ),
             ("ratingSum", Type::int()),
             ("ratingCount", Type::int()),
@@ -180,18 +157,12 @@ impl Model {
             ("day", Type::Date, false),
             (
                 "status",
-                words(
-                    "Status",
-                    &["pending", "in_progress", "completed", "cancelled"],
-                ),
+                words("Status", &["pending", "in_progress", "completed", "cancelled"]),
                 false,
             ),
             (
                 "season",
-                words(
-                    "Season",
-                    &["spring", "summer", "fall", "winter", "all-season"],
-                ),
+                words("Season", &["spring", "summer", "fall", "winter", "all-season"]),
                 false,
             ),
             ("category", string(1, 50), true),
@@ -201,16 +172,8 @@ impl Model {
             ("at", Type::Geo(None), false),
             ("km", Type::int(), false),
             ("instant", Type::Time, false),
-            (
-                "lines",
-                Type::List(Arc::new(line()), LengthLimits::default()),
-                false,
-            ),
-            (
-                "ids",
-                Type::Set(Arc::new(Type::Ulid), LengthLimits::default()),
-                false,
-            ),
+            ("lines", Type::List(Arc::new(line()), LengthLimits::default()), false),
+            ("ids", Type::Set(Arc::new(Type::Ulid), LengthLimits::default()), false),
             ("flag", Type::Bool, true),
         ] {
             self.args.declare(name, ty, optional, span);

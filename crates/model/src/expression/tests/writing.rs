@@ -128,3 +128,17 @@ fn fixes_replace_what_is_wrong() {
         assert_eq!(result, fixed);
     }
 }
+
+#[test]
+fn escapes_say_what_they_say_in_cel() {
+    let model = Model::new();
+    for source in [r#""a\"b\\c\n\u00e9""#, r#"'it\'s \t é'"#, r#""""#] {
+        let expr = accepts(&model.request(), source);
+        let expected = cel::Program::compile(source).unwrap();
+        let cel::common::ast::Expr::Literal(cel::common::ast::LiteralValue::String(said)) = &expected.expression().expr
+        else {
+            panic!("text");
+        };
+        assert_eq!(expr.literal(), Some(&Literal::Text(said.inner().to_owned())));
+    }
+}

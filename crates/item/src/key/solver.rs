@@ -1,0 +1,347 @@
+//! Solves the equations that simplification leaves.
+//!
+//! Equations that share no unknown are independent of one another, and so are the unknowns of one
+//! equation in which each occurs once: there a search of the product of automata is exact. An unknown
+//! that occurs in several equations, alone on its side of each, is searched for through all of them
+//! at once, which is exact too. Anything else is solved by trying words for a repeated unknown:
+//! exact if it has few words, and undecided if it has many and none fits.
+
+use super::class::Class;
+use super::encoding::Encoding;
+use super::equation::{Equation, Occurrence, Piece, Side, System};
+use super::language::Language;
+use super::search::{Outcome, Track, shortest};
+use super::split::splits;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// The word of each unknown.
+pub(crate) type Words = BTreeMap<usize, String>;
+
+/// Words that solve a system, for each of `wanted`.
+pub(crate) fn solve(system: System<'_>, wanted: impl IntoIterator<Item = usize>) -> Outcome<Words> {
+    solve_within(system, wanted, &mut Budget { tries: TRIES_MAX })
+}
+
+/// Groups of equations that share unknowns.
+pub(crate) fn components<'a>(equations: &[Equation<'a>]) -> Vec<Vec<Equation<'a>>> {
+    let mut components: Vec<(BTreeSet<usize>, Vec<Equation<'a>>)> = Vec::new();
+    for equation in equations {
+        let mut unknowns: BTreeSet<usize> = occurrences(equation).map(|occurrence| occurrence.unknown).collect();
+        let mut members = vec![equation.clone()];
+        components.retain_mut(|(others, equations)| {
+            let apart = others.is_disjoint(&unknowns);
+            if !apart {
+                unknowns.append(others);
+                members.append(equations);
+            }
+            apart
+        });
+        components.push((unknowns, members));
+    }
+    components.into_iter().map(|(_, equations)| equations).collect()
+}
+
+/// Every occurrence of an unknown in an equation.
+pub(crate) fn occurrences<'e, 'a>(equation: &'e Equation<'a>) -> impl Iterator<Item = &'e Occurrence<'a>> {
+    equation.left.iter().chain(&equation.right).filter_map(|piece| match piece {
+        Piece::Text(_) => None,
+        Piece::Unknown(occurrence) => Some(occurrence),
+    })
+}
+
+/// How often each unknown occurs.
+pub(crate) fn counts(equations: &[Equation<'_>]) -> BTreeMap<usize, usize> {
+    let mut counts = BTreeMap::new();
+    for occurrence in equations.iter().flat_map(occurrences) {
+        *counts.entry(occurrence.unknown).or_default() += 1;
+    }
+    counts
+}
+
+/// Adds the words that cut a text into the pieces of one side.
+pub(crate) fn assign(system: &System<'_>, side: &Side<'_>, texts: &[&str], words: &mut Words) -> Option<()> {
+    for (piece, text) in side.iter().zip(texts) {
+        if let Piece::Unknown(occurrence) = piece {
+            words.insert(occurrence.unknown, word_of(system, occurrence, text)?);
+        }
+    }
+    Some(())
+}
+
+/// The characters worth trying where any may stand: those of the literals, and a few others.
+pub(crate) fn alphabet(system: &System<'_>, equations: &[Equation<'_>]) -> Class {
+    let literals = equations.iter().flat_map(|equation| equation.left.iter().chain(&equation.right));
+    let literals = literals.filter_map(|piece| match piece {
+        Piece::Text(text) => Some(text.chars()),
+        Piece::Unknown(_) => None,
+    });
+    let delimiter = system.delimiter().into_iter().flat_map(|delimiter| [delimiter.character(), delimiter.escape()]);
+    literals.flatten().chain(delimiter).chain("ab01".chars()).collect()
+}
+
+/// How many words are tried for one unknown.
+const WORDS_PER_UNKNOWN_MAX: usize = 256;
+/// How many words are tried for all unknowns together, those inside one another included.
+const TRIES_MAX: usize = 4096;
+
+struct Budget {
+    tries: usize,
+}
+
+fn solve_within(
+    mut system: System<'_>,
+    wanted: impl IntoIterator<Item = usize>,
+    budget: &mut Budget,
+) -> Outcome<Words> {
+    if system.simplify().is_err() {
+        return Outcome::Never;
+    }
+    let mut words = Words::new();
+    let mut undecided = false;
+    for component in components(system.equations()) {
+        match solve_component(&system, &component, budget) {
+            Outcome::Found(found) => words.extend(found),
+            Outcome::Never => return Outcome::Never,
+            Outcome::Undecided => undecided = true,
+        }
+    }
+    let mut answer = Words::new();
+    for unknown in wanted {
+        let root = system.root(unknown);
+        let word = match words.get(&root) {
+            Some(word) => Outcome::Found(word.clone()),
+            None => system.source(root).sample(),
+        };
+        match word {
+            Outcome::Found(word) => {
+                words.insert(root, word.clone());
+                answer.insert(unknown, word);
+            }
+            Outcome::Never => return Outcome::Never,
+            Outcome::Undecided => undecided = true,
+        }
+    }
+    if undecided { Outcome::Undecided } else { Outcome::Found(answer) }
+}
+
+fn solve_component<'a>(system: &System<'a>, equations: &[Equation<'a>], budget: &mut Budget) -> Outcome<Words> {
+    let counts = counts(equations);
+    if let [equation] = equations
+        && counts.values().all(|count| *count == 1)
+    {
+        return solve_single(system, equation);
+    }
+    match Hub::of(system, equations, &counts) {
+        Some(hub) => hub.solve(),
+        None => solve_by_trying(system, equations, &counts, budget),
+    }
+}
+
+/// One equation in which every unknown occurs once: the two sides are independent of each other.
+fn solve_single(system: &System<'_>, equation: &Equation<'_>) -> Outcome<Words> {
+    let (left, right) = (system.chain(&equation.left), system.chain(&equation.right));
+    let nice = nice_text(system, &equation.left, &right).or_else(|| nice_text(system, &equation.right, &left));
+    let text = match nice {
+        Some(text) => Outcome::Found(text),
+        None => shortest(&[Track::new(left.clone()), Track::new(right.clone())]),
+    };
+    text.and_then(|text| {
+        let mut words = Words::new();
+        for (side, chain) in [(&equation.left, &left), (&equation.right, &right)] {
+            let cut = splits(chain, &text, 1).pop()?;
+            assign(system, side, &cut, &mut words)?;
+        }
+        Some(words)
+    })
+}
+
+/// A text of one side that reads well, if the side is one unknown and the other side can be it.
+fn nice_text(system: &System<'_>, side: &Side<'_>, other: &[Language]) -> Option<String> {
+    let (Some(Piece::Unknown(occurrence)), 1) = (side.front(), side.len()) else { return None };
+    let Outcome::Found(word) = system.source(occurrence.unknown).sample() else { return None };
+    occurrence.encoding.encode(&word).filter(|text| !splits(other, text, 1).is_empty())
+}
+
+/// An unknown that stands alone on one side of several equations, whose other sides share nothing.
+struct Hub<'s, 'a> {
+    system: &'s System<'a>,
+    unknown: usize,
+    /// How the unknown stands in each equation, the other side, and what that can be.
+    spokes: Vec<(Encoding, Side<'a>, Vec<Language>)>,
+}
+
+impl<'s, 'a> Hub<'s, 'a> {
+    fn of(system: &'s System<'a>, equations: &[Equation<'a>], counts: &BTreeMap<usize, usize>) -> Option<Self> {
+        let mut repeated = counts.iter().filter(|(_, count)| **count > 1).map(|(unknown, _)| *unknown);
+        let (Some(unknown), None) = (repeated.next(), repeated.next()) else { return None };
+        let alone = |side: &Side<'a>| match (side.front(), side.len()) {
+            (Some(Piece::Unknown(occurrence)), 1) if occurrence.unknown == unknown => Some(occurrence.encoding.clone()),
+            _ => None,
+        };
+        let mentions = |side: &Side<'a>| {
+            side.iter().any(|piece| matches!(piece, Piece::Unknown(occurrence) if occurrence.unknown == unknown))
+        };
+        let spoke = |equation: &Equation<'a>| {
+            let (encoding, other) = match (alone(&equation.left), alone(&equation.right)) {
+                (Some(encoding), _) => (encoding, &equation.right),
+                (_, Some(encoding)) => (encoding, &equation.left),
+                _ => return None,
+            };
+            (!mentions(other)).then(|| (encoding, other.clone(), system.chain(other)))
+        };
+        let spokes = equations.iter().map(spoke).collect::<Option<Vec<_>>>()?;
+        let hub = Self { system, unknown, spokes };
+        (hub.one_encoding().is_some() || hub.is_by_character()).then_some(hub)
+    }
+
+    fn solve(&self) -> Outcome<Words> {
+        let source = self.system.source(self.unknown);
+        if let Outcome::Found(word) = source.sample()
+            && let Some(words) = self.words(&word)
+        {
+            return Outcome::Found(words);
+        }
+        match self.one_encoding() {
+            Some(encoding) => {
+                let own = Track::new(vec![encoding.language(&source)]);
+                let others = self.spokes.iter().map(|(_, _, chain)| Track::new(chain.clone()));
+                let tracks: Vec<Track> = [own].into_iter().chain(others).collect();
+                shortest(&tracks).and_then(|text| self.words(&preimage(self.system, self.unknown, encoding, &text)?))
+            }
+            None => {
+                let own = Track::new(vec![source.language()]);
+                let others = self.spokes.iter().map(|(encoding, _, chain)| track(encoding, chain.clone()));
+                let tracks: Vec<Track> = [own].into_iter().chain(others).collect();
+                shortest(&tracks).and_then(|word| self.words(&word))
+            }
+        }
+    }
+
+    /// The encoding of all occurrences, if they have but one.
+    fn one_encoding(&self) -> Option<&Encoding> {
+        let mut encodings = self.spokes.iter().map(|(encoding, ..)| encoding);
+        let first = encodings.next()?;
+        encodings.all(|encoding| encoding == first).then_some(first)
+    }
+
+    /// Whether every encoding works character by character, so that a search can follow the word and
+    /// all its texts together.
+    fn is_by_character(&self) -> bool {
+        self.spokes
+            .iter()
+            .all(|(encoding, ..)| matches!(encoding, Encoding::Map(_) | Encoding::Truncated { .. }))
+    }
+
+    /// The words of all unknowns, given that of the hub, if it fits.
+    fn words(&self, word: &str) -> Option<Words> {
+        let mut words = Words::from([(self.unknown, word.to_owned())]);
+        for (encoding, side, chain) in &self.spokes {
+            let text = encoding.encode(word)?;
+            let cut = splits(chain, &text, 1).pop()?;
+            assign(self.system, side, &cut, &mut words)?;
+        }
+        Some(words)
+    }
+}
+
+/// A chain that what `encoding` makes of the common text must match.
+fn track(encoding: &Encoding, chain: Vec<Language>) -> Track {
+    match encoding {
+        Encoding::Map(map) => Track::mapped(chain, *map),
+        Encoding::Truncated { chars } => Track::truncated(chain, *chars),
+        Encoding::Padded { .. } | Encoding::Plain | Encoding::Rank { .. } => Track::new(chain),
+    }
+}
+
+/// Tries words for an unknown that occurs several times, and solves what is left.
+fn solve_by_trying<'a>(
+    system: &System<'a>,
+    equations: &[Equation<'a>],
+    counts: &BTreeMap<usize, usize>,
+    budget: &mut Budget,
+) -> Outcome<Words> {
+    let mut hints = Vec::new();
+    for equation in equations {
+        // With repeated occurrences taken for different unknowns there are only more solutions.
+        let (left, right) = (system.chain(&equation.left), system.chain(&equation.right));
+        match shortest(&[Track::new(left.clone()), Track::new(right.clone())]) {
+            Outcome::Never => return Outcome::Never,
+            Outcome::Found(text) => hints.extend([(equation.left.clone(), left, text.clone()), (equation.right.clone(), right, text)]),
+            Outcome::Undecided => {}
+        }
+    }
+    let Some(unknown) = most_promising(system, counts) else { return Outcome::Undecided };
+    let (tried, complete) = system.source(unknown).enumerate(WORDS_PER_UNKNOWN_MAX, &alphabet(system, equations));
+    let mut hinted = hinted_words(system, unknown, &hints);
+    hinted.retain(|word| !tried.contains(word) && system.source(unknown).contains(word));
+    let mut undecided = !complete;
+    for word in hinted.into_iter().chain(tried) {
+        let Some(tries) = budget.tries.checked_sub(1) else { return Outcome::Undecided };
+        budget.tries = tries;
+        let branch = system.assuming(equations, unknown, &word);
+        match solve_within(branch, counts.keys().copied(), budget) {
+            Outcome::Never => {}
+            Outcome::Undecided => undecided = true,
+            found => return found,
+        }
+    }
+    if undecided { Outcome::Undecided } else { Outcome::Never }
+}
+
+/// The repeated unknown with the fewest words, or else the one that occurs most often.
+fn most_promising(system: &System<'_>, counts: &BTreeMap<usize, usize>) -> Option<usize> {
+    let repeated = counts.iter().filter(|(_, count)| **count > 1);
+    repeated.max_by_key(|(unknown, count)| {
+        let words = system.source(**unknown).words().map_or(usize::MAX, |words| words.len());
+        (std::cmp::Reverse(words), **count)
+    }).map(|(unknown, _)| *unknown)
+}
+
+/// The words that an unknown has where each equation is solved on its own.
+fn hinted_words(system: &System<'_>, unknown: usize, hints: &[(Side<'_>, Vec<Language>, String)]) -> Vec<String> {
+    let mut words: Vec<String> = Vec::new();
+    for (side, chain, text) in hints {
+        let Some(cut) = splits(chain, text, 1).pop() else { continue };
+        for (piece, text) in side.iter().zip(cut) {
+            if let Piece::Unknown(occurrence) = piece
+                && occurrence.unknown == unknown
+            {
+                words.extend(word_of(system, occurrence, text).filter(|word| !words.contains(word)));
+            }
+        }
+    }
+    words
+}
+
+fn word_of(system: &System<'_>, occurrence: &Occurrence<'_>, text: &str) -> Option<String> {
+    preimage(system, occurrence.unknown, &occurrence.encoding, text)
+}
+
+/// A word with this text.
+fn preimage(system: &System<'_>, unknown: usize, encoding: &Encoding, text: &str) -> Option<String> {
+    if encoding.is_injective() {
+        return encoding.decode(text);
+    }
+    let source = system.source(unknown);
+    if let Outcome::Found(word) = source.sample()
+        && encoding.encode(&word).as_deref() == Some(text)
+    {
+        return Some(word);
+    }
+    let own = Track::new(vec![source.language()]);
+    match shortest(&[own, track(encoding, vec![Language::of_words([text])])]) {
+        Outcome::Found(word) => Some(word),
+        Outcome::Never | Outcome::Undecided => None,
+    }
+}
+
+impl<T> Outcome<T> {
+    /// What `step` makes of what was found. That it makes nothing of it leaves the question open.
+    pub(crate) fn and_then<U>(self, step: impl FnOnce(T) -> Option<U>) -> Outcome<U> {
+        match self {
+            Self::Found(found) => step(found).map_or(Outcome::Undecided, Outcome::Found),
+            Self::Never => Outcome::Never,
+            Self::Undecided => Outcome::Undecided,
+        }
+    }
+}
