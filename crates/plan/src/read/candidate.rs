@@ -43,6 +43,8 @@ pub struct PartValues {
     pub exact: bool,
     /// Whether the attribute can have only a few values.
     pub small: bool,
+    /// For a state: states that time turns into others, so that rows stored in the one count as the other.
+    pub lapses: Vec<(String, String)>,
 }
 
 impl PartValues {
@@ -52,8 +54,24 @@ impl PartValues {
             values,
             exact: values::keeps_value(part),
             small: part.ty.cardinality().is_some(),
+            lapses: Vec::new(),
         }
     }
+
+    /// The same for a part of an entity whose states may lapse.
+    pub(super) fn of(part: &KeyPart, values: Values, source: &Entity) -> Self {
+        PartValues {
+            lapses: lapses(part, source),
+            ..PartValues::new(part, values)
+        }
+    }
+}
+
+/// The states that time turns into others, where the part is the state.
+pub(super) fn lapses(part: &KeyPart, source: &Entity) -> Vec<(String, String)> {
+    let states = source.states.as_ref().filter(|states| states.of == part.path);
+    let lapses = states.map_or(&[][..], |states| &states.lapses);
+    lapses.iter().map(|lapse| (lapse.from.clone(), lapse.to.clone())).collect()
 }
 
 impl Query {
@@ -149,16 +167,21 @@ pub(super) fn attempt(path: &AccessPath<'_>, wanted: &Wanted<'_>, conjuncts: &[&
     if let Some(part) = parts.into_iter().find(|part| part.optional && !implied::implies_present(&part.path, conjuncts)) {
         return Err(Why::Sparse(part.path.clone()));
     }
+    let source = wanted.model.source_of(path.entity);
     let mut settled: Vec<&Expr> = Vec::new();
     let mut partition = Vec::new();
     for part in path.partition().iter().flat_map(|key| &key.parts) {
         let Some(known) = values::bind(part, path.entity, conjuncts) else {
             return Err(Why::Open(part.path.clone()));
         };
-        settled.extend(known.settled);
-        partition.push(PartValues::new(part, known.values));
+        let bound = PartValues::of(part, known.values, source);
+        // A stored state may have lapsed since: what the meaning says of it is checked on the row.
+        if bound.lapses.is_empty() {
+            settled.extend(known.settled);
+        }
+        partition.push(bound);
     }
-    let mut sort = sort::bind(path, conjuncts, &mut settled);
+    let mut sort = sort::bind(path, source, conjuncts, &mut settled);
     let fixed = |name: &str| {
         let bound = partition.iter().chain(&sort.prefix);
         bound.into_iter().any(|part| part.path == name && part.exact && part.values.is_one())

@@ -98,10 +98,18 @@ fn filled(key: &KeyTemplate, values: &[PartValues]) -> String {
         .iter()
         .map(|piece| match piece {
             Piece::Text(text) => (*text).to_owned(),
-            Piece::Part(at) => values.get(*at).map_or_else(|| "…".to_owned(), |part| value_text(&part.values)),
+            Piece::Part(at) => values.get(*at).map_or_else(|| "…".to_owned(), part_text),
         })
         .collect();
     format!("\"{text}\"")
+}
+
+fn part_text(part: &PartValues) -> String {
+    let text = value_text(&part.values);
+    match part.lapses.is_empty() || matches!(part.values, Values::All(_)) {
+        true => text,
+        false => text.replace('}', " and what lapses to it}"),
+    }
 }
 
 fn value_text(values: &Values) -> String {
@@ -145,7 +153,7 @@ fn prefix_text(key: &KeyTemplate, bound: &[PartValues]) -> String {
         match piece {
             Piece::Text(literal) => text.push_str(literal),
             Piece::Part(at) => match bound.get(at) {
-                Some(part) => text.push_str(&value_text(&part.values)),
+                Some(part) => text.push_str(&part_text(part)),
                 None => break,
             },
         }

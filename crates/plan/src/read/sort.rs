@@ -2,7 +2,7 @@
 
 use singlet_item::key::Order;
 use singlet_model::expression::Expr;
-use singlet_model::model::KeyPart;
+use singlet_model::model::{Entity, KeyPart};
 
 use super::candidate::PartValues;
 use crate::access::AccessPath;
@@ -31,7 +31,12 @@ pub struct End {
 }
 
 /// Binds as much of a path's sort key as the conjuncts say, and adds the conjuncts that this settles.
-pub(super) fn bind<'a>(path: &AccessPath<'_>, conjuncts: &[&'a Expr], settled: &mut Vec<&'a Expr>) -> SortBound {
+pub(super) fn bind<'a>(
+    path: &AccessPath<'_>,
+    source: &Entity,
+    conjuncts: &[&'a Expr],
+    settled: &mut Vec<&'a Expr>,
+) -> SortBound {
     let mut bound = SortBound {
         prefix: Vec::new(),
         low: None,
@@ -41,7 +46,7 @@ pub(super) fn bind<'a>(path: &AccessPath<'_>, conjuncts: &[&'a Expr], settled: &
     for key in path.sort() {
         for part in &key.parts {
             let order = key.template.order(part.position);
-            if !take(part, order, path, conjuncts, settled, &mut bound) {
+            if !take((part, order), (path, source), conjuncts, settled, &mut bound) {
                 return bound;
             }
         }
@@ -52,9 +57,8 @@ pub(super) fn bind<'a>(path: &AccessPath<'_>, conjuncts: &[&'a Expr], settled: &
 
 /// Takes one part; false where nothing after it can be bound.
 fn take<'a>(
-    part: &KeyPart,
-    order: Order,
-    path: &AccessPath<'_>,
+    (part, order): (&KeyPart, Order),
+    (path, source): (&AccessPath<'_>, &Entity),
     conjuncts: &[&'a Expr],
     settled: &mut Vec<&'a Expr>,
     bound: &mut SortBound,
@@ -62,8 +66,11 @@ fn take<'a>(
     let known = values::bind(part, path.entity, conjuncts);
     let said = known.filter(|known| !matches!(known.values, Values::All(_) | Values::Days { .. } | Values::Cells { .. }));
     if let Some(known) = said {
-        settled.extend(known.settled);
-        bound.prefix.push(PartValues::new(part, known.values));
+        let values = PartValues::of(part, known.values, source);
+        if values.lapses.is_empty() {
+            settled.extend(known.settled);
+        }
+        bound.prefix.push(values);
         return true;
     }
     if order == Order::Ascending {
