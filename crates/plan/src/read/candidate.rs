@@ -24,7 +24,9 @@ pub struct Query {
     pub partition: Vec<PartValues>,
     /// The condition on the sort key; none where the path has no sort key.
     pub sort: Option<SortBound>,
-    /// Conditions that are left, which DynamoDB or the process must check.
+    /// Everything that a row of this alternative satisfies.
+    pub meaning: Vec<Expr>,
+    /// The part of it that the key does not settle, which DynamoDB or the process must check.
     pub rest: Vec<Expr>,
     /// Whether the rows come backwards.
     pub descending: bool,
@@ -203,6 +205,7 @@ pub(super) fn attempt(path: &AccessPath<'_>, wanted: &Wanted<'_>, conjuncts: &[&
         choice: path.choice_at,
         partition,
         sort: (!path.sort().is_empty()).then_some(sort),
+        meaning: conjuncts.iter().map(|conjunct| (*conjunct).clone()).collect(),
         rest,
         descending: kept.descending || newest_first(path, wanted, &kept),
         follow: !carries_all(path, wanted),

@@ -56,7 +56,8 @@ pub fn plan_read(model: &Model, read: &Read) -> ReadPlan {
     }
 }
 
-fn plan_selection(
+/// Plans one selection: a read's own, one that comes with it, or one of a `let`.
+pub fn plan_selection(
     model: &Model,
     selection: &Selection,
     allow: Option<&Expr>,
