@@ -58,7 +58,11 @@ pub(crate) struct Unknowns<'a> {
     pub(crate) by_part: Vec<Vec<Option<usize>>>,
 }
 
-static ANYTHING: Domain = Domain::Text(TextDomain { pattern: None, min_chars: 0, max_chars: None });
+static ANYTHING: Domain = Domain::Text(TextDomain {
+    pattern: None,
+    min_chars: 0,
+    max_chars: None,
+});
 
 impl<'a> System<'a> {
     /// The system in which the keys of two entities are equal, attribute by attribute, and the
@@ -67,8 +71,13 @@ impl<'a> System<'a> {
         let mut delimiters = left.iter().chain(right).map(Template::delimiter);
         let first = delimiters.next();
         let delimiter = first.filter(|first| delimiters.all(|delimiter| delimiter == *first));
-        let mut system =
-            Self { roots: vec![], sources: vec![], delimiter, pending: vec![], equations: vec![] };
+        let mut system = Self {
+            roots: vec![],
+            sources: vec![],
+            delimiter,
+            pending: vec![],
+            equations: vec![],
+        };
         let (mut left_unknowns, mut right_unknowns) = (Unknowns::default(), Unknowns::default());
         for (left, right) in left.iter().zip(right) {
             let left = system.side(left, &mut left_unknowns);
@@ -102,7 +111,10 @@ impl<'a> System<'a> {
 
     /// What the word of an unknown may be.
     pub(crate) fn source(&self, unknown: usize) -> Source<'a> {
-        self.sources.get(self.root(unknown)).cloned().unwrap_or(Source::Words(Vec::new()))
+        self.sources
+            .get(self.root(unknown))
+            .cloned()
+            .unwrap_or(Source::Words(Vec::new()))
     }
 
     /// The same knowledge with other equations and one more word known.
@@ -161,9 +173,11 @@ impl<'a> System<'a> {
                     by_part.push(None);
                     continue;
                 }
-                Part::Variable(variable) => {
-                    (Some(variable.name.as_str()), &variable.domain, variable.encoding(template.delimiter()))
-                }
+                Part::Variable(variable) => (
+                    Some(variable.name.as_str()),
+                    &variable.domain,
+                    variable.encoding(template.delimiter()),
+                ),
                 Part::Anything => (None, &ANYTHING, Encoding::Map(CharacterMap::IDENTITY)),
             };
             let source = Source::Domain(domain);
@@ -177,7 +191,11 @@ impl<'a> System<'a> {
             unknowns.variables.extend(name.map(|name| (name, unknown)));
             by_part.push(Some(unknown));
             let encoding = encoding.simplified(&source);
-            side.push_back(Piece::Unknown(Occurrence { unknown, encoding, domain }));
+            side.push_back(Piece::Unknown(Occurrence {
+                unknown,
+                encoding,
+                domain,
+            }));
         }
         unknowns.by_part.push(by_part);
         side
@@ -215,7 +233,10 @@ impl<'a> System<'a> {
             }
             pieces
         };
-        Equation { left: substitute(equation.left), right: substitute(equation.right) }
+        Equation {
+            left: substitute(equation.left),
+            right: substitute(equation.right),
+        }
     }
 
     /// Removes what both sides begin with. A part of fixed length equals as many characters of the
@@ -223,9 +244,13 @@ impl<'a> System<'a> {
     fn strip_front(&mut self, equation: &mut Equation<'a>) -> Result<(), Contradiction> {
         strip_text(equation, End::Front)?;
         while equation.left.len() > 1 || equation.right.len() > 1 {
-            let (Some(left), Some(right)) = (equation.left.front(), equation.right.front()) else { break };
+            let (Some(left), Some(right)) = (equation.left.front(), equation.right.front()) else {
+                break;
+            };
             let chars = left.fixed_chars().or_else(|| right.fixed_chars());
-            let (Some(chars), false) = (chars, left.is_text() && right.is_text()) else { break };
+            let (Some(chars), false) = (chars, left.is_text() && right.is_text()) else {
+                break;
+            };
             let can_give = |piece: &Piece<'a>| match piece {
                 Piece::Text(text) => text.chars().count() >= chars,
                 Piece::Unknown(_) => piece.fixed_chars() == Some(chars),
@@ -233,7 +258,10 @@ impl<'a> System<'a> {
             if !can_give(left) || !can_give(right) {
                 break;
             }
-            let (left, right) = (take_front(&mut equation.left, chars), take_front(&mut equation.right, chars));
+            let (left, right) = (
+                take_front(&mut equation.left, chars),
+                take_front(&mut equation.right, chars),
+            );
             self.pending.push(Equation { left, right });
             strip_text(equation, End::Front)?;
         }
@@ -243,13 +271,21 @@ impl<'a> System<'a> {
     /// Cuts both sides behind their first delimiter, if neither can have one before it. Then a side
     /// without any delimiter cannot equal one that has some.
     fn cut_segment(&self, equation: Equation<'a>) -> Result<Cut<'a>, Contradiction> {
-        let Some(delimiter) = self.delimiter else { return Ok(Cut::Whole(equation)) };
+        let Some(delimiter) = self.delimiter else {
+            return Ok(Cut::Whole(equation));
+        };
         let left = first_segment(&equation.left, delimiter);
         let right = first_segment(&equation.right, delimiter);
         match (left, right) {
             (Segment::Ended(left, left_rest), Segment::Ended(right, right_rest)) => {
                 let segment = Equation { left, right };
-                Ok(Cut::Segment(segment, Equation { left: left_rest, right: right_rest }))
+                Ok(Cut::Segment(
+                    segment,
+                    Equation {
+                        left: left_rest,
+                        right: right_rest,
+                    },
+                ))
             }
             (Segment::Ended(..), Segment::Last) | (Segment::Last, Segment::Ended(..)) => Err(Contradiction),
             _ => Ok(Cut::Whole(equation)),
@@ -267,8 +303,19 @@ impl<'a> System<'a> {
             (Some(Piece::Text(text)), 1) => Some(text.clone()),
             _ => None,
         };
-        match (text(&equation.left), text(&equation.right), unknown(&equation.left), unknown(&equation.right)) {
-            (Some(left), Some(right), ..) => if left == right { Ok(()) } else { Err(Contradiction) },
+        match (
+            text(&equation.left),
+            text(&equation.right),
+            unknown(&equation.left),
+            unknown(&equation.right),
+        ) {
+            (Some(left), Some(right), ..) => {
+                if left == right {
+                    Ok(())
+                } else {
+                    Err(Contradiction)
+                }
+            }
             (Some(text), _, _, Some(occurrence)) | (_, Some(text), Some(occurrence), _) => {
                 self.bind(&occurrence, &text)
             }
@@ -283,7 +330,10 @@ impl<'a> System<'a> {
     }
 
     fn bind(&mut self, occurrence: &Occurrence<'a>, text: &str) -> Result<(), Contradiction> {
-        let word = occurrence.encoding.decode(text).filter(|word| self.source(occurrence.unknown).contains(word));
+        let word = occurrence
+            .encoding
+            .decode(text)
+            .filter(|word| self.source(occurrence.unknown).contains(word));
         let word = word.ok_or(Contradiction)?;
         self.set_source(occurrence.unknown, Source::Words(vec![word]));
         self.pending.append(&mut self.equations);
@@ -342,9 +392,10 @@ impl Occurrence<'_> {
     fn is_free_of(&self, delimiter: Delimiter) -> bool {
         let character = delimiter.character();
         match &self.encoding {
-            Encoding::Map(CharacterMap { escaping: Escaping::Delimiter(own) | Escaping::Ordered(own), .. }) => {
-                *own == delimiter
-            }
+            Encoding::Map(CharacterMap {
+                escaping: Escaping::Delimiter(own) | Escaping::Ordered(own),
+                ..
+            }) => *own == delimiter,
             Encoding::Map(_) | Encoding::Truncated { .. } => {
                 !self.domain.language().automaton.alphabet().contains(character)
             }
@@ -435,7 +486,12 @@ fn strip_common(left: &mut String, right: &mut String, end: End) {
     let same = |(one, two): &(char, char)| one == two;
     match end {
         End::Front => {
-            let common = left.chars().zip(right.chars()).take_while(same).map(|(one, _)| one.len_utf8()).sum();
+            let common: usize = left
+                .chars()
+                .zip(right.chars())
+                .take_while(same)
+                .map(|(one, _)| one.len_utf8())
+                .sum();
             left.drain(..common);
             right.drain(..common);
         }
