@@ -1,10 +1,12 @@
 //! Whether different values of one entity can have the same keys.
 
+use super::class::Class;
 use super::collision::{Verdict, Witness, part_texts, verified};
-use super::equation::{Equation, Piece, Side, System, Unknowns};
+use super::equation::{Equation, Piece, Side};
 use super::search::{Outcome, Track, shortest_divergent};
 use super::solver::{Words, alphabet, assign, components, counts};
 use super::split::splits;
+use super::system::{System, Unknowns};
 use super::template::Template;
 use std::collections::hash_map::Entry;
 use std::collections::{BTreeSet, HashMap};
@@ -69,22 +71,45 @@ fn divergent(system: &System<'_>, equations: &[Equation<'_>]) -> Outcome<(Words,
     divergent_by_trying(system, equations)
 }
 
-/// How many words are tried for each unknown, and how many combinations of them.
+/// How many words are tried for each unknown.
 const WORDS_PER_UNKNOWN_MAX: usize = 64;
+/// How many combinations of words are tried.
 const COMBINATIONS_MAX: usize = 5000;
 
 /// Writes the keys of many combinations of words and looks for the same keys from other parts.
 fn divergent_by_trying(system: &System<'_>, equations: &[Equation<'_>]) -> Outcome<(Words, Words)> {
-    let left: Vec<&Side<'_>> = equations.iter().map(|equation| &equation.left).collect();
-    let (own, copies) = (
-        unknowns_of(equations, |equation| &equation.left),
-        unknowns_of(equations, |equation| &equation.right),
-    );
-    let alphabet = alphabet(system, equations);
+    let own = unknowns_of(equations.iter().map(|equation| &equation.left));
+    let copies = unknowns_of(equations.iter().map(|equation| &equation.right));
+    // An unknown of both sides is known from elsewhere in the keys, so both readings share its word.
+    let pinned: Vec<usize> = own.intersection(&copies).copied().collect();
+    let (combinations, complete) = combinations(system, &own, &alphabet(system, equations));
+    let mut seen: HashMap<Vec<String>, (&Words, Vec<String>)> = HashMap::new();
+    for words in &combinations {
+        let texts = equations.iter().map(|equation| side_texts(&equation.left, words));
+        let Some(texts) = texts.collect::<Option<Vec<_>>>() else {
+            continue;
+        };
+        let pins = pinned.iter().filter_map(|unknown| words.get(unknown).cloned());
+        let reading = texts.iter().map(|texts| texts.concat()).chain(pins).collect();
+        match seen.entry(reading) {
+            Entry::Occupied(earlier) if earlier.get().1 != texts.concat() => {
+                return Outcome::Found((earlier.get().0.clone(), copied(equations, words)));
+            }
+            Entry::Occupied(_) => {}
+            Entry::Vacant(slot) => {
+                slot.insert((words, texts.concat()));
+            }
+        }
+    }
+    if complete { Outcome::Never } else { Outcome::Undecided }
+}
+
+/// Combinations of words for unknowns, and whether these are all.
+fn combinations(system: &System<'_>, unknowns: &BTreeSet<usize>, alphabet: &Class) -> (Vec<Words>, bool) {
     let mut complete = true;
     let mut combinations = vec![Words::new()];
-    for unknown in &own {
-        let (words, whole) = system.source(*unknown).enumerate(WORDS_PER_UNKNOWN_MAX, &alphabet);
+    for unknown in unknowns {
+        let (words, whole) = system.source(*unknown).enumerate(WORDS_PER_UNKNOWN_MAX, alphabet);
         complete &= whole && combinations.len().saturating_mul(words.len()) <= COMBINATIONS_MAX;
         let longer = combinations.iter().flat_map(|combination| {
             words.iter().map(|word| {
@@ -95,39 +120,11 @@ fn divergent_by_trying(system: &System<'_>, equations: &[Equation<'_>]) -> Outco
         });
         combinations = longer.take(COMBINATIONS_MAX).collect();
     }
-    // An unknown of both sides is known from elsewhere in the keys, so both readings share its word.
-    let pinned: Vec<usize> = own.intersection(&copies).copied().collect();
-    let mut seen: HashMap<(Vec<String>, Vec<&String>), (&Words, Vec<Vec<String>>)> = HashMap::new();
-    for words in &combinations {
-        let Some(texts) = left
-            .iter()
-            .map(|side| side_texts(side, words))
-            .collect::<Option<Vec<_>>>()
-        else {
-            continue;
-        };
-        let keys = texts.iter().map(|texts| texts.concat()).collect();
-        let pins = pinned.iter().filter_map(|unknown| words.get(unknown)).collect();
-        match seen.entry((keys, pins)) {
-            Entry::Occupied(earlier) if earlier.get().1 != texts => {
-                let two = copied(equations, words);
-                return Outcome::Found((earlier.get().0.clone(), two));
-            }
-            Entry::Occupied(_) => {}
-            Entry::Vacant(slot) => {
-                slot.insert((words, texts));
-            }
-        }
-    }
-    if complete { Outcome::Never } else { Outcome::Undecided }
+    (combinations, complete)
 }
 
-fn unknowns_of<'e, 'a: 'e>(
-    equations: &'e [Equation<'a>],
-    side: impl Fn(&'e Equation<'a>) -> &'e Side<'a>,
-) -> BTreeSet<usize> {
-    let pieces = equations.iter().flat_map(|equation| side(equation).iter());
-    let unknowns = pieces.filter_map(|piece| match piece {
+fn unknowns_of<'e, 'a: 'e>(sides: impl Iterator<Item = &'e Side<'a>>) -> BTreeSet<usize> {
+    let unknowns = sides.flatten().filter_map(|piece| match piece {
         Piece::Text(_) => None,
         Piece::Unknown(occurrence) => Some(occurrence.unknown),
     });

@@ -155,6 +155,14 @@ impl Domain {
         }
     }
 
+    /// Whether some word contains `character`.
+    pub(crate) fn mentions(&self, character: char) -> bool {
+        match self {
+            Self::OneOf(words) => words.iter().any(|word| word.contains(character)),
+            _ => self.language().automaton.alphabet().contains(character),
+        }
+    }
+
     /// The words of every value.
     pub(crate) fn language(&self) -> Language {
         match self {

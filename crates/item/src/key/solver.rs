@@ -8,10 +8,11 @@
 
 use super::class::Class;
 use super::encoding::Encoding;
-use super::equation::{Equation, Occurrence, Piece, Side, System};
+use super::equation::{Equation, Occurrence, Piece, Side};
 use super::language::Language;
 use super::search::{Outcome, Track, shortest};
 use super::split::splits;
+use super::system::System;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The word of each unknown.
