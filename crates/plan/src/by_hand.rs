@@ -94,7 +94,12 @@ impl<'a> ByHand<'a> {
 fn in_key_order<'a>(model: &'a Model, index: Option<&'a Index>, using: &'a Using) -> Vec<&'a UsingKey> {
     let names: Vec<&str> = match index {
         Some(index) => index.key().map(|attribute| attribute.name.as_str()).collect(),
-        None => model.table.key.iter().map(|attribute| attribute.name.as_str()).collect(),
+        None => model
+            .table
+            .key
+            .iter()
+            .map(|attribute| attribute.name.as_str())
+            .collect(),
     };
     let part = |name: &str| using.key.iter().find(|key| key.attribute == name);
     names.into_iter().filter_map(part).collect()

@@ -46,13 +46,18 @@ pub enum Relation<'a> {
 impl<'a> Facts<'a> {
     /// What conditions that all hold say of rows of an entity.
     pub fn of(entity: &'a Entity, conditions: impl IntoIterator<Item = &'a Expr>) -> Self {
-        let aliased = |attribute: &'a singlet_model::model::Attribute| Some((attribute.name.as_str(), attribute.alias.as_deref()?));
+        let aliased = |attribute: &'a singlet_model::model::Attribute| {
+            Some((attribute.name.as_str(), attribute.alias.as_deref()?))
+        };
         let mut facts = Facts {
             facts: Vec::new(),
             aliases: entity.attributes.iter().filter_map(aliased).collect(),
         };
         for condition in conditions {
-            condition.conjuncts().into_iter().for_each(|conjunct| facts.take(conjunct));
+            condition
+                .conjuncts()
+                .into_iter()
+                .for_each(|conjunct| facts.take(conjunct));
         }
         facts
     }
@@ -75,7 +80,8 @@ impl<'a> Facts<'a> {
 
     /// Whether every row has the same value of an attribute, known before anything is read.
     pub fn fixes(&self, attribute: &str) -> bool {
-        self.about(attribute).any(|fact| fact.function.is_none() && fact.is_one_value())
+        self.about(attribute)
+            .any(|fact| fact.function.is_none() && fact.is_one_value())
     }
 
     /// Whether no row without the attribute is meant.
@@ -98,7 +104,9 @@ impl<'a> Facts<'a> {
                 }
             }
             ExprKind::Attribute(_) => self.push(expr, || Relation::Is(true)),
-            ExprKind::Not(inner) if matches!(inner.kind, ExprKind::Attribute(_)) => self.push(inner, || Relation::Is(false)),
+            ExprKind::Not(inner) if matches!(inner.kind, ExprKind::Attribute(_)) => {
+                self.push(inner, || Relation::Is(false))
+            }
             ExprKind::Call(FunctionId::Near, args) => match args.as_slice() {
                 [place, at, km] if at.attributes().is_empty() => self.push(place, || Relation::Near(km)),
                 _ => self.push(expr, || Relation::Other { present: true }),
@@ -129,7 +137,11 @@ impl<'a> Facts<'a> {
             && equalities.iter().all(|(attribute, _)| *attribute == first)
         {
             let relation = Relation::OneOf(equalities.into_iter().map(|(_, value)| value).collect());
-            return self.facts.push(Fact { attribute: first, function: None, relation });
+            return self.facts.push(Fact {
+                attribute: first,
+                function: None,
+                relation,
+            });
         }
         for attribute in expr.attributes() {
             let present = branches.iter().all(|branch| branch.excludes_absent(attribute));
@@ -150,9 +162,12 @@ impl<'a> Facts<'a> {
     fn push(&mut self, subject: &'a Expr, relation: impl Fn() -> Relation<'a>) {
         match &subject.kind {
             ExprKind::Attribute(name) => self.note(name, None, relation()),
-            ExprKind::Call(function, args) if matches!(args.first(), Some(arg) if is_attribute(arg)) && args.len() == 1 => {
+            ExprKind::Call(function, args)
+                if matches!(args.first(), Some(arg) if is_attribute(arg)) && args.len() == 1 =>
+            {
                 let name = args.first().map(Expr::attributes).unwrap_or_default();
-                name.into_iter().for_each(|name| self.note(name, Some(*function), relation()));
+                name.into_iter()
+                    .for_each(|name| self.note(name, Some(*function), relation()));
             }
             _ => {
                 let present = match relation() {

@@ -31,7 +31,10 @@ fn check(context: &Context<'_>, findings: &mut Findings<'_>) {
         let mut entities = context.model.entities.iter();
         let made = entities.find_map(|entity| Some((entity, made_key(context, entity, (IndexId(at), index))?)));
         let Some((entity, key)) = made else { continue };
-        let message = format!("older rows of `{}` are not in index `{}`: they have no `{}`, which its template makes", entity.name, index.name, key.attribute);
+        let message = format!(
+            "older rows of `{}` are not in index `{}`: they have no `{}`, which its template makes",
+            entity.name, index.name, key.attribute
+        );
         let help = "write the older rows again, or let the index name attributes that they already have";
         findings.push(findings.at(span, index_subject(index), message).help(help));
     }
@@ -41,6 +44,9 @@ fn check(context: &Context<'_>, findings: &mut Findings<'_>) {
 fn made_key<'a>(context: &Context<'_>, entity: &'a Entity, (id, index): (IndexId, &Index)) -> Option<&'a KeyTemplate> {
     let primary = |name: &str| context.model.table.key.iter().any(|key| key.name == name);
     let choices = entity.entry(id)?.choices();
-    let mut keys = choices.iter().flat_map(|choice| &choice.keys).filter(|key| index.key().any(|known| known.name == key.attribute));
+    let mut keys = choices
+        .iter()
+        .flat_map(|choice| &choice.keys)
+        .filter(|key| index.key().any(|known| known.name == key.attribute));
     keys.find(|key| !primary(&key.attribute) && stored_as(entity, &key.attribute).is_none())
 }

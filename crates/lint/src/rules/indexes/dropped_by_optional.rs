@@ -34,8 +34,14 @@ fn check(context: &Context<'_>, findings: &mut Findings<'_>) {
             continue;
         };
         let shown = listed(names.iter().map(String::as_str));
-        let message = format!("rows without {shown} are not in index `{}`, and `{}` means them too", index.name, by_hand.read.name);
-        let help = format!("add `{} != absent` to `where`, or ask another path", names.first().map_or("", String::as_str));
+        let message = format!(
+            "rows without {shown} are not in index `{}`, and `{}` means them too",
+            index.name, by_hand.read.name
+        );
+        let help = format!(
+            "add `{} != absent` to `where`, or ask another path",
+            names.first().map_or("", String::as_str)
+        );
         findings.push(findings.at(by_hand.using.span, &by_hand.read.name, message).help(help));
     }
 }

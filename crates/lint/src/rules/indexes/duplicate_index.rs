@@ -49,7 +49,11 @@ fn entries(model: &Model) -> Vec<Option<String>> {
             let IndexId(at) = entry.index;
             let Some(text) = all.get_mut(at as usize) else { continue };
             for choice in entry.choices() {
-                filled.iter_mut().skip(at as usize).take(1).for_each(|filled| *filled = true);
+                filled
+                    .iter_mut()
+                    .skip(at as usize)
+                    .take(1)
+                    .for_each(|filled| *filled = true);
                 let keys = templates(choice).into_iter().map(|template| template.to_string());
                 match (choice.when.is_some(), &mut *text) {
                     (false, Some(text)) => {
@@ -60,7 +64,10 @@ fn entries(model: &Model) -> Vec<Option<String>> {
             }
         }
     }
-    all.into_iter().zip(filled).map(|(text, filled)| text.filter(|_| filled)).collect()
+    all.into_iter()
+        .zip(filled)
+        .map(|(text, filled)| text.filter(|_| filled))
+        .collect()
 }
 
 fn opening(index: &Index) -> String {

@@ -30,19 +30,33 @@ design_rule! {
 }
 
 fn check(context: &Context<'_>, findings: &mut Findings<'_>) {
-    let estimates: Estimates<'_> = context.model.estimates.iter().map(|estimate| (estimate.subject.as_str(), estimate)).collect();
+    let estimates: Estimates<'_> = context
+        .model
+        .estimates
+        .iter()
+        .map(|estimate| (estimate.subject.as_str(), estimate))
+        .collect();
     let rates = rates(context, &estimates);
     for path in context.own_paths() {
         let Some(index) = path.index else { continue };
         let source = context.model.source_of(path.entity);
         let Some(writes) = rates.get(&source.id) else { continue };
         let estimate = estimates.get(source.name.as_str()).copied();
-        let Some(share) = busiest_share(estimate, &path) else { continue };
-        let rate: f64 = writes.iter().filter(|write| reaches(write, index, &path)).map(|write| write.rate).sum();
+        let Some(share) = busiest_share(estimate, &path) else {
+            continue;
+        };
+        let rate: f64 = writes
+            .iter()
+            .filter(|write| reaches(write, index, &path))
+            .map(|write| write.rate)
+            .sum();
         let units = rate * share * entry_units(estimate);
         if units > PARTITION_WRITE_UNITS_PER_SECOND_MAX as f64 {
             let Some(key) = path.partition().first() else { continue };
-            let message = format!("a partition `{}` of index `{}` takes {units:.0} writes a second; at 1,000 it throttles the table", key.text, index.name);
+            let message = format!(
+                "a partition `{}` of index `{}` takes {units:.0} writes a second; at 1,000 it throttles the table",
+                key.text, index.name
+            );
             let help = "put a shard into the index's partition key";
             findings.push(findings.at(key.span, context.subject(&path), message).help(help));
         }
@@ -61,8 +75,13 @@ fn rates<'a>(context: &Context<'a>, estimates: &Estimates<'a>) -> HashMap<Entity
     let mut rates: HashMap<EntityId, Vec<Written<'a>>> = HashMap::new();
     for write in &context.model.writes {
         let estimated = estimates.get(write.name.as_str()).and_then(|estimate| estimate.rate);
-        let Some(rate) = estimated.map(Rate::per_second) else { continue };
-        for step in steps_of(context.model, write).into_iter().filter(|step| step.when.is_none()) {
+        let Some(rate) = estimated.map(Rate::per_second) else {
+            continue;
+        };
+        for step in steps_of(context.model, write)
+            .into_iter()
+            .filter(|step| step.when.is_none())
+        {
             if let Some(entity) = step.entity() {
                 rates.entry(entity).or_default().push(Written { step, rate });
             }
@@ -74,7 +93,12 @@ fn rates<'a>(context: &Context<'a>, estimates: &Estimates<'a>) -> HashMap<Entity
 /// Whether a step surely changes the entry of a path.
 fn reaches(written: &Written<'_>, index: &Index, path: &AccessPath<'_>) -> bool {
     let step = written.step;
-    let optional = path.choice.keys.iter().flat_map(|key| &key.parts).any(|part| part.optional);
+    let optional = path
+        .choice
+        .keys
+        .iter()
+        .flat_map(|key| &key.parts)
+        .any(|part| part.optional);
     match &step.kind {
         StepKind::Create(_) => !optional && path.choice.when.is_none(),
         StepKind::Update(_) => index.projection == Projection::All && !optional && changes_something(step),
@@ -89,7 +113,9 @@ fn changes_something(step: &Step) -> bool {
 /// What share of the writes the busiest partition gets: as estimated, or at the least.
 fn busiest_share(estimate: Option<&Estimate>, path: &AccessPath<'_>) -> Option<f64> {
     let parts = path.partition().iter().flat_map(|key| &key.parts);
-    let values = parts.map(|part| part.ty.cardinality()).try_fold(1_u64, |all, values| all.checked_mul(values?));
+    let values = parts
+        .map(|part| part.ty.cardinality())
+        .try_fold(1_u64, |all, values| all.checked_mul(values?));
     let even = values.filter(|values| *values > 0).map(|values| 1.0 / values as f64);
     match (estimate.and_then(|estimate| estimate.top_share), even) {
         (Some(estimated), Some(even)) => Some(estimated.max(even)),

@@ -2,7 +2,7 @@ use std::collections::HashMap;
 
 use singlet_item::limits::INDEX_KEY_ATTRIBUTES_MAX;
 use singlet_model::model::{Entity, IndexEntry, IndexId, KeyPart, KeyTemplate, Stored};
-use singlet_plan::access::own_paths;
+use singlet_plan::access::{AccessPath, own_paths};
 
 use crate::context::index_subject;
 use crate::{Context, Findings, design_rule};
@@ -35,23 +35,46 @@ fn check(context: &Context<'_>, findings: &mut Findings<'_>) {
             holders.entry(entry.index).or_default().push((entity, entry));
         }
     }
-    for (at, index) in context.model.table.indexes.iter().enumerate().filter(|(_, index)| !index.local) {
+    for (at, index) in context
+        .model
+        .table
+        .indexes
+        .iter()
+        .enumerate()
+        .filter(|(_, index)| !index.local)
+    {
         let id = u32::try_from(at).ok().map(IndexId);
         let Some([(entity, entry)]) = id.and_then(|id| holders.get(&id)).map(Vec::as_slice) else {
             continue;
         };
         let paths = own_paths(context.model, entity);
-        let mut paths = paths.iter().filter(|path| path.index.is_some_and(|other| other.name == index.name));
-        let (Some(path), None) = (paths.next(), paths.next()) else { continue };
-        let sides = plain(entity, path.partition()).zip(plain(entity, path.sort()));
-        let Some((partition, sort)) = sides.filter(|(partition, sort)| path.choice.when.is_none() && (partition.len() > 1 || sort.len() > 1)) else {
+        let mut paths = paths
+            .iter()
+            .filter(|path| path.index.is_some_and(|other| other.name == index.name));
+        let (Some(path), None) = (paths.next(), paths.next()) else {
             continue;
         };
-        let message = format!("the key of index `{}` joins attributes that the index could name", index.name);
-        let help = format!("`{}: {{partition: {}, sort: {}}}` needs no template", index.name, list(&partition), list(&sort));
+        let sides = plain(entity, path.partition()).zip(plain(entity, path.sort()));
+        let Some((partition, sort)) = sides.filter(|_| path.choice.when.is_none() && joins(path)) else {
+            continue;
+        };
+        let message = format!(
+            "the key of index `{}` joins attributes that the index could name",
+            index.name
+        );
+        let help = format!(
+            "`{}: {{partition: {}, sort: {}}}` needs no template",
+            index.name,
+            list(&partition),
+            list(&sort)
+        );
         let finding = findings.at(index.span, index_subject(index), message).help(help);
         findings.push(finding.note(entry.span, "the only entity in it"));
     }
+}
+
+fn joins(path: &AccessPath<'_>) -> bool {
+    path.choice.keys.iter().any(|key| key.parts.len() > 1)
 }
 
 /// The attributes of templates that join stored attributes and nothing else.
@@ -59,9 +82,11 @@ fn plain<'a>(entity: &'a Entity, keys: &'a [KeyTemplate]) -> Option<Vec<&'a str>
     let parts: Vec<&KeyPart> = keys.iter().flat_map(|key| &key.parts).collect();
     let stored = |part: &KeyPart| {
         let attribute = entity.attribute(&part.path);
-        attribute.is_some_and(|attribute| attribute.stored != Stored::No && attribute.alias.is_none()) && sorts_alone(part)
+        attribute.is_some_and(|attribute| attribute.stored != Stored::No && attribute.alias.is_none())
+            && sorts_alone(part)
     };
-    let fits = (1..=INDEX_KEY_ATTRIBUTES_MAX).contains(&parts.len()) && parts.iter().all(|part| part.function.is_none() && stored(part));
+    let fits = (1..=INDEX_KEY_ATTRIBUTES_MAX).contains(&parts.len())
+        && parts.iter().all(|part| part.function.is_none() && stored(part));
     fits.then(|| parts.iter().map(|part| part.path.as_str()).collect())
 }
 

@@ -27,16 +27,25 @@ design_rule! {
 
 fn check(context: &Context<'_>, findings: &mut Findings<'_>) {
     for by_hand in context.by_hand() {
-        let Some(index) = by_hand.index.filter(|index| !index.local && index.projection != Projection::All) else {
+        let Some(index) = by_hand
+            .index
+            .filter(|index| !index.local && index.projection != Projection::All)
+        else {
             continue;
         };
         let carried = carried(context, by_hand, index);
-        let missing: Vec<&str> = needed(by_hand).into_iter().filter(|name| !carried.contains(name)).collect();
+        let missing: Vec<&str> = needed(by_hand)
+            .into_iter()
+            .filter(|name| !carried.contains(name))
+            .collect();
         if missing.is_empty() {
             continue;
         }
         let names = listed(missing.iter().copied());
-        let message = format!("index `{}` does not carry {names}, which `{}` needs", index.name, by_hand.read.name);
+        let message = format!(
+            "index `{}` does not carry {names}, which `{}` needs",
+            index.name, by_hand.read.name
+        );
         let help = format!("project it in `{}`, return less, or leave `using` out", index.name);
         findings.push(findings.at(by_hand.using.span, &by_hand.read.name, message).help(help));
     }
@@ -50,11 +59,20 @@ fn carried<'a>(context: &Context<'a>, by_hand: &ByHand<'a>, index: &Index) -> Ha
         stored.extend(names.iter().map(String::as_str));
     }
     let entity = by_hand.entity;
-    let projected = entity.attributes.iter().filter(|attribute| stored.contains(attribute.name.as_str()) || stored.contains(stored_name(attribute)));
+    let projected = entity
+        .attributes
+        .iter()
+        .filter(|attribute| stored.contains(attribute.name.as_str()) || stored.contains(stored_name(attribute)));
     let in_index = by_hand.met.iter().flat_map(|path| &path.choice.keys);
     let keys = in_index.chain(entity.key_templates());
-    let readable = keys.flat_map(|key| &key.parts).filter(|part| is_readable(part)).map(|part| part.path.as_str());
-    projected.map(|attribute| attribute.name.as_str()).chain(readable).collect()
+    let readable = keys
+        .flat_map(|key| &key.parts)
+        .filter(|part| is_readable(part))
+        .map(|part| part.path.as_str());
+    projected
+        .map(|attribute| attribute.name.as_str())
+        .chain(readable)
+        .collect()
 }
 
 /// Whether the attribute can be read back from the key.
@@ -75,7 +93,12 @@ fn needed<'a>(by_hand: &ByHand<'a>) -> Vec<&'a str> {
     names.extend(answered(by_hand));
     let mut seen = HashSet::new();
     names.retain(|name| seen.insert(*name));
-    let alias = |name: &str| by_hand.entity.attribute(name).is_some_and(|attribute| attribute.alias.is_some());
+    let alias = |name: &str| {
+        by_hand
+            .entity
+            .attribute(name)
+            .is_some_and(|attribute| attribute.alias.is_some())
+    };
     names.retain(|name| !alias(name));
     names
 }
@@ -92,7 +115,9 @@ fn answered<'a>(by_hand: &ByHand<'a>) -> Vec<&'a str> {
         Return::Value(expr) => vec![expr],
         Return::Fields(fields) => fields.iter().map(|(_, expr)| expr).collect(),
     };
-    let whole = exprs.iter().any(|expr| expr.any(|part| matches!(part.kind, ExprKind::Row | ExprKind::Word(_))));
+    let whole = exprs
+        .iter()
+        .any(|expr| expr.any(|part| matches!(part.kind, ExprKind::Row | ExprKind::Word(_))));
     match whole {
         true => all(by_hand.entity),
         false => exprs.into_iter().flat_map(Expr::attributes).collect(),
@@ -100,5 +125,9 @@ fn answered<'a>(by_hand: &ByHand<'a>) -> Vec<&'a str> {
 }
 
 fn all(entity: &Entity) -> Vec<&str> {
-    entity.attributes.iter().map(|attribute| attribute.name.as_str()).collect()
+    entity
+        .attributes
+        .iter()
+        .map(|attribute| attribute.name.as_str())
+        .collect()
 }

@@ -27,14 +27,25 @@ design_rule! {
 
 fn check(context: &Context<'_>, findings: &mut Findings<'_>) {
     for entity in &context.model.entities {
-        let Some(source) = repeated(context, entity) else { continue };
+        let Some(source) = repeated(context, entity) else {
+            continue;
+        };
         let own = access::own_paths(context.model, entity);
         let row = own.iter().find(|path| path.index.is_none());
         let indexes = access::own_paths(context.model, source);
-        let mut pairs = indexes.iter().filter(|path| path.index.is_some()).filter_map(|index| Some((row?, index)));
+        let mut pairs = indexes
+            .iter()
+            .filter(|path| path.index.is_some())
+            .filter_map(|index| Some((row?, index)));
         if let Some((row, index)) = pairs.find(|(row, index)| says_the_same(entity, row, index)) {
             let Some(key) = row.partition().first() else { continue };
-            let message = format!("the rows `{}` of `{}` repeat {}, which has the same partitions of `{}`", key.text, entity.name, index.name(), source.name);
+            let message = format!(
+                "the rows `{}` of `{}` repeat {}, which has the same partitions of `{}`",
+                key.text,
+                entity.name,
+                index.name(),
+                source.name
+            );
             let help = format!("drop `{}`, and read {}", entity.name, index.name());
             findings.push(findings.at(key.span, &entity.name, message).help(help));
         }
@@ -43,7 +54,13 @@ fn check(context: &Context<'_>, findings: &mut Findings<'_>) {
 
 /// The entity whose rows an entity repeats: by mirroring it, or by copies.
 fn repeated<'a>(context: &Context<'a>, entity: &'a Entity) -> Option<&'a Entity> {
-    let copied = || entity.attributes.iter().find_map(|attribute| attribute.copy.as_ref()).map(|copy| copy.entity);
+    let copied = || {
+        entity
+            .attributes
+            .iter()
+            .find_map(|attribute| attribute.copy.as_ref())
+            .map(|copy| copy.entity)
+    };
     let source: EntityId = entity.mirror.as_ref().map(|mirror| mirror.of).or_else(copied)?;
     context.model.entity(source).filter(|source| source.id != entity.id)
 }
@@ -64,7 +81,10 @@ fn variables(entity: &Entity, keys: &[KeyTemplate]) -> BTreeSet<String> {
 }
 
 fn plain_variables(keys: &[KeyTemplate]) -> BTreeSet<String> {
-    keys.iter().flat_map(|key| &key.parts).map(|part| named(part, &part.path)).collect()
+    keys.iter()
+        .flat_map(|key| &key.parts)
+        .map(|part| named(part, &part.path))
+        .collect()
 }
 
 fn named(part: &KeyPart, name: &str) -> String {
@@ -76,7 +96,11 @@ fn named(part: &KeyPart, name: &str) -> String {
 
 fn in_source<'a>(entity: &'a Entity, part: &'a KeyPart) -> &'a str {
     let attribute = entity.attribute(&part.path).filter(|_| entity.mirror.is_none());
-    let copied = attribute.and_then(|attribute| attribute.copy.as_ref()).map(|copy| copy.attribute.as_str());
-    let referred = attribute.and_then(|attribute| attribute.reference.as_ref()).map(|(_, name)| name.as_str());
+    let copied = attribute
+        .and_then(|attribute| attribute.copy.as_ref())
+        .map(|copy| copy.attribute.as_str());
+    let referred = attribute
+        .and_then(|attribute| attribute.reference.as_ref())
+        .map(|(_, name)| name.as_str());
     copied.or(referred).unwrap_or(&part.path)
 }

@@ -26,8 +26,13 @@ design_rule! {
 fn check(context: &Context<'_>, findings: &mut Findings<'_>) {
     for asked in context.asked() {
         let Some(span) = asked_at(&asked) else { continue };
-        let Some(index) = only_index(context, &asked) else { continue };
-        let message = format!("`{}` asks for a strong read of index `{}`, which has none", asked.name, index.name);
+        let Some(index) = only_index(context, &asked) else {
+            continue;
+        };
+        let message = format!(
+            "`{}` asks for a strong read of index `{}`, which has none",
+            asked.name, index.name
+        );
         let help = "remove `consistent`, or mirror the row under that key in the table";
         findings.push(findings.at(span, asked.name, message).help(help));
     }
@@ -45,7 +50,11 @@ fn only_index<'a>(context: &Context<'a>, asked: &Asked<'a>) -> Option<&'a Index>
     }
     let bindings = asked.bindings();
     let is_global = |path: &AccessPath<'a>| path.index.is_some_and(|index| !index.local);
-    let open: Vec<AccessPath<'a>> = context.paths(asked.entity.id).into_iter().filter(|path| path.unbound(&bindings).is_none()).collect();
+    let open: Vec<AccessPath<'a>> = context
+        .paths(asked.entity.id)
+        .into_iter()
+        .filter(|path| path.unbound(&bindings).is_none())
+        .collect();
     let all = open.iter().all(is_global);
     open.into_iter().find_map(|path| path.index).filter(|_| all)
 }

@@ -31,8 +31,15 @@ fn check(context: &Context<'_>, findings: &mut Findings<'_>) {
             Projection::All | Projection::Keys => 0,
         };
         if before <= PROJECTED_ATTRIBUTES_MAX && projected > PROJECTED_ATTRIBUTES_MAX {
-            let message = format!("with index `{}` the indexes list {projected} projected attributes; a table takes {PROJECTED_ATTRIBUTES_MAX}", index.name);
-            findings.push(findings.at(index.span, "table", message).help("project everything, or only the keys"));
+            let message = format!(
+                "with index `{}` the indexes list {projected} projected attributes; a table takes {PROJECTED_ATTRIBUTES_MAX}",
+                index.name
+            );
+            findings.push(
+                findings
+                    .at(index.span, "table", message)
+                    .help("project everything, or only the keys"),
+            );
         }
     }
 }
@@ -40,6 +47,10 @@ fn check(context: &Context<'_>, findings: &mut Findings<'_>) {
 fn too_many(indexes: &[&Index], kind: &str, max: usize, findings: &mut Findings<'_>) {
     if let Some(first) = indexes.get(max) {
         let message = format!("the table has {} {kind} indexes; DynamoDB allows {max}", indexes.len());
-        findings.push(findings.at(first.span, "table", message).help("let entities share an index"));
+        findings.push(
+            findings
+                .at(first.span, "table", message)
+                .help("let entities share an index"),
+        );
     }
 }

@@ -29,10 +29,18 @@ fn check(context: &Context<'_>, findings: &mut Findings<'_>) {
             let Some(index) = context.model.index(entry.index).filter(|index| index.local) else {
                 continue;
             };
-            let Some(why) = unbounded(context, entity) else { continue };
-            let message = format!("local index `{}` limits a partition of `{}` to 10 GB, {why}", index.name, entity.name);
+            let Some(why) = unbounded(context, entity) else {
+                continue;
+            };
+            let message = format!(
+                "local index `{}` limits a partition of `{}` to 10 GB, {why}",
+                index.name, entity.name
+            );
             let subject = format!("{}.{}", entity.name, index.name);
-            let help = format!("add `{}: {{per: {{…}}, bytes: …}}` to `estimates`, or use a global index", entity.name);
+            let help = format!(
+                "add `{}: {{per: {{…}}, bytes: …}}` to `estimates`, or use a global index",
+                entity.name
+            );
             findings.push(findings.at(entry.span, subject, message).help(help));
         }
     }
@@ -43,13 +51,27 @@ fn unbounded(context: &Context<'_>, entity: &Entity) -> Option<String> {
     let estimate = context.model.estimate(&entity.name);
     let partition = context.model.table.key.first()?;
     let rows = estimate.and_then(|estimate| {
-        let named = |name: &str| entity.key.iter().filter_map(|choice| choice.template(&partition.name)).any(|key| key.parts.iter().any(|part| part.root() == name));
-        estimate.per.iter().filter(|(name, _)| named(name)).map(|(_, rows)| *rows).min()
+        let named = |name: &str| {
+            entity
+                .key
+                .iter()
+                .filter_map(|choice| choice.template(&partition.name))
+                .any(|key| key.parts.iter().any(|part| part.root() == name))
+        };
+        estimate
+            .per
+            .iter()
+            .filter(|(name, _)| named(name))
+            .map(|(_, rows)| *rows)
+            .min()
     });
     let Some(rows) = rows else {
         return Some("and no estimate says how many rows share one".to_owned());
     };
-    let bytes = estimate.and_then(|estimate| estimate.bytes).unwrap_or(ITEM_SIZE_BYTES_MAX as u64);
+    let bytes = estimate
+        .and_then(|estimate| estimate.bytes)
+        .unwrap_or(ITEM_SIZE_BYTES_MAX as u64);
     let total = rows.saturating_mul(bytes);
-    (total > LOCAL_INDEX_COLLECTION_BYTES_MAX as u64).then(|| format!("and {rows} rows of up to {bytes} bytes may share one"))
+    (total > LOCAL_INDEX_COLLECTION_BYTES_MAX as u64)
+        .then(|| format!("and {rows} rows of up to {bytes} bytes may share one"))
 }

@@ -22,7 +22,10 @@ design_rule! {
 fn check(context: &Context<'_>, findings: &mut Findings<'_>) {
     for index in &context.model.table.indexes {
         let Some(span) = index.claims_unique else { continue };
-        let message = format!("index `{}` makes nothing unique: it keeps every row with one key, and sees a new one late", index.name);
+        let message = format!(
+            "index `{}` makes nothing unique: it keeps every row with one key, and sees a new one late",
+            index.name
+        );
         let help = "say `unique:` on the entity: a guard row is claimed in the same transaction";
         findings.push(findings.at(span, index_subject(index), message).help(help));
     }

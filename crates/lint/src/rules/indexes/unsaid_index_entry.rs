@@ -41,20 +41,35 @@ fn report(context: &Context<'_>, entity: &Entity, (id, index): (IndexId, &Index)
     if entry.is_some() && !none {
         return;
     }
-    let Some(held) = held_key(context.model, entity, index) else { return };
+    let Some(held) = held_key(context.model, entity, index) else {
+        return;
+    };
     if none && held.may_be_absent {
         return;
     }
     let names: Vec<String> = index.key().map(|key| format!("`{}`", key.name)).collect();
     let names = names.join(" and ");
     let message = match none {
-        true => format!("`{}` is in index `{}` though it says `none`: it always has {names}", entity.name, index.name),
-        false => format!("`{}` has {names}, so its rows are in index `{}`, of which it says nothing", entity.name, index.name),
+        true => format!(
+            "`{}` is in index `{}` though it says `none`: it always has {names}",
+            entity.name, index.name
+        ),
+        false => format!(
+            "`{}` has {names}, so its rows are in index `{}`, of which it says nothing",
+            entity.name, index.name
+        ),
     };
     let help = match none {
         true => format!("say `{}: own`, or store one of them under another name", index.name),
-        false => format!("say `{}: own` if that is meant, else store one of them under another name", index.name),
+        false => format!(
+            "say `{}: own` if that is meant, else store one of them under another name",
+            index.name
+        ),
     };
     let span = entry.map_or(entity.span, |entry| entry.span);
-    findings.push(findings.at(span, format!("{}.{}", entity.name, index.name), message).help(help));
+    findings.push(
+        findings
+            .at(span, format!("{}.{}", entity.name, index.name), message)
+            .help(help),
+    );
 }

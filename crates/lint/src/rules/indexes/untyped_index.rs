@@ -28,7 +28,11 @@ fn check(context: &Context<'_>, findings: &mut Findings<'_>) {
     for entity in &context.model.entities {
         for entry in entity.index.iter().filter(|entry| !entry.choices().is_empty()) {
             let IndexId(at) = entry.index;
-            kinds.iter_mut().skip(at as usize).take(1).for_each(|kinds| kinds.push(&entity.name));
+            kinds
+                .iter_mut()
+                .skip(at as usize)
+                .take(1)
+                .for_each(|kinds| kinds.push(&entity.name));
         }
     }
     for (index, kinds) in context.model.table.indexes.iter().zip(kinds) {
@@ -36,7 +40,10 @@ fn check(context: &Context<'_>, findings: &mut Findings<'_>) {
             continue;
         }
         let names = listed(kinds.iter().copied());
-        let message = format!("index `{}` holds {names}, and no attribute tells them apart", index.name);
+        let message = format!(
+            "index `{}` holds {names}, and no attribute tells them apart",
+            index.name
+        );
         let help = "add `type: entityType` to the table";
         findings.push(findings.at(index.span, index_subject(index), message).help(help));
     }

@@ -30,14 +30,20 @@ fn check(context: &Context<'_>, findings: &mut Findings<'_>) {
         return; // a sketch: what is read is not written down yet
     }
     let entries = model.entities.iter().flat_map(|entity| &entity.index);
-    let filled: HashSet<IndexId> = entries.filter(|entry| !entry.choices().is_empty()).map(|entry| entry.index).collect();
+    let filled: HashSet<IndexId> = entries
+        .filter(|entry| !entry.choices().is_empty())
+        .map(|entry| entry.index)
+        .collect();
     let used = used(context);
     for (at, index) in model.table.indexes.iter().enumerate() {
         let is_filled = u32::try_from(at).is_ok_and(|at| filled.contains(&IndexId(at)));
         let message = match (is_filled, used.contains(index.name.as_str())) {
             (_, true) => continue,
             (false, false) => format!("no entity is in index `{}`", index.name),
-            (true, false) => format!("no read gains by index `{}`: none fixes its partition for more than the table gives", index.name),
+            (true, false) => format!(
+                "no read gains by index `{}`: none fixes its partition for more than the table gives",
+                index.name
+            ),
         };
         let help = "remove it, or write down the read that it is for";
         findings.push(findings.at(index.span, index_subject(index), message).help(help));
@@ -51,7 +57,9 @@ fn used<'a>(context: &Context<'a>) -> HashSet<&'a str> {
     for asked in context.asked() {
         let bindings = asked.bindings();
         let paths = context.paths(asked.entity.id);
-        let gains = paths.iter().filter_map(|path| path.index.filter(|_| gains(&asked, &bindings, path, &paths)));
+        let gains = paths
+            .iter()
+            .filter_map(|path| path.index.filter(|_| gains(&asked, &bindings, path, &paths)));
         used.extend(gains.map(|index: &Index| index.name.as_str()));
     }
     used.extend(found_by_copies(context));
@@ -63,11 +71,20 @@ fn gains(asked: &Asked<'_>, bindings: &Bindings<'_>, path: &AccessPath<'_>, path
     if path.unbound(bindings).is_some() {
         return false;
     }
-    let mut tables = paths.iter().filter(|table| table.index.is_none() && table.unbound(bindings).is_none());
+    let mut tables = paths
+        .iter()
+        .filter(|table| table.index.is_none() && table.unbound(bindings).is_none());
     let Some(table) = tables.next() else { return true };
     let parts = path.choice.keys.iter().flat_map(|key| &key.parts);
-    let held: HashSet<&str> = table.partition().iter().flat_map(|key| &key.parts).map(|part| part.root()).collect();
-    let mentioned = parts.map(|part| part.root()).any(|root| !held.contains(root) && asked.mentions(root));
+    let held: HashSet<&str> = table
+        .partition()
+        .iter()
+        .flat_map(|key| &key.parts)
+        .map(|part| part.root())
+        .collect();
+    let mentioned = parts
+        .map(|part| part.root())
+        .any(|root| !held.contains(root) && asked.mentions(root));
     // A condition on the entry may be what the index is for: rows of one state, say.
     mentioned || path.choice.when.is_some()
 }
@@ -79,7 +96,10 @@ fn found_by_copies<'a>(context: &Context<'a>) -> Vec<&'a str> {
         let copies = entity.attributes.iter().filter_map(|attribute| attribute.copy.as_ref());
         for found in copies.filter_map(|copy| copy.found.as_ref()) {
             let bindings = Bindings::of_condition(found);
-            let open = context.paths(entity.id).into_iter().filter(|path| path.unbound(&bindings).is_none());
+            let open = context
+                .paths(entity.id)
+                .into_iter()
+                .filter(|path| path.unbound(&bindings).is_none());
             used.extend(open.filter_map(|path| Some(path.index?.name.as_str())));
         }
     }

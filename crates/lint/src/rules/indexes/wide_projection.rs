@@ -31,16 +31,29 @@ fn check(context: &Context<'_>, findings: &mut Findings<'_>) {
         let needed = needed(&asked);
         let bindings = asked.bindings();
         for path in context.paths(asked.entity.id) {
-            let by_hand = asked.own_read().and_then(|read| read.using.as_ref()).and_then(|using| using.index);
-            let named = by_hand.and_then(|index| context.model.index(index)).map(|index| index.name.as_str());
-            let Some(index) = path.index.filter(|_| path.unbound(&bindings).is_none()) else { continue };
+            let by_hand = asked
+                .own_read()
+                .and_then(|read| read.using.as_ref())
+                .and_then(|using| using.index);
+            let named = by_hand
+                .and_then(|index| context.model.index(index))
+                .map(|index| index.name.as_str());
+            let Some(index) = path.index.filter(|_| path.unbound(&bindings).is_none()) else {
+                continue;
+            };
             if named.is_none_or(|named| named == index.name) {
                 let size = path.entity.attributes.len();
                 needs.entry(&index.name).or_default().add(&needed, size);
             }
         }
     }
-    for index in context.model.table.indexes.iter().filter(|index| index.projection == Projection::All && !index.local) {
+    for index in context
+        .model
+        .table
+        .indexes
+        .iter()
+        .filter(|index| index.projection == Projection::All && !index.local)
+    {
         if let Some(need) = needs.get(index.name.as_str()) {
             report(index, need, findings);
         }
@@ -103,6 +116,8 @@ fn returned(read: &Read) -> Option<Vec<&str>> {
         Return::Value(expr) => vec![expr],
         Return::Fields(fields) => fields.iter().map(|(_, expr)| expr).collect(),
     };
-    let whole = exprs.iter().any(|expr| expr.any(|part| matches!(part.kind, ExprKind::Row | ExprKind::Word(_))));
+    let whole = exprs
+        .iter()
+        .any(|expr| expr.any(|part| matches!(part.kind, ExprKind::Row | ExprKind::Word(_))));
     (!whole).then(|| exprs.into_iter().flat_map(Expr::attributes).collect())
 }

@@ -46,9 +46,18 @@ fn report(by_hand: &ByHand<'_>, km: f64, precision: u8, findings: &mut Findings<
     if queries >= most {
         return;
     }
-    let needed = if least == most { format!("about {most}") } else { format!("{least} to {most}") };
-    let queried = if queries == 1 { "1 is".to_owned() } else { format!("{queries} are") };
-    let message = format!("a circle of {km} km needs {needed} geohash cells of precision {precision}, but {queried} queried");
+    let needed = if least == most {
+        format!("about {most}")
+    } else {
+        format!("{least} to {most}")
+    };
+    let queried = if queries == 1 {
+        "1 is".to_owned()
+    } else {
+        format!("{queries} are")
+    };
+    let message =
+        format!("a circle of {km} km needs {needed} geohash cells of precision {precision}, but {queried} queried");
     let span = by_hand.using.queries.map_or(by_hand.using.span, |(_, span)| span);
     let help = format!("query {most} cells, or use a coarser precision, and filter by the exact distance");
     findings.push(findings.at(span, &by_hand.read.name, message).help(help));
@@ -61,7 +70,12 @@ fn circle(by_hand: &ByHand<'_>) -> Option<(f64, u8)> {
         Relation::Near(km) => Some((fact.attribute, km)),
         _ => None,
     })?;
-    let mut parts = by_hand.met.iter().flat_map(|path| path.partition().iter().flat_map(|key| &key.parts).map(|part| (path.entity, part)));
+    let mut parts = by_hand.met.iter().flat_map(|path| {
+        path.partition()
+            .iter()
+            .flat_map(|key| &key.parts)
+            .map(|part| (path.entity, part))
+    });
     let precision = parts.find_map(|(entity, part)| precision_of(entity, part, place))?;
     Some((largest(by_hand.read, distance)?, precision))
 }
@@ -109,7 +123,9 @@ fn cells_needed(km: f64, precision: u8) -> (u64, u64) {
     }
     let offsets = || (0..CENTRES).map(|step| f64::from(step) / f64::from(CENTRES));
     let counts = offsets().flat_map(|x| offsets().map(move |y| touched(km, (width, height), (x * width, y * height))));
-    counts.fold((u64::MAX, 0), |(least, most), count| (least.min(count), most.max(count)))
+    counts.fold((u64::MAX, 0), |(least, most), count| {
+        (least.min(count), most.max(count))
+    })
 }
 
 /// How many cells a circle touches whose centre lies so far from the corner of a cell.
@@ -148,7 +164,10 @@ mod tests {
     fn the_cells_of_a_circle_at_warsaw() {
         assert_eq!(cells_needed(5.0, 5), (10, 13));
         let (least, most) = cells_needed(5.0, 6);
-        assert!((190..=220).contains(&least) && (190..=220).contains(&most), "{least} to {most}");
+        assert!(
+            (190..=220).contains(&least) && (190..=220).contains(&most),
+            "{least} to {most}"
+        );
         let (least, most) = cells_needed(25.0, 4);
         assert!(least >= 6 && most <= 14, "{least} to {most}");
     }

@@ -27,8 +27,15 @@ fn check(context: &Context<'_>, findings: &mut Findings<'_>) {
         }
         let sources = expires.attributes();
         let message = match sources.as_slice() {
-            [] => format!("rows of `{}` that have expired are returned until they are removed", source.name),
-            names => format!("rows of `{}` that have expired are returned: no filter compares `{}` with `now`", source.name, names.join("`, `")),
+            [] => format!(
+                "rows of `{}` that have expired are returned until they are removed",
+                source.name
+            ),
+            names => format!(
+                "rows of `{}` that have expired are returned: no filter compares `{}` with `now`",
+                source.name,
+                names.join("`, `")
+            ),
         };
         let help = "add a filter on the time, or leave `using` out: it is added by itself";
         findings.push(findings.at(by_hand.using.span, &by_hand.read.name, message).help(help));
@@ -43,7 +50,9 @@ fn looks_at_time(filter: &Expr) -> bool {
 fn reads_by_time(using: &singlet_model::model::Using) -> bool {
     use singlet_model::model::Comparison::{Between, Greater, GreaterOrEqual};
     using.key.iter().any(|key| match &key.comparison {
-        Greater(low) | GreaterOrEqual(low) | Between(low, _) => low.parts.iter().any(|part| part.path == "now" || part.path == "today"),
+        Greater(low) | GreaterOrEqual(low) | Between(low, _) => {
+            low.parts.iter().any(|part| part.path == "now" || part.path == "today")
+        }
         _ => false,
     })
 }

@@ -27,13 +27,20 @@ fn check(context: &Context<'_>, findings: &mut Findings<'_>) {
     for by_hand in context.by_hand() {
         let Some(filter) = &by_hand.using.filter else { continue };
         let filtered = Facts::of(by_hand.entity, [filter]);
-        let found = filtered.iter().filter(|fact| is_equality(&fact.relation) && fact.function.is_none()).find_map(|fact| {
-            let path = better(context, by_hand, fact.attribute)?;
-            Some((fact.attribute, path))
-        });
+        let found = filtered
+            .iter()
+            .filter(|fact| is_equality(&fact.relation) && fact.function.is_none())
+            .find_map(|fact| {
+                let path = better(context, by_hand, fact.attribute)?;
+                Some((fact.attribute, path))
+            });
         if let Some((attribute, path)) = found {
             let keys: Vec<String> = path.choice.keys.iter().map(|key| format!("`{}`", key.text)).collect();
-            let message = format!("rows are read and then filtered by `{attribute}`, which {} has in its key ({})", path.name(), keys.join(", "));
+            let message = format!(
+                "rows are read and then filtered by `{attribute}`, which {} has in its key ({})",
+                path.name(),
+                keys.join(", ")
+            );
             let help = format!("ask {} for it, or leave `using` out", path.name());
             findings.push(findings.at(filter.span, &by_hand.read.name, message).help(help));
         }

@@ -1,10 +1,10 @@
+use singlet_item::key::{Domain, Form, Part};
 use singlet_model::expression::{BinaryOp, FunctionId};
 use singlet_model::model::{Comparison, KeyPart, KeyTemplate, UsingKey};
 use singlet_plan::alignment::{Alignment, Given, align};
 use singlet_plan::by_hand::ByHand;
 use singlet_plan::example::example;
 use singlet_plan::facts::{Facts, Relation};
-use singlet_item::key::{Domain, Form, Part};
 
 use crate::{Context, Findings, design_rule};
 
@@ -60,17 +60,30 @@ fn ends(comparison: &Comparison) -> Vec<End<'_>> {
 }
 
 fn report(by_hand: &ByHand<'_>, facts: &Facts<'_>, key: &UsingKey, end: &End<'_>, findings: &mut Findings<'_>) {
-    let mut stored = by_hand.met.iter().filter_map(|path| path.choice.template(&key.attribute));
+    let mut stored = by_hand
+        .met
+        .iter()
+        .filter_map(|path| path.choice.template(&key.attribute));
     let Some((stored, value)) = stored.find_map(|stored| Some((stored, dropped(facts, stored, end)?))) else {
         return;
     };
     let (asked, kept) = (example(&end.given.template), example(&stored.template));
     let bound = if end.upper { "up to" } else { "from" };
     let message = match goes_on(stored, end) {
-        true => format!("`{}` {bound} `{asked}` drops the rows of `{value}` itself: their keys go on, such as `{kept}`", key.attribute),
-        false => format!("`{}` {bound} `{asked}` leaves out `{value}` itself, which the meaning includes", key.attribute),
+        true => format!(
+            "`{}` {bound} `{asked}` drops the rows of `{value}` itself: their keys go on, such as `{kept}`",
+            key.attribute
+        ),
+        false => format!(
+            "`{}` {bound} `{asked}` leaves out `{value}` itself, which the meaning includes",
+            key.attribute
+        ),
     };
-    findings.push(findings.at(end.given.span, &by_hand.read.name, message).help(way_out(stored, end)));
+    findings.push(
+        findings
+            .at(end.given.span, &by_hand.read.name, message)
+            .help(way_out(stored, end)),
+    );
 }
 
 fn goes_on(stored: &KeyTemplate, end: &End<'_>) -> bool {
@@ -88,7 +101,10 @@ fn dropped<'e>(facts: &Facts<'_>, stored: &KeyTemplate, end: &'e End<'_>) -> Opt
     let including = if end.upper { BinaryOp::Le } else { BinaryOp::Ge };
     let included = facts.about(part.root()).any(|fact| match &fact.relation {
         Relation::Compared(op, with) => {
-            let whole = matches!(fact.function, None | Some(FunctionId::Day | FunctionId::Month | FunctionId::Year));
+            let whole = matches!(
+                fact.function,
+                None | Some(FunctionId::Day | FunctionId::Month | FunctionId::Year)
+            );
             whole && (*op == including || *op == BinaryOp::Eq) && with.path().as_deref() == Some(value)
         }
         _ => false,
@@ -100,7 +116,9 @@ fn dropped<'e>(facts: &Facts<'_>, stored: &KeyTemplate, end: &'e End<'_>) -> Opt
 /// The last variable of the stored key that the end reaches, and the value that it is compared with.
 fn last<'s, 't>(stored: &'s KeyTemplate, aligned: &Alignment<'t>) -> Option<(&'s KeyPart, &'t str)> {
     let pair = aligned.pairs.last()?;
-    let Given::Variable(given) = pair.given else { return None };
+    let Given::Variable(given) = pair.given else {
+        return None;
+    };
     let part = stored.parts.iter().find(|part| part.position == pair.position)?;
     let Some(Part::Variable(variable)) = stored.template.parts().get(pair.position) else {
         return None;
@@ -120,7 +138,10 @@ fn way_out(stored: &KeyTemplate, end: &End<'_>) -> String {
         (true, _) if within_an_instant => "end the range at the start of the next day".to_owned(),
         (true, _) => {
             let text = end.given.text.trim_end_matches(delimiter.character());
-            format!("end it with `{text}{}`, which sorts after every key of that value", delimiter.escape())
+            format!(
+                "end it with `{text}{}`, which sorts after every key of that value",
+                delimiter.escape()
+            )
         }
         (false, true) => "write `<=`".to_owned(),
         (false, false) => "write `>=`".to_owned(),

@@ -29,7 +29,11 @@ design_rule! {
 fn check(context: &Context<'_>, findings: &mut Findings<'_>) {
     for by_hand in context.by_hand().iter().filter(|by_hand| by_hand.missed.is_none()) {
         let facts = by_hand.facts();
-        let found = by_hand.using.key.iter().find_map(|key| first_missed(by_hand, &facts, key));
+        let found = by_hand
+            .using
+            .key
+            .iter()
+            .find_map(|key| first_missed(by_hand, &facts, key));
         if let Some((given, message)) = found {
             let help = "make a query for each value, ask for what all keys begin with, or leave `using` out";
             findings.push(findings.at(given.span, &by_hand.read.name, message).help(help));
@@ -67,7 +71,11 @@ fn missed_in(
             Given::Text(text) => format!("`{text}`"),
         };
         let held = format!("`{}` holds one value of `{}`, {one}", key.attribute, part.path);
-        let read = if queries == 1 { String::new() } else { format!(", and {queries} queries read {queries}") };
+        let read = if queries == 1 {
+            String::new()
+        } else {
+            format!(", and {queries} queries read {queries}")
+        };
         match values {
             Allowed::Several(values) if values.len() as u64 > queries => {
                 let names = listed(values.iter().map(String::as_str));
@@ -151,9 +159,15 @@ fn equal_to(value: &Expr) -> Allowed {
 
 /// Computed attributes follow from others, and history picks the version by itself.
 fn is_decided_elsewhere(by_hand: &ByHand<'_>, entity: &Entity, part: &KeyPart) -> bool {
-    let computed = entity.attribute(part.root()).is_some_and(|attribute| attribute.is.is_some());
+    let computed = entity
+        .attribute(part.root())
+        .is_some_and(|attribute| attribute.is.is_some());
     let geohash = matches!(part.function, Some(PartFunction::Geohash(_)));
-    let version = by_hand.entity.history.as_ref().is_some_and(|history| history.at == part.path);
+    let version = by_hand
+        .entity
+        .history
+        .as_ref()
+        .is_some_and(|history| history.at == part.path);
     computed || geohash || version
 }
 

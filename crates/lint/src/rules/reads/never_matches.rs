@@ -30,10 +30,15 @@ fn check(context: &Context<'_>, findings: &mut Findings<'_>) {
         if let Some(missed) = &by_hand.missed {
             report(by_hand, missed, findings);
         }
-        let Some(index) = by_hand.index.filter(|_| by_hand.met.is_empty()) else { continue };
+        let Some(index) = by_hand.index.filter(|_| by_hand.met.is_empty()) else {
+            continue;
+        };
         if held_key(context.model, by_hand.entity, index).is_none() {
             let message = format!("no row of `{}` is in index `{}`", by_hand.entity.name, index.name);
-            let help = format!("say under `index:` of `{}` how it stands there, or ask another path", by_hand.entity.name);
+            let help = format!(
+                "say under `index:` of `{}` how it stands there, or ask another path",
+                by_hand.entity.name
+            );
             findings.push(findings.at(by_hand.using.span, &by_hand.read.name, message).help(help));
         }
     }
@@ -42,14 +47,22 @@ fn check(context: &Context<'_>, findings: &mut Findings<'_>) {
 fn report(by_hand: &ByHand<'_>, missed: &Missed<'_>, findings: &mut Findings<'_>) {
     let (asked, stored) = (example(&missed.given.template), example(&missed.stored.template));
     let condition = shown(missed.key, &asked);
-    let goes_on = missed.equality && beginning(&missed.given.template).is_some_and(|all| can_meet(&all, &missed.stored.template));
+    let goes_on =
+        missed.equality && beginning(&missed.given.template).is_some_and(|all| can_meet(&all, &missed.stored.template));
     let (message, help) = match goes_on {
         true => (
             format!("`{condition}` equals no stored key: every key goes on, such as `{stored}`"),
-            format!("write `{}: {{begins_with: \"{}\"}}`", missed.key.attribute, missed.given.text),
+            format!(
+                "write `{}: {{begins_with: \"{}\"}}`",
+                missed.key.attribute, missed.given.text
+            ),
         ),
         false => (
-            format!("`{condition}` meets no key of `{}` in {}: they are like `{stored}`", by_hand.entity.name, by_hand.place()),
+            format!(
+                "`{condition}` meets no key of `{}` in {}: they are like `{stored}`",
+                by_hand.entity.name,
+                by_hand.place()
+            ),
             format!("its template is `{}`", missed.stored.text),
         ),
     };

@@ -29,7 +29,10 @@ fn check(context: &Context<'_>, findings: &mut Findings<'_>) {
         let (Some(span), Some(root)) = (read.claim.one_query, entity_of(context, read.selection.as_ref())) else {
             continue;
         };
-        let others = read.with.iter().filter_map(|part| entity_of(context, Some(&part.selection)));
+        let others = read
+            .with
+            .iter()
+            .filter_map(|part| entity_of(context, Some(&part.selection)));
         for other in others {
             if let Some(message) = apart(context, root, other) {
                 let finding = findings.at(span, &read.name, message);
@@ -55,7 +58,9 @@ fn entity_of<'a>(context: &Context<'a>, selection: Option<&'a Selection>) -> Opt
 /// Why no query returns rows of both, if it is certain that none does.
 fn apart(context: &Context<'_>, one: &Entity, other: &Entity) -> Option<String> {
     let (ones, others) = (context.paths(one.id), context.paths(other.id));
-    let meets = ones.iter().any(|one| others.iter().any(|other| share_a_partition(one, other)));
+    let meets = ones
+        .iter()
+        .any(|one| others.iter().any(|other| share_a_partition(one, other)));
     if meets {
         return None;
     }

@@ -40,15 +40,25 @@ fn check(context: &Context<'_>, findings: &mut Findings<'_>) {
 
 fn report(context: &Context<'_>, asked: &Asked<'_>, findings: &mut Findings<'_>) {
     let paths = context.paths(asked.entity.id);
-    let Some(case) = cases(asked).into_iter().find(|case| paths.iter().all(|path| missing(path, case).is_some())) else {
+    let Some(case) = cases(asked)
+        .into_iter()
+        .find(|case| paths.iter().all(|path| missing(path, case).is_some()))
+    else {
         return;
     };
     let without = match case.left_out.as_slice() {
         [] => String::new(),
         names => format!(" without `{}`", names.join("`, `")),
     };
-    let missing: Vec<String> = paths.iter().filter_map(|path| Some(needs(path, missing(path, &case)?))).collect();
-    let message = format!("only a scan finds `{}`{without}: {}", asked.entity.name, shortened(missing));
+    let missing: Vec<String> = paths
+        .iter()
+        .filter_map(|path| Some(needs(path, missing(path, &case)?)))
+        .collect();
+    let message = format!(
+        "only a scan finds `{}`{without}: {}",
+        asked.entity.name,
+        shortened(missing)
+    );
     let help = "add an index or a mirror whose partition the meaning fixes, or say `scan: \"why\"`";
     findings.push(findings.at(asked.selection.span, asked.name, message).help(help));
 }
@@ -80,7 +90,11 @@ fn shortened(mut missing: Vec<String>) -> String {
     let more = missing.len().saturating_sub(LISTED_MAX);
     missing.truncate(LISTED_MAX);
     let listed = missing.join(", ");
-    if more == 0 { listed } else { format!("{listed} and {more} more") }
+    if more == 0 {
+        listed
+    } else {
+        format!("{listed} and {more} more")
+    }
 }
 
 /// What is bound when some optional arguments are not sent.
@@ -111,9 +125,11 @@ fn case<'a>(asked: &Asked<'a>, sent: &[String]) -> Case<'a> {
         }
         left_out.extend(missing);
     }
-    for allow in asked.allow {
-        bindings.take(allow);
-        named.extend(allow.attributes());
+    for conjunct in asked.allow.into_iter().flat_map(Expr::conjuncts) {
+        bindings.take(conjunct);
+        // `caller.role == "admin" || userId == caller.id` leaves every row to an administrator.
+        let everything_for_some = conjunct.disjuncts().iter().any(|branch| branch.attributes().is_empty());
+        named.extend(conjunct.attributes().into_iter().filter(|_| !everything_for_some));
     }
     Case {
         bindings,

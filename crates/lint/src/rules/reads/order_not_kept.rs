@@ -43,13 +43,20 @@ fn check(context: &Context<'_>, findings: &mut Findings<'_>) {
 
 /// The first attribute of the order that the keys of a path do not give, and why.
 fn first_broken<'a>(by_hand: &ByHand<'a>, path: &AccessPath<'a>, facts: &Facts<'a>) -> Option<(&'a Order, String)> {
-    let mut parts = path.sort().iter().flat_map(|key| key.parts.iter().map(move |part| (key, part))).peekable();
+    let mut parts = path
+        .sort()
+        .iter()
+        .flat_map(|key| key.parts.iter().map(move |part| (key, part)))
+        .peekable();
     for (at, order) in by_hand.selection.order.iter().enumerate() {
         if facts.fixes(&order.path) {
             continue;
         }
         let same = |part: &KeyPart| facts.own_name(&part.path) == facts.own_name(&order.path);
-        while parts.next_if(|(_, part)| facts.fixes(part.root()) || (same(part) && is_coarse(part))).is_some() {}
+        while parts
+            .next_if(|(_, part)| facts.fixes(part.root()) || (same(part) && is_coarse(part)))
+            .is_some()
+        {}
         let Some((key, part)) = parts.next() else {
             // Ties of what was matched so far are all that is left; with nothing matched the key has no order at all.
             return (at == 0).then(|| (order, format!("the keys in {} do not hold it", by_hand.place())));
@@ -87,7 +94,9 @@ fn why_unordered(key: &KeyTemplate, part: &KeyPart) -> String {
             sorted.sort_unstable();
             format!("in `{}` its words sort {}", key.text, sorted.join(", "))
         }
-        (Type::Int(_) | Type::Number(_) | Type::Version, _) => format!("in `{}` a number sorts by its digits", key.text),
+        (Type::Int(_) | Type::Number(_) | Type::Version, _) => {
+            format!("in `{}` a number sorts by its digits", key.text)
+        }
         (Type::Text(_), _) => format!("in `{}` text that more text follows does not sort exactly", key.text),
         _ => format!("`{}` does not sort by it", key.text),
     }

@@ -27,10 +27,25 @@ fn check(context: &Context<'_>, findings: &mut Findings<'_>) {
         let Some((read, (_, span))) = asked.read.and_then(|read| Some((read, read.scan.as_ref()?))) else {
             continue;
         };
-        let Some(path) = answering(context, &asked) else { continue };
-        let key = path.partition().iter().map(|key| format!("`{}`", key.text)).collect::<Vec<_>>().join(", ");
-        let message = format!("`{}` scans the table, though its meaning fixes the partition {key} of {}", read.name, path.name());
-        findings.push(findings.at(*span, &read.name, message).help("remove `scan`: a query reads that partition alone"));
+        let Some(path) = answering(context, &asked) else {
+            continue;
+        };
+        let key = path
+            .partition()
+            .iter()
+            .map(|key| format!("`{}`", key.text))
+            .collect::<Vec<_>>()
+            .join(", ");
+        let message = format!(
+            "`{}` scans the table, though its meaning fixes the partition {key} of {}",
+            read.name,
+            path.name()
+        );
+        findings.push(
+            findings
+                .at(*span, &read.name, message)
+                .help("remove `scan`: a query reads that partition alone"),
+        );
     }
 }
 

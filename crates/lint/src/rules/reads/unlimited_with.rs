@@ -19,8 +19,12 @@ design_rule! {
 
 fn check(context: &Context<'_>, findings: &mut Findings<'_>) {
     for read in &context.model.reads {
-        let lists = read.with.iter().filter(|part| part.selection.kind == SelectionKind::Find);
-        let unlimited = lists.filter(|part| part.selection.limit.is_none() && read.pages.as_deref() != Some(&part.name));
+        let lists = read
+            .with
+            .iter()
+            .filter(|part| part.selection.kind == SelectionKind::Find);
+        let unlimited =
+            lists.filter(|part| part.selection.limit.is_none() && read.pages.as_deref() != Some(&part.name));
         for part in unlimited {
             let message = format!("`{}` is read whole with every `{}`", part.name, read.name);
             let help = format!("add `limit` to it, or `pages: {}` to the read", part.name);
