@@ -49,11 +49,12 @@ impl<'a> Asked<'a> {
         self.read.filter(|_| self.allow.is_some())
     }
 
-    /// Every attribute that the meaning, the order or the grouping names.
+    /// Whether the meaning, the order or the grouping names an attribute.
     pub fn mentions(&self, attribute: &str) -> bool {
         let filter = self.selection.filter.iter().chain(self.allow);
         let ordered = self.selection.order.iter().any(|order| order.path.split('.').next() == Some(attribute));
-        ordered || self.selection.by.iter().any(|by| by == attribute) || filter.into_iter().any(|expr| expr.mentions_attribute(attribute))
+        let grouped = self.selection.by.iter().any(|by| by == attribute);
+        ordered || grouped || filter.into_iter().any(|expr| expr.mentions_attribute(attribute))
     }
 }
 
@@ -77,8 +78,8 @@ impl<'a> Context<'a> {
         for read in &self.model.reads {
             let own = read.selection.iter().map(|selection| (selection, Some(&read.allow)));
             let with = read.with.iter().map(|part| (&part.selection, None));
-            let answers = own.chain(with).filter_map(|(selection, allow)| self.one_asked(&read.name, selection, Some(read), allow));
-            all.extend(answers);
+            let answers = own.chain(with);
+            all.extend(answers.filter_map(|(selection, allow)| self.one_asked(&read.name, selection, Some(read), allow)));
             all.extend(self.bound(&read.name, &read.lets, &[]));
         }
         for write in &self.model.writes {
@@ -100,7 +101,13 @@ impl<'a> Context<'a> {
         selections.filter_map(|selection| self.one_asked(name, selection, None, None)).collect()
     }
 
-    fn one_asked(&self, name: &'a str, selection: &'a Selection, read: Option<&'a Read>, allow: Option<&'a Expr>) -> Option<Asked<'a>> {
+    fn one_asked(
+        &self,
+        name: &'a str,
+        selection: &'a Selection,
+        read: Option<&'a Read>,
+        allow: Option<&'a Expr>,
+    ) -> Option<Asked<'a>> {
         Some(Asked {
             name,
             selection,
@@ -228,7 +235,8 @@ pub fn is_constant(keys: &[KeyTemplate]) -> bool {
 
 /// The attribute that is stored under a name.
 pub fn stored_as<'a>(entity: &'a Entity, name: &str) -> Option<&'a singlet_model::model::Attribute> {
-    entity.attributes.iter().filter(|attribute| attribute.alias.is_none()).find(|attribute| match &attribute.stored {
+    let mut attributes = entity.attributes.iter().filter(|attribute| attribute.alias.is_none());
+    attributes.find(|attribute| match &attribute.stored {
         Stored::Own => attribute.name == name,
         Stored::As(stored) => stored == name,
         Stored::No => false,
