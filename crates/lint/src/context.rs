@@ -1,18 +1,61 @@
 //! What a rule sees, and where it puts what it finds.
 
+use std::cell::OnceCell;
 use std::collections::HashSet;
 
 use singlet_item::key::Template;
-use singlet_model::model::{Entity, Index, KeyChoice, KeyTemplate, Read, Selection, Step, StepKind, Write};
+use singlet_model::expression::Expr;
+use singlet_model::model::{
+    Entity, Index, KeyChoice, KeyTemplate, KeyType, Let, LetValue, Read, Selection, Step, StepKind, Stored, Write,
+};
 use singlet_model::types::EntityId;
 use singlet_model::{Diagnostic, Diagnostics, Model, Rule, Span};
 use singlet_plan::access::{self, AccessPath, Bindings};
+use singlet_plan::by_hand::{self, ByHand};
 
 /// A model, and what follows from it that several rules need.
 pub struct Context<'a> {
     /// The model.
     pub model: &'a Model,
     written: HashSet<(EntityId, &'a str)>,
+    by_hand: OnceCell<Vec<ByHand<'a>>>,
+}
+
+/// Rows that a read or a write asks for, wherever it says so.
+#[derive(Clone, Copy)]
+pub struct Asked<'a> {
+    /// The name of the read, the write or the named step.
+    pub name: &'a str,
+    /// Which rows.
+    pub selection: &'a Selection,
+    /// Of which entity.
+    pub entity: &'a Entity,
+    /// The read whose answer the rows are: not those of a `let`, nor of a write.
+    pub read: Option<&'a Read>,
+    /// What else holds of the rows: the `allow` of the read that they are the answer of.
+    pub allow: Option<&'a Expr>,
+}
+
+impl<'a> Asked<'a> {
+    /// What is known before anything is read.
+    pub fn bindings(&self) -> Bindings<'a> {
+        let mut bindings = Bindings::of(self.selection);
+        self.allow.into_iter().for_each(|allow| bindings.take(allow));
+        bindings
+    }
+
+    /// The read, where the rows are its own and not those that come `with` it.
+    pub fn own_read(&self) -> Option<&'a Read> {
+        self.read.filter(|_| self.allow.is_some())
+    }
+
+    /// Whether the meaning, the order or the grouping names an attribute.
+    pub fn mentions(&self, attribute: &str) -> bool {
+        let filter = self.selection.filter.iter().chain(self.allow);
+        let ordered = self.selection.order.iter().any(|order| order.path.split('.').next() == Some(attribute));
+        let grouped = self.selection.by.iter().any(|by| by == attribute);
+        ordered || grouped || filter.into_iter().any(|expr| expr.mentions_attribute(attribute))
+    }
 }
 
 impl<'a> Context<'a> {
@@ -20,7 +63,58 @@ impl<'a> Context<'a> {
         Context {
             model,
             written: written(model),
+            by_hand: OnceCell::new(),
         }
+    }
+
+    /// Every read whose condition is written by hand, beside the keys that it is to meet.
+    pub fn by_hand(&self) -> &[ByHand<'a>] {
+        self.by_hand.get_or_init(|| by_hand::conditions(self.model))
+    }
+
+    /// All rows that are asked for: by reads, with them, and by `let` and `for` of reads, writes and named steps.
+    pub fn asked(&self) -> Vec<Asked<'a>> {
+        let mut all = Vec::new();
+        for read in &self.model.reads {
+            let own = read.selection.iter().map(|selection| (selection, Some(&read.allow)));
+            let with = read.with.iter().map(|part| (&part.selection, None));
+            let answers = own.chain(with);
+            all.extend(answers.filter_map(|(selection, allow)| self.one_asked(&read.name, selection, Some(read), allow)));
+            all.extend(self.bound(&read.name, &read.lets, &[]));
+        }
+        for write in &self.model.writes {
+            all.extend(self.bound(&write.name, &write.lets, &write.all_steps()));
+        }
+        for named in &self.model.steps {
+            all.extend(self.bound(&named.name, &[], &named.steps.iter().collect::<Vec<_>>()));
+        }
+        all
+    }
+
+    fn bound(&self, name: &'a str, lets: &'a [Let], steps: &[&'a Step]) -> Vec<Asked<'a>> {
+        let repeated = steps.iter().filter_map(|step| step.repeat.as_ref().map(|(_, value)| value));
+        let values = lets.iter().map(|named| &named.value).chain(repeated);
+        let selections = values.filter_map(|value| match value {
+            LetValue::Read(selection) => Some(selection),
+            LetValue::Value(_) => None,
+        });
+        selections.filter_map(|selection| self.one_asked(name, selection, None, None)).collect()
+    }
+
+    fn one_asked(
+        &self,
+        name: &'a str,
+        selection: &'a Selection,
+        read: Option<&'a Read>,
+        allow: Option<&'a Expr>,
+    ) -> Option<Asked<'a>> {
+        Some(Asked {
+            name,
+            selection,
+            entity: self.model.entity(selection.entity()?)?,
+            read,
+            allow,
+        })
     }
 
     /// Every way to rows of the model: for each entity the table and the indexes that it is in.
@@ -126,13 +220,72 @@ fn written(model: &Model) -> HashSet<(EntityId, &str)> {
 
 /// The templates of a choice, in the order of the key attributes.
 pub fn templates(choice: &KeyChoice) -> Vec<Template> {
-    choice.keys.iter().map(|key| key.template.clone()).collect()
+    templates_of(&choice.keys)
+}
+
+/// The templates of some key attributes, in their order.
+pub fn templates_of(keys: &[KeyTemplate]) -> Vec<Template> {
+    keys.iter().map(|key| key.template.clone()).collect()
 }
 
 /// Whether a template has no variable part.
 pub fn is_constant(keys: &[KeyTemplate]) -> bool {
     !keys.is_empty() && keys.iter().all(|key| key.parts.is_empty())
 }
+
+/// The attribute that is stored under a name.
+pub fn stored_as<'a>(entity: &'a Entity, name: &str) -> Option<&'a singlet_model::model::Attribute> {
+    let mut attributes = entity.attributes.iter().filter(|attribute| attribute.alias.is_none());
+    attributes.find(|attribute| match &attribute.stored {
+        Stored::Own => attribute.name == name,
+        Stored::As(stored) => stored == name,
+        Stored::No => false,
+    })
+}
+
+/// That rows of an entity have all key attributes of an index.
+pub struct HeldKey {
+    /// Whether some rows may lack one.
+    pub may_be_absent: bool,
+}
+
+/// Whether rows of an entity have all key attributes of an index, by their stored names, by the primary key, or by what
+/// other indexes put there.
+pub fn held_key(model: &Model, entity: &Entity, index: &Index) -> Option<HeldKey> {
+    let mut may_be_absent = false;
+    for key in index.key() {
+        let primary = model.table.key.iter().any(|known| known.name == key.name);
+        let own = stored_as(entity, &key.name).filter(|attribute| KeyType::of(&attribute.ty).is_some());
+        match (primary, own) {
+            (true, _) => {}
+            (false, Some(attribute)) => may_be_absent |= attribute.optional,
+            (false, None) => may_be_absent |= made_elsewhere(entity, &key.name)?,
+        }
+    }
+    Some(HeldKey { may_be_absent })
+}
+
+/// Whether the template with which some index fills an attribute may be incomplete; nothing where none fills it.
+fn made_elsewhere(entity: &Entity, name: &str) -> Option<bool> {
+    let choices = entity.index.iter().flat_map(|entry| entry.choices());
+    let made = choices.filter_map(|choice| Some((choice, choice.template(name)?)));
+    let mut made = made.map(|(choice, key)| choice.when.is_some() || key.parts.iter().any(|part| part.optional)).peekable();
+    made.peek()?;
+    Some(made.all(|may_be_absent| may_be_absent))
+}
+
+/// Names in backticks, the first few of many.
+pub fn listed<'n>(names: impl IntoIterator<Item = &'n str>) -> String {
+    let names: Vec<&str> = names.into_iter().collect();
+    let shown: Vec<String> = names.iter().take(LISTED_MAX).map(|name| format!("`{name}`")).collect();
+    match names.len().saturating_sub(LISTED_MAX) {
+        0 => shown.join(", "),
+        more => format!("{} and {more} more", shown.join(", ")),
+    }
+}
+
+/// How many names a message lists.
+const LISTED_MAX: usize = 5;
 
 /// The subject of a finding about an index.
 pub fn index_subject(index: &Index) -> String {

@@ -41,14 +41,9 @@ impl<'a> AccessPath<'a> {
     }
 
     /// The first part of the partition key that a meaning leaves open.
-    ///
-    /// A part with few values may be left open beside one that is bound: it is asked for value by value. Where the meaning
-    /// binds none at all, asking for every value reads all there is, which is a scan by another name.
     pub fn unbound(&self, meaning: &Bindings<'_>) -> Option<&'a KeyPart> {
-        let parts = || self.partition().iter().flat_map(|key| &key.parts);
-        let open = parts().find(|part| !meaning.binds(part, self.entity));
-        let nothing_said = || !parts().any(|part| meaning.says(part, self.entity));
-        open.or_else(|| parts().next().filter(|_| nothing_said()))
+        let mut parts = self.partition().iter().flat_map(|key| &key.parts);
+        parts.find(|part| !meaning.binds(part, self.entity))
     }
 }
 
@@ -87,8 +82,8 @@ pub fn own_paths<'a>(model: &'a Model, entity: &'a Entity) -> Vec<AccessPath<'a>
 /// What a meaning says about attributes before anything is read.
 #[derive(Debug, Default)]
 pub struct Bindings<'a> {
-    equal: Vec<Equality<'a>>,
-    ranged: Vec<&'a str>,
+    equal: Vec<Equality>,
+    ranged: Vec<String>,
     circles: Vec<&'a str>,
     /// The alternatives of a disjunction: each must bind what is asked.
     branches: Vec<Vec<Bindings<'a>>>,
@@ -96,8 +91,9 @@ pub struct Bindings<'a> {
 
 /// `attribute == value`, or a function of an attribute.
 #[derive(Debug)]
-struct Equality<'a> {
-    attribute: &'a str,
+struct Equality {
+    /// The attribute, or a path into one.
+    path: String,
     function: Option<&'static str>,
 }
 
@@ -138,10 +134,10 @@ impl<'a> Bindings<'a> {
             }
             ExprKind::Binary(op, left, right) if op.is_ordering() => {
                 for (side, other) in [(left, right), (right, left)] {
-                    if let ExprKind::Attribute(name) = &side.kind
+                    if let Some(ranged) = equality(side)
                         && other.attributes().is_empty()
                     {
-                        self.ranged.push(name);
+                        self.ranged.push(ranged.path);
                     }
                 }
             }
@@ -154,16 +150,10 @@ impl<'a> Bindings<'a> {
                     self.circles.push(name);
                 }
             }
-            ExprKind::Attribute(name) => self.equal.push(Equality {
-                attribute: name,
-                function: None,
-            }),
+            ExprKind::Attribute(_) => self.equal.extend(equality(expr)),
             ExprKind::Not(inner) => {
-                if let ExprKind::Attribute(name) = &inner.kind {
-                    self.equal.push(Equality {
-                        attribute: name,
-                        function: None,
-                    });
+                if let ExprKind::Attribute(_) = &inner.kind {
+                    self.equal.extend(equality(inner));
                 }
             }
             _ => {}
@@ -175,35 +165,41 @@ impl<'a> Bindings<'a> {
         let here = self
             .equal
             .iter()
-            .any(|equality| equality.attribute == attribute && equality.function.is_none());
+            .any(|equality| equality.path == attribute && equality.function.is_none());
         here || self.branches.iter().any(|all| all.iter().all(|branch| branch.fixes(attribute)))
     }
 
     /// Whether the meaning limits an attribute on both sides.
     pub fn limits_both_sides(&self, attribute: &str) -> bool {
-        self.ranged.iter().filter(|name| **name == attribute).count() > 1
+        self.ranged.iter().filter(|path| *path == attribute).count() > 1
     }
 
     /// Whether a key part's value, or a bounded number of them, is known before anything is read.
     pub fn binds(&self, part: &KeyPart, entity: &Entity) -> bool {
         let small = part.ty.cardinality().is_some_and(|values| values <= FAN_OUT_VALUES_MAX);
-        small || self.says(part, entity)
+        small || self.names(part, entity)
     }
 
-    /// Whether the meaning itself says which values a key part has.
-    pub fn says(&self, part: &KeyPart, entity: &Entity) -> bool {
-        let root = part.root();
+    /// Whether the meaning says anything that binds a key part, beyond the part's own small domain.
+    pub fn names(&self, part: &KeyPart, entity: &Entity) -> bool {
+        let names = synonyms(entity, part.root());
         let function = part.function.and_then(function_name);
-        let same_function = |equality: &Equality<'_>| {
-            equality.attribute == root && (equality.function.is_none() || equality.function == function)
+        let same = |equality: &Equality| {
+            let named = equality.path == part.path || names.contains(&equality.path.as_str());
+            named && (equality.function.is_none() || equality.function == function)
         };
-        if self.equal.iter().any(same_function) {
+        if self.equal.iter().any(same) {
             return true;
         }
-        let days = matches!(part.ty, singlet_model::types::Type::Date) || matches!(part.function, Some(PartFunction::Day));
+        let days = matches!(part.ty, singlet_model::types::Type::Date)
+            || matches!(
+                part.function,
+                Some(PartFunction::Day | PartFunction::Month | PartFunction::Year)
+            );
+        let limited = days && names.iter().any(|name| self.limits_both_sides(name));
         let covered = self.covers(part, entity);
-        let in_branches = self.branches.iter().any(|all| all.iter().all(|branch| branch.says(part, entity)));
-        (days && self.limits_both_sides(root)) || covered || in_branches || self.computed(part, entity)
+        let in_branches = self.branches.iter().any(|all| all.iter().all(|branch| branch.names(part, entity)));
+        limited || covered || in_branches || self.computed(part, entity)
     }
 
     /// A circle is covered by cells: a geohash of its place, in the key or in an attribute.
@@ -233,24 +229,34 @@ impl<'a> Bindings<'a> {
     }
 }
 
-fn equality(side: &Expr) -> Option<Equality<'_>> {
-    match &side.kind {
-        ExprKind::Attribute(attribute) => Some(Equality {
-            attribute,
-            function: None,
-        }),
-        ExprKind::Call(function, args) => match args.as_slice() {
-            [Expr {
-                kind: ExprKind::Attribute(attribute),
-                ..
-            }] => Some(Equality {
-                attribute,
-                function: Some(function.name()),
-            }),
-            _ => None,
-        },
+fn equality(side: &Expr) -> Option<Equality> {
+    if let ExprKind::Call(function, args) = &side.kind {
+        let precise = *function == FunctionId::Geohash;
+        let of = args.first().filter(|_| precise || args.len() == 1)?;
+        return Some(Equality {
+            path: attribute_path(of)?,
+            function: Some(function.name()),
+        });
+    }
+    Some(Equality {
+        path: attribute_path(side)?,
+        function: None,
+    })
+}
+
+/// An attribute of the row, or a path into one: `location.city`.
+fn attribute_path(expr: &Expr) -> Option<String> {
+    match &expr.kind {
+        ExprKind::Attribute(name) => Some(name.clone()),
+        ExprKind::Field(of, name) => Some(format!("{}.{name}", attribute_path(of)?)),
         _ => None,
     }
+}
+
+/// An attribute's name and the aliases that stand for it.
+fn synonyms<'e>(entity: &'e Entity, name: &'e str) -> Vec<&'e str> {
+    let aliases = entity.attributes.iter().filter(|attribute| attribute.alias.as_deref() == Some(name));
+    std::iter::once(name).chain(aliases.map(|alias| alias.name.as_str())).collect()
 }
 
 /// The function of expressions that says the same as a function of key parts.
@@ -261,6 +267,7 @@ fn function_name(function: PartFunction) -> Option<&'static str> {
         PartFunction::Day => Some("day"),
         PartFunction::Month => Some("month"),
         PartFunction::Year => Some("year"),
+        PartFunction::Geohash(_) => Some("geohash"),
         _ => None,
     }
 }

@@ -1,0 +1,189 @@
+use singlet_item::Value;
+use singlet_item::key::{Part, Variable};
+use singlet_model::expression::{BinaryOp, Expr, FunctionId, Literal};
+use singlet_model::model::{Comparison, Entity, KeyPart, KeyTemplate, PartFunction, UsingKey};
+use singlet_plan::alignment::{Given, align};
+use singlet_plan::by_hand::ByHand;
+use singlet_plan::facts::{Fact, Facts, Relation};
+
+use crate::context::listed;
+use crate::{Context, Findings, design_rule};
+
+design_rule! {
+    /// A condition by hand leaves out rows that are meant.
+    ///
+    /// The condition holds one value of a key part where the meaning leaves the attribute free or allows several: rows with
+    /// the other values are never read, and nobody sees that they are missing.
+    ///
+    /// ```yaml
+    /// where: userId == caller.id && season in [args.season, "all-season"]
+    /// using: {index: GSI1, key: {GSI1PK: "USER#{caller.id}#SEASON#{args.season}"}}
+    /// ```
+    ///
+    /// `queries: 2` says that the query is made twice, once for each value; as many values as queries are covered.
+    ///
+    /// Way out: ask for each value (`queries:`), or for what all keys begin with; or leave `using` out.
+    "R005" "misses-rows" Error
+}
+
+fn check(context: &Context<'_>, findings: &mut Findings<'_>) {
+    for by_hand in context.by_hand().iter().filter(|by_hand| by_hand.missed.is_none()) {
+        let facts = by_hand.facts();
+        let found = by_hand
+            .using
+            .key
+            .iter()
+            .find_map(|key| first_missed(by_hand, &facts, key));
+        if let Some((given, message)) = found {
+            let help = "make a query for each value, ask for what all keys begin with, or leave `using` out";
+            findings.push(findings.at(given.span, &by_hand.read.name, message).help(help));
+        }
+    }
+}
+
+fn first_missed<'a>(by_hand: &ByHand<'a>, facts: &Facts<'a>, key: &'a UsingKey) -> Option<(&'a KeyTemplate, String)> {
+    let (Comparison::Equal(given) | Comparison::BeginsWith(given)) = &key.comparison else {
+        return None;
+    };
+    // Where a condition lies on several templates, one that misses nothing is enough.
+    let mut message = None;
+    for path in &by_hand.met {
+        let stored = path.choice.template(&key.attribute)?;
+        message = Some(missed_in(by_hand, facts, path.entity, (key, given), stored)?);
+    }
+    Some((given, message?))
+}
+
+fn missed_in(
+    by_hand: &ByHand<'_>,
+    facts: &Facts<'_>,
+    entity: &Entity,
+    (key, given): (&UsingKey, &KeyTemplate),
+    stored: &KeyTemplate,
+) -> Option<String> {
+    let aligned = align(&stored.template, &given.template)?;
+    let queries = by_hand.queries();
+    aligned.pairs.iter().find_map(|pair| {
+        let part = stored.parts.iter().find(|part| part.position == pair.position)?;
+        let values = allowed(by_hand, facts, entity, part);
+        let one = match pair.given {
+            Given::Variable(variable) => format!("`{}`", variable.name),
+            Given::Text(text) => format!("`{text}`"),
+        };
+        let held = format!("`{}` holds one value of `{}`, {one}", key.attribute, part.path);
+        let read = if queries == 1 {
+            String::new()
+        } else {
+            format!(", and {queries} queries read {queries}")
+        };
+        match values {
+            Allowed::Several(values) if values.len() as u64 > queries => {
+                let names = listed(values.iter().map(String::as_str));
+                Some(format!("{held}; the meaning allows {} ({names}){read}", values.len()))
+            }
+            Allowed::Any if queries == 1 => Some(format!("{held}; the meaning leaves it free")),
+            Allowed::Other(text) if is_other(pair.given, &text, stored, pair.position) => {
+                Some(format!("{held}; the meaning asks for `{text}`"))
+            }
+            _ => None,
+        }
+    })
+}
+
+/// Whether a text written out in a condition is certainly not what the key holds for a value.
+fn is_other(given: Given<'_>, value: &str, stored: &KeyTemplate, position: usize) -> bool {
+    let (Given::Text(given), Some(Part::Variable(variable))) = (given, stored.template.parts().get(position)) else {
+        return false;
+    };
+    encoded(variable, value, stored).is_some_and(|text| text != given)
+}
+
+fn encoded(variable: &Variable, value: &str, stored: &KeyTemplate) -> Option<String> {
+    variable.encode(&Value::from(value), stored.template.delimiter()).ok()
+}
+
+/// Which values of a key part the meaning allows.
+enum Allowed {
+    /// One, or as many as something else sees to.
+    Covered,
+    /// One, written out.
+    Other(String),
+    /// These.
+    Several(Vec<String>),
+    /// Any of too many to count.
+    Any,
+}
+
+fn allowed(by_hand: &ByHand<'_>, facts: &Facts<'_>, entity: &Entity, part: &KeyPart) -> Allowed {
+    let said: Vec<&Fact<'_>> = facts.about(part.root()).filter(|fact| concerns(fact, part)).collect();
+    for fact in &said {
+        match &fact.relation {
+            Relation::Compared(BinaryOp::Eq, value) => return equal_to(value),
+            Relation::OneOf(values) => return Allowed::Several(values.iter().map(|value| shown(value)).collect()),
+            Relation::Is(_) | Relation::Within | Relation::Near(_) | Relation::Other { .. } => return Allowed::Covered,
+            Relation::Compared(..) => {}
+        }
+    }
+    if is_decided_elsewhere(by_hand, entity, part) {
+        return Allowed::Covered;
+    }
+    let left_out = |word: &String| said.iter().any(|fact| excludes(fact, word));
+    match part.ty.members() {
+        Some(members) => Allowed::Several(members.iter().filter(|word| !left_out(word)).cloned().collect()),
+        None if part.ty.cardinality().is_some() => Allowed::Covered,
+        None => Allowed::Any,
+    }
+}
+
+/// A fact about a function of the attribute concerns only a part with that function.
+fn concerns(fact: &Fact<'_>, part: &KeyPart) -> bool {
+    let same = matches!(
+        (fact.function, part.function),
+        (None, _)
+            | (Some(FunctionId::Lower), Some(PartFunction::Lower))
+            | (Some(FunctionId::Upper), Some(PartFunction::Upper))
+            | (Some(FunctionId::Day), Some(PartFunction::Day))
+            | (Some(FunctionId::Month), Some(PartFunction::Month))
+            | (Some(FunctionId::Year), Some(PartFunction::Year))
+    );
+    // What a function of a finer value says, such as its day, may well decide the part: nothing is claimed then.
+    same || !matches!(fact.relation, Relation::Compared(BinaryOp::Ne, _))
+}
+
+fn equal_to(value: &Expr) -> Allowed {
+    match value.literal() {
+        Some(Literal::Text(text)) => Allowed::Other(text.clone()),
+        _ => Allowed::Covered,
+    }
+}
+
+/// Computed attributes follow from others, and history picks the version by itself.
+fn is_decided_elsewhere(by_hand: &ByHand<'_>, entity: &Entity, part: &KeyPart) -> bool {
+    let computed = entity
+        .attribute(part.root())
+        .is_some_and(|attribute| attribute.is.is_some());
+    let geohash = matches!(part.function, Some(PartFunction::Geohash(_)));
+    let version = by_hand
+        .entity
+        .history
+        .as_ref()
+        .is_some_and(|history| history.at == part.path);
+    computed || geohash || version
+}
+
+fn excludes(fact: &Fact<'_>, word: &str) -> bool {
+    match &fact.relation {
+        Relation::Compared(BinaryOp::Ne, value) => matches!(value.literal(), Some(Literal::Text(text)) if text == word),
+        _ => false,
+    }
+}
+
+fn shown(value: &Expr) -> String {
+    match value.literal() {
+        Some(Literal::Text(text)) => text.clone(),
+        Some(Literal::Number(number)) => number.to_string(),
+        Some(Literal::Bool(truth)) => truth.to_string(),
+        Some(Literal::Absent) => "absent".to_owned(),
+        None => value.path().unwrap_or_else(|| "…".to_owned()),
+    }
+}
