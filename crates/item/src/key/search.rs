@@ -72,8 +72,7 @@ impl Track {
     }
 
     fn may_end(&self, place: Place) -> bool {
-        self.reached(place)
-            .any(|place| place.link >= self.chain.len())
+        self.reached(place).any(|place| place.link >= self.chain.len())
     }
 
     /// The place itself and the starts of later links, as far as the links between may end where
@@ -108,13 +107,9 @@ impl Track {
             return vec![(Cow::Owned(Class::any()), place)];
         }
         let read = place.read + usize::from(self.chars.is_some());
-        let steps = self
-            .steps(place)
-            .map(|(class, place)| (class, Place { read, ..place }));
+        let steps = self.steps(place).map(|(class, place)| (class, Place { read, ..place }));
         if self.map.is_identity() {
-            return steps
-                .map(|(class, place)| (Cow::Borrowed(class), place))
-                .collect();
+            return steps.map(|(class, place)| (Cow::Borrowed(class), place)).collect();
         }
         let moved = self.map.moved();
         let mut moves: Vec<_> = steps
@@ -122,9 +117,9 @@ impl Track {
             .collect();
         for character in moved.characters() {
             let text = self.map.encode(character.encode_utf8(&mut [0; 4]));
-            let places = text.chars().fold(vec![place], |places, character| {
-                self.advance(&places, character)
-            });
+            let places = text
+                .chars()
+                .fold(vec![place], |places, character| self.advance(&places, character));
             moves.extend(
                 places
                     .into_iter()
@@ -144,8 +139,7 @@ impl Track {
 
     /// The least count at which the current link may end.
     fn count_min(&self, place: Place) -> u32 {
-        self.language(place)
-            .map_or(0, |language| language.length.min)
+        self.language(place).map_or(0, |language| language.length.min)
     }
 }
 
@@ -274,11 +268,7 @@ impl<'a> Search<'a> {
     /// Queues a state, unless one that can do at least as much was reached before it.
     fn visit(&mut self, visit: Visit) {
         let shape = visit.places.iter().map(|place| place.shape()).collect();
-        let counts: Vec<u32> = visit
-            .places
-            .iter()
-            .map(|place| place.cursor.count)
-            .collect();
+        let counts: Vec<u32> = visit.places.iter().map(|place| place.cursor.count).collect();
         let mins: Vec<u32> = self
             .tracks
             .iter()
@@ -290,9 +280,9 @@ impl<'a> Search<'a> {
         // smaller count can be continued by everything that the larger one can.
         let dominates = |earlier: &Vec<u32>| {
             let pairs = earlier.iter().zip(&counts).zip(&mins);
-            pairs.into_iter().all(|((earlier, count), min)| {
-                earlier == count || min <= earlier && earlier <= count
-            })
+            pairs
+                .into_iter()
+                .all(|((earlier, count), min)| earlier == count || min <= earlier && earlier <= count)
         };
         if reached.iter().any(dominates) {
             return;
@@ -350,13 +340,7 @@ mod tests {
 
     #[test]
     fn long_limits_cost_no_states() {
-        let side = |last| {
-            Track::new(vec![
-                text(1, Some(1000)),
-                text(1, Some(1000)),
-                words(&[last]),
-            ])
-        };
+        let side = |last| Track::new(vec![text(1, Some(1000)), text(1, Some(1000)), words(&[last])]);
         assert_eq!(found(&[side("x"), side("y")]), None);
         assert_eq!(found(&[side("x"), side("x")]).unwrap(), "aax");
     }
@@ -375,10 +359,7 @@ mod tests {
     fn a_mapped_track_reads_what_the_map_makes() {
         let map = CharacterMap::escaped(Delimiter::default());
         let escaped = Track::mapped(vec![words(&["a$23$24b"])], map);
-        assert_eq!(
-            found(&[Track::new(vec![text(0, None)]), escaped]).unwrap(),
-            "a#$b"
-        );
+        assert_eq!(found(&[Track::new(vec![text(0, None)]), escaped]).unwrap(), "a#$b");
     }
 
     #[test]
