@@ -1,18 +1,29 @@
 //! What a rule sees, and where it puts what it finds.
 
-use std::collections::HashSet;
+use std::cell::OnceCell;
+use std::collections::{HashMap, HashSet};
 
 use singlet_item::key::Template;
-use singlet_model::model::{Entity, Index, KeyChoice, KeyTemplate, Read, Selection, Step, StepKind, Write};
+use singlet_model::expression::{ExprKind, FunctionId};
+use singlet_model::model::{
+    Attribute, Entity, Index, KeyChoice, KeyPart, KeyTemplate, NamedStep, Read, Selection, Step, StepKind,
+    Write,
+};
 use singlet_model::types::EntityId;
 use singlet_model::{Diagnostic, Diagnostics, Model, Rule, Span};
 use singlet_plan::access::{self, AccessPath, Bindings};
+
+use crate::size::{self, SizeBound};
+use crate::traffic::Traffic;
 
 /// A model, and what follows from it that several rules need.
 pub struct Context<'a> {
     /// The model.
     pub model: &'a Model,
     written: HashSet<(EntityId, &'a str)>,
+    sizes: OnceCell<Vec<SizeBound<'a>>>,
+    traffic: OnceCell<Traffic<'a>>,
+    named_steps: HashMap<&'a str, &'a NamedStep>,
 }
 
 impl<'a> Context<'a> {
@@ -20,7 +31,61 @@ impl<'a> Context<'a> {
         Context {
             model,
             written: written(model),
+            sizes: OnceCell::new(),
+            traffic: OnceCell::new(),
+            named_steps: model.steps.iter().map(|named| (named.name.as_str(), named)).collect(),
         }
+    }
+
+    /// The steps that writes share, by name.
+    pub fn named_steps(&self) -> &HashMap<&'a str, &'a NamedStep> {
+        &self.named_steps
+    }
+
+    /// How large the items of an entity can be, as far as limits say.
+    pub fn size_bound(&self, entity: &Entity) -> Option<&SizeBound<'a>> {
+        let model = self.model;
+        let sizes = self.sizes.get_or_init(|| model.entities.iter().map(|entity| size::bound(model, entity)).collect());
+        sizes.get(entity.id.0 as usize)
+    }
+
+    /// How often rows are read and written, as far as the estimates say.
+    pub fn traffic(&self) -> &Traffic<'a> {
+        self.traffic.get_or_init(|| Traffic::of(self))
+    }
+
+    /// The attribute behind a part of a key: a mirror's is its source's.
+    pub fn attribute(&self, entity: &'a Entity, part: &KeyPart) -> Option<&'a Attribute> {
+        self.model.source_of(entity).attribute(part.root())
+    }
+
+    /// Every template of every key, each place once, with the path that it stands on and whether it is of the sort key.
+    pub fn key_templates(&self) -> impl Iterator<Item = (AccessPath<'a>, &'a KeyTemplate, bool)> {
+        let mut seen = HashSet::new();
+        let both = |path: AccessPath<'a>| {
+            let partition = path.partition().iter().map(move |key| (path, key, false));
+            partition.chain(path.sort().iter().map(move |key| (path, key, true)))
+        };
+        self.own_paths().flat_map(both).filter(move |(_, key, sort)| seen.insert((key.span, *sort)))
+    }
+
+    /// How many partitions the keys of a path can make, where all their variables have few values.
+    pub fn partitions(&self, path: &AccessPath<'_>) -> Option<u64> {
+        let mut seen = HashSet::new();
+        let parts = path.partition().iter().flat_map(|key| &key.parts);
+        let distinct = parts.filter(|part| seen.insert(part.path.as_str()));
+        distinct.map(|part| part.ty.cardinality()).try_fold(1_u64, |all, values| all.checked_mul(values?))
+    }
+
+    /// Whether a part spreads rows on purpose: a small number that is a hash or random.
+    pub fn is_shard(&self, entity: &Entity, part: &KeyPart) -> bool {
+        let spread = |attribute: &Attribute| {
+            let value = attribute.default.as_ref().or(attribute.is.as_ref());
+            value.is_some_and(|expr| {
+                expr.any(|part| matches!(part.kind, ExprKind::Call(FunctionId::Hash | FunctionId::Random, _)))
+            })
+        };
+        part.ty.cardinality().is_some() && self.model.source_of(entity).attribute(part.root()).is_some_and(spread)
     }
 
     /// Every way to rows of the model: for each entity the table and the indexes that it is in.
@@ -137,6 +202,34 @@ pub fn is_constant(keys: &[KeyTemplate]) -> bool {
 /// The subject of a finding about an index.
 pub fn index_subject(index: &Index) -> String {
     format!("table.{}", index.name)
+}
+
+/// A number as people read it: `3,000`.
+pub fn thousands(number: u64) -> String {
+    let digits = number.to_string();
+    let mut text = String::new();
+    for (at, digit) in digits.chars().enumerate() {
+        if at > 0 && (digits.len() - at).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+/// One thing or several: `1 partition`, `4 partitions`.
+pub fn counted(number: u64, thing: &str) -> String {
+    let ending = if number == 1 { "" } else { "s" };
+    format!("{} {thing}{ending}", thousands(number))
+}
+
+/// Names in a row, as a sentence has them: `a`, `b` and `c`.
+pub fn listed(names: &[String]) -> String {
+    match names {
+        [] => String::new(),
+        [one] => one.clone(),
+        [before @ .., last] => format!("{} and {last}", before.join(", ")),
+    }
 }
 
 /// Where a rule puts what it finds.

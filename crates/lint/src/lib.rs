@@ -10,7 +10,11 @@
 
 mod accept;
 mod context;
+mod key_space;
+mod prices;
 mod rules;
+mod size;
+mod traffic;
 
 pub use context::{Context, Findings};
 pub use rules::DESIGN_RULES;
