@@ -1,15 +1,14 @@
 //! What a rule sees, and where it puts what it finds.
 
-use std::cell::OnceCell;
 use std::collections::{HashMap, HashSet};
 
 use singlet_item::key::Template;
-use singlet_model::expression::{ExprKind, FunctionId};
+use singlet_model::expression::{Expr, ExprKind, FunctionId};
 use singlet_model::model::{
     Attribute, Entity, Index, KeyChoice, KeyPart, KeyTemplate, NamedStep, Read, Selection, Step, StepKind,
     Write,
 };
-use singlet_model::types::EntityId;
+use singlet_model::types::{EntityId, Type};
 use singlet_model::{Diagnostic, Diagnostics, Model, Rule, Span};
 use singlet_plan::access::{self, AccessPath, Bindings};
 
@@ -21,20 +20,24 @@ pub struct Context<'a> {
     /// The model.
     pub model: &'a Model,
     written: HashSet<(EntityId, &'a str)>,
-    sizes: OnceCell<Vec<SizeBound<'a>>>,
-    traffic: OnceCell<Traffic<'a>>,
+    given: HashSet<(EntityId, &'a str)>,
+    sizes: Vec<SizeBound<'a>>,
+    traffic: Traffic<'a>,
     named_steps: HashMap<&'a str, &'a NamedStep>,
 }
 
 impl<'a> Context<'a> {
     pub(crate) fn new(model: &'a Model) -> Self {
-        Context {
+        let mut context = Context {
             model,
             written: written(model),
-            sizes: OnceCell::new(),
-            traffic: OnceCell::new(),
+            given: given(model),
+            sizes: model.entities.iter().map(|entity| size::bound(model, entity)).collect(),
+            traffic: Traffic::default(),
             named_steps: model.steps.iter().map(|named| (named.name.as_str(), named)).collect(),
-        }
+        };
+        context.traffic = Traffic::of(&context);
+        context
     }
 
     /// The steps that writes share, by name.
@@ -44,19 +47,30 @@ impl<'a> Context<'a> {
 
     /// How large the items of an entity can be, as far as limits say.
     pub fn size_bound(&self, entity: &Entity) -> Option<&SizeBound<'a>> {
-        let model = self.model;
-        let sizes = self.sizes.get_or_init(|| model.entities.iter().map(|entity| size::bound(model, entity)).collect());
-        sizes.get(entity.id.0 as usize)
+        self.sizes.get(entity.id.0 as usize)
     }
 
     /// How often rows are read and written, as far as the estimates say.
     pub fn traffic(&self) -> &Traffic<'a> {
-        self.traffic.get_or_init(|| Traffic::of(self))
+        &self.traffic
     }
 
     /// The attribute behind a part of a key: a mirror's is its source's.
     pub fn attribute(&self, entity: &'a Entity, part: &KeyPart) -> Option<&'a Attribute> {
         self.model.source_of(entity).attribute(part.root())
+    }
+
+    /// Whether only the model itself fills an attribute: it is computed, or has a default, by a function that always gives
+    /// some text, and no write sets or takes it.
+    pub fn is_made(&self, entity: &Entity, part: &KeyPart) -> bool {
+        let source = self.model.source_of(entity);
+        let attribute = source.attribute(part.root());
+        let made = attribute.and_then(|attribute| attribute.is.as_ref().or(attribute.default.as_ref())).is_some_and(|expr| {
+            let text = |arg: &Expr| arg.ty.is_instant() || arg.ty.is_number() || matches!(arg.ty, Type::Date | Type::Month);
+            let of_string = matches!(&expr.kind, ExprKind::Call(FunctionId::String, args) if args.iter().all(text));
+            expr.is_generated() || of_string
+        });
+        made && !self.given.contains(&(source.id, part.root()))
     }
 
     /// Every template of every key, each place once, with the path that it stands on and whether it is of the sort key.
@@ -187,6 +201,19 @@ fn written(model: &Model) -> HashSet<(EntityId, &str)> {
         written.extend(taken.map(|taken| (entity, taken.attribute.as_str())));
     }
     written
+}
+
+/// Every attribute that some step sets or takes, on whatever row.
+fn given(model: &Model) -> HashSet<(EntityId, &str)> {
+    let named = model.steps.iter().flat_map(|named| &named.steps);
+    let own = model.writes.iter().flat_map(Write::all_steps);
+    let mut given = HashSet::new();
+    for step in named.chain(own) {
+        let Some(entity) = step.entity() else { continue };
+        given.extend(step.set.iter().map(|set| (entity, set.attribute.as_str())));
+        given.extend(step.take.iter().chain(&step.patch).map(|taken| (entity, taken.attribute.as_str())));
+    }
+    given
 }
 
 /// The templates of a choice, in the order of the key attributes.

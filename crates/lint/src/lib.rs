@@ -15,6 +15,7 @@ mod prices;
 mod rules;
 mod size;
 mod traffic;
+mod write_cost;
 
 pub use context::{Context, Findings};
 pub use rules::DESIGN_RULES;

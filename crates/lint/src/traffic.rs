@@ -41,6 +41,7 @@ impl Load {
 }
 
 /// The load of each entity's rows, its mirrors' included under the entity itself.
+#[derive(Default)]
 pub struct Traffic<'a> {
     estimates: HashMap<&'a str, &'a Estimate>,
     /// Write units a second on the table, by the source of the rows.

@@ -15,7 +15,7 @@ groups! {
     keys: constant_partition_key low_cardinality_partition_key date_partition_key hot_partition_key colliding_keys prefix_bleed
         raw_delimiter unsortable_key_part unsortable_id mutable_primary_key key_length empty_key key_type_conflict
         unaligned_owner ungathered_shard random_shard_point_read two_spellings ambiguous_key;
-    cost: large_item unbounded_list counter_in_large_item free_tier_on_demand outdated_price no_estimates;
+    cost: large_item unbounded_list counter_in_large_item claimed_capacity free_tier_on_demand outdated_price no_estimates;
     evolution: ttl_not_seconds two_ttl_attributes ttl_trusted stream_without_images too_many_stream_readers
         missing_type_attribute no_recovery expires_without_ttl;
 }

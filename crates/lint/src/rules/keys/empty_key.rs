@@ -19,6 +19,9 @@ design_rule! {
 
 fn check(context: &Context<'_>, findings: &mut Findings<'_>) {
     for (path, key, sort) in context.key_templates().filter(|(_, key, _)| key.template.can_be_empty()) {
+        if key.parts.iter().any(|part| context.is_made(path.entity, part)) {
+            continue;
+        }
         let which = if sort { "sort key" } else { "partition key" };
         let names: Vec<String> = key.parts.iter().map(|part| format!("`{}`", part.path)).collect();
         let message = format!(

@@ -40,7 +40,7 @@ fn check(context: &Context<'_>, findings: &mut Findings<'_>) {
             Some(bytes) if bytes > limit => report_long(context, findings, &path, key, (bytes, limit, which)),
             Some(_) => {}
             None => {
-                let open = key.parts.iter().filter(|part| is_open(key, part));
+                let open = key.parts.iter().filter(|part| is_open(key, part) && !context.is_made(path.entity, part));
                 for part in open {
                     let origin = origin(context, path.entity, part);
                     if origin.is_some_and(|(entity, attribute)| {

@@ -183,7 +183,11 @@ fn report(
         findings
             .at(span, read.name.clone(), message)
             .note(place, format!("the key of `{}` in {}", path.entity.name, path.name()))
-            .help("end the prefix with the delimiter, or give the entities partitions of their own"),
+            .help(match condition.sort {
+                Some(Comparison::BeginsWith(_)) => "end the prefix with the delimiter, or give the entities partitions of their own",
+                Some(_) => "limit the range on both sides, to keys that begin as this entity's do",
+                None => "compare the sort key too, or give the entities partitions of their own",
+            }),
     );
 }
 

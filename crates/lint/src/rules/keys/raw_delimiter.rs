@@ -25,11 +25,12 @@ fn check(context: &Context<'_>, findings: &mut Findings<'_>) {
     for (path, key, _) in context.key_templates() {
         let raw = key.parts.iter().filter(|part| part.function == Some(PartFunction::Raw));
         for part in raw.filter(|_| key.template.parts().len() > 1) {
-            let Some(witness) = with_delimiter(key, part) else { continue };
-            let value = witness.left.first().map_or("", |(_, value)| value);
+            if !may_hold_delimiter(key, part) {
+                continue;
+            }
             let delimiter = context.model.table.delimiter;
             let message = format!(
-                "`{}` in `{}` may contain `{delimiter}`, as in `{value}`, and then reads as another key",
+                "`{}` in `{}` may contain `{delimiter}`, and then the key reads as one with more parts",
                 part.path, key.text
             );
             findings.push(
@@ -41,8 +42,12 @@ fn check(context: &Context<'_>, findings: &mut Findings<'_>) {
     }
 }
 
-/// A value of the part that contains the delimiter.
-fn with_delimiter(key: &KeyTemplate, part: &KeyPart) -> Option<Witness> {
+/// Whether some value of the part contains the delimiter.
+fn may_hold_delimiter(key: &KeyTemplate, part: &KeyPart) -> bool {
+    containing_delimiter(key, part).is_some()
+}
+
+fn containing_delimiter(key: &KeyTemplate, part: &KeyPart) -> Option<Witness> {
     let variable = key.template.parts().get(part.position)?.clone();
     let delimiter: Delimiter = key.template.delimiter();
     let alone = Template::new(vec![variable], delimiter).ok()?;
