@@ -1,23 +1,31 @@
 //! What a rule sees, and where it puts what it finds.
 
 use std::cell::OnceCell;
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use singlet_item::key::Template;
-use singlet_model::expression::Expr;
+use singlet_model::expression::{Expr, ExprKind, FunctionId};
 use singlet_model::model::{
-    Entity, Index, KeyChoice, KeyTemplate, KeyType, Let, LetValue, Read, Selection, Step, StepKind, Stored, Write,
+    Attribute, Entity, Index, KeyChoice, KeyPart, KeyTemplate, KeyType, Let, LetValue, NamedStep, Read, Selection, Step,
+    StepKind, Stored, Write,
 };
-use singlet_model::types::EntityId;
+use singlet_model::types::{EntityId, Type};
 use singlet_model::{Diagnostic, Diagnostics, Model, Rule, Span};
 use singlet_plan::access::{self, AccessPath, Bindings};
 use singlet_plan::by_hand::{self, ByHand};
+
+use crate::size::{self, SizeBound};
+use crate::traffic::Traffic;
 
 /// A model, and what follows from it that several rules need.
 pub struct Context<'a> {
     /// The model.
     pub model: &'a Model,
     written: HashSet<(EntityId, &'a str)>,
+    given: HashSet<(EntityId, &'a str)>,
+    sizes: Vec<SizeBound<'a>>,
+    traffic: Traffic<'a>,
+    named_steps: HashMap<&'a str, &'a NamedStep>,
     by_hand: OnceCell<Vec<ByHand<'a>>>,
 }
 
@@ -60,11 +68,79 @@ impl<'a> Asked<'a> {
 
 impl<'a> Context<'a> {
     pub(crate) fn new(model: &'a Model) -> Self {
-        Context {
+        let mut context = Context {
             model,
             written: written(model),
+            given: given(model),
+            sizes: model.entities.iter().map(|entity| size::bound(model, entity)).collect(),
+            traffic: Traffic::default(),
             by_hand: OnceCell::new(),
-        }
+            named_steps: model.steps.iter().map(|named| (named.name.as_str(), named)).collect(),
+        };
+        context.traffic = Traffic::of(&context);
+        context
+    }
+
+    /// The steps that writes share, by name.
+    pub fn named_steps(&self) -> &HashMap<&'a str, &'a NamedStep> {
+        &self.named_steps
+    }
+
+    /// How large the items of an entity can be, as far as limits say.
+    pub fn size_bound(&self, entity: &Entity) -> Option<&SizeBound<'a>> {
+        self.sizes.get(entity.id.0 as usize)
+    }
+
+    /// How often rows are read and written, as far as the estimates say.
+    pub fn traffic(&self) -> &Traffic<'a> {
+        &self.traffic
+    }
+
+    /// The attribute behind a part of a key: a mirror's is its source's.
+    pub fn attribute(&self, entity: &'a Entity, part: &KeyPart) -> Option<&'a Attribute> {
+        self.model.source_of(entity).attribute(part.root())
+    }
+
+    /// Whether only the model itself fills an attribute: it is computed, or has a default, by a function that always gives
+    /// some text, and no write sets or takes it.
+    pub fn is_made(&self, entity: &Entity, part: &KeyPart) -> bool {
+        let source = self.model.source_of(entity);
+        let attribute = source.attribute(part.root());
+        let made = attribute.and_then(|attribute| attribute.is.as_ref().or(attribute.default.as_ref())).is_some_and(|expr| {
+            let text = |arg: &Expr| arg.ty.is_instant() || arg.ty.is_number() || matches!(arg.ty, Type::Date | Type::Month);
+            let of_string = matches!(&expr.kind, ExprKind::Call(FunctionId::String, args) if args.iter().all(text));
+            expr.is_generated() || of_string
+        });
+        made && !self.given.contains(&(source.id, part.root()))
+    }
+
+    /// Every template of every key, each place once, with the path that it stands on and whether it is of the sort key.
+    pub fn key_templates(&self) -> impl Iterator<Item = (AccessPath<'a>, &'a KeyTemplate, bool)> {
+        let mut seen = HashSet::new();
+        let both = |path: AccessPath<'a>| {
+            let partition = path.partition().iter().map(move |key| (path, key, false));
+            partition.chain(path.sort().iter().map(move |key| (path, key, true)))
+        };
+        self.own_paths().flat_map(both).filter(move |(_, key, sort)| seen.insert((key.span, *sort)))
+    }
+
+    /// How many partitions the keys of a path can make, where all their variables have few values.
+    pub fn partitions(&self, path: &AccessPath<'_>) -> Option<u64> {
+        let mut seen = HashSet::new();
+        let parts = path.partition().iter().flat_map(|key| &key.parts);
+        let distinct = parts.filter(|part| seen.insert(part.path.as_str()));
+        distinct.map(|part| part.ty.cardinality()).try_fold(1_u64, |all, values| all.checked_mul(values?))
+    }
+
+    /// Whether a part spreads rows on purpose: a small number that is a hash or random.
+    pub fn is_shard(&self, entity: &Entity, part: &KeyPart) -> bool {
+        let spread = |attribute: &Attribute| {
+            let value = attribute.default.as_ref().or(attribute.is.as_ref());
+            value.is_some_and(|expr| {
+                expr.any(|part| matches!(part.kind, ExprKind::Call(FunctionId::Hash | FunctionId::Random, _)))
+            })
+        };
+        part.ty.cardinality().is_some() && self.model.source_of(entity).attribute(part.root()).is_some_and(spread)
     }
 
     /// Every read whose condition is written by hand, beside the keys that it is to meet.
@@ -218,6 +294,19 @@ fn written(model: &Model) -> HashSet<(EntityId, &str)> {
     written
 }
 
+/// Every attribute that some step sets or takes, on whatever row.
+fn given(model: &Model) -> HashSet<(EntityId, &str)> {
+    let named = model.steps.iter().flat_map(|named| &named.steps);
+    let own = model.writes.iter().flat_map(Write::all_steps);
+    let mut given = HashSet::new();
+    for step in named.chain(own) {
+        let Some(entity) = step.entity() else { continue };
+        given.extend(step.set.iter().map(|set| (entity, set.attribute.as_str())));
+        given.extend(step.take.iter().chain(&step.patch).map(|taken| (entity, taken.attribute.as_str())));
+    }
+    given
+}
+
 /// The templates of a choice, in the order of the key attributes.
 pub fn templates(choice: &KeyChoice) -> Vec<Template> {
     templates_of(&choice.keys)
@@ -290,6 +379,34 @@ const LISTED_MAX: usize = 5;
 /// The subject of a finding about an index.
 pub fn index_subject(index: &Index) -> String {
     format!("table.{}", index.name)
+}
+
+/// A number as people read it: `3,000`.
+pub fn thousands(number: u64) -> String {
+    let digits = number.to_string();
+    let mut text = String::new();
+    for (at, digit) in digits.chars().enumerate() {
+        if at > 0 && (digits.len() - at).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+/// One thing or several: `1 partition`, `4 partitions`.
+pub fn counted(number: u64, thing: &str) -> String {
+    let ending = if number == 1 { "" } else { "s" };
+    format!("{} {thing}{ending}", thousands(number))
+}
+
+/// Names in a row, as a sentence has them: `a`, `b` and `c`.
+pub fn listed(names: &[String]) -> String {
+    match names {
+        [] => String::new(),
+        [one] => one.clone(),
+        [before @ .., last] => format!("{} and {last}", before.join(", ")),
+    }
 }
 
 /// Where a rule puts what it finds.

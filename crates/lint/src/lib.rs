@@ -10,7 +10,12 @@
 
 mod accept;
 mod context;
+mod key_space;
+mod prices;
 mod rules;
+mod size;
+mod traffic;
+mod write_cost;
 
 pub use context::{Context, Findings};
 pub use rules::DESIGN_RULES;

@@ -12,10 +12,15 @@ macro_rules! groups {
 }
 
 groups! {
-    keys: constant_partition_key;
+    keys: constant_partition_key low_cardinality_partition_key date_partition_key hot_partition_key colliding_keys prefix_bleed
+        raw_delimiter unsortable_key_part unsortable_id mutable_primary_key key_length empty_key key_type_conflict
+        unaligned_owner ungathered_shard random_shard_point_read two_spellings ambiguous_key;
     indexes: mutable_index_key unused_index duplicate_index wide_projection narrow_projection strong_read_on_index
         uniqueness_by_index dropped_by_optional untyped_index unbounded_local_index too_many_indexes redundant_row
         unsaid_index_entry multi_attribute_key backfill_claimed hot_index_partition;
     reads: never_matches last_value_dropped order_not_kept short_pages misses_rows circle_not_covered scan_not_needed
         index_would_bind not_together unlimited_with only_a_scan expired_rows_returned;
+    cost: large_item unbounded_list counter_in_large_item claimed_capacity free_tier_on_demand outdated_price no_estimates;
+    evolution: ttl_not_seconds two_ttl_attributes ttl_trusted stream_without_images too_many_stream_readers
+        missing_type_attribute no_recovery expires_without_ttl;
 }

@@ -13,7 +13,10 @@ pub use read::{
     Argument, Bounds, Claim, Comparison, Each, Let, LetValue, Order, ParamValue, Read, Return, Route, Selection,
     SelectionKind, Using, UsingKey, WithPart,
 };
-pub use table::{Accepted, Billing, Callers, Estimate, Index, IndexId, KeyAttribute, KeyType, Projection, Rate, Table, TableClaims};
+pub use table::{
+    Accepted, Billing, Callers, Estimate, Index, IndexId, KeyAttribute, KeyType, Projection, Rate, Table, TableClaims,
+    TableSpans,
+};
 pub use write::{
     Assignment, Cause, Idempotency, IdempotencyNeed, MoveTo, NamedStep, Refusal, Requirement, Step, StepKind, Taken,
     UsingCall, Write,

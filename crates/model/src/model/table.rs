@@ -34,6 +34,23 @@ pub struct Table {
     pub recovery: bool,
     /// What a document says of it.
     pub claims: TableClaims,
+    /// Where its fields stand, as far as they are said.
+    pub spans: TableSpans,
+}
+
+/// Where the fields of a table stand, as far as they are said.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct TableSpans {
+    /// `type`.
+    pub type_attribute: Option<Span>,
+    /// `ttl`.
+    pub ttl: Option<Span>,
+    /// `stream`.
+    pub stream: Option<Span>,
+    /// `billing`.
+    pub billing: Option<Span>,
+    /// `recovery`.
+    pub recovery: Option<Span>,
 }
 
 /// How capacity is paid for.

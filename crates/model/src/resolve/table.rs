@@ -7,6 +7,7 @@ use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::grammar::listed;
 use crate::model::{
     Accepted, Billing, Callers, Estimate, Index, IndexId, KeyAttribute, KeyType, Projection, Table, TableClaims,
+    TableSpans,
 };
 use crate::node::{Entry, Node};
 use crate::rules;
@@ -39,6 +40,7 @@ pub(super) fn table(node: Option<&Node>, out: &mut Diagnostics) -> (Table, Index
         billing: billing(node.get("billing")),
         recovery: word(node, "recovery").as_deref() == Some("point_in_time"),
         claims: table_claims(node.get("claim")),
+        spans: table_spans(node),
         key,
     };
     let mut by_name = IndexNames::new();
@@ -48,6 +50,17 @@ pub(super) fn table(node: Option<&Node>, out: &mut Diagnostics) -> (Table, Index
         table.indexes.push(index);
     }
     (table, by_name)
+}
+
+fn table_spans(node: &Node) -> TableSpans {
+    let field = |name: &str| node.entry(name).map(|entry| entry.key.span.to(entry.value.span()));
+    TableSpans {
+        type_attribute: field("type"),
+        ttl: field("ttl"),
+        stream: field("stream"),
+        billing: field("billing"),
+        recovery: field("recovery"),
+    }
 }
 
 fn delimiter(node: Option<&Node>, out: &mut Diagnostics) -> char {

@@ -1,0 +1,81 @@
+use std::collections::HashSet;
+
+use singlet_item::key::{Witness, collide};
+use singlet_plan::access::AccessPath;
+
+use crate::context::{listed, templates};
+use crate::key_space::{KeySpace, leading_text};
+use crate::{Context, Findings, design_rule};
+
+design_rule! {
+    /// Rows of two entities can have the same primary key.
+    ///
+    /// A table has one row under a key. Where the templates of two entities can produce the same one, a put of the second
+    /// replaces the first, or a create is refused because a row of another kind is there, for exactly the values that the
+    /// message shows. It is decided over all values that the attributes' types, limits and patterns allow, for mirrors and
+    /// idempotency records too.
+    ///
+    /// ```yaml
+    /// Order:    {key: {PK: "USER#{userId}", SK: "{orderId}"}}
+    /// Favorite: {key: {PK: "USER#{userId}", SK: "{itemId}"}}     # both are texts
+    /// ```
+    ///
+    /// Way out: begin the keys of each entity with text of its own (`ORDER#{orderId}`), or limit the attributes so that no
+    /// value is both (a `ulid` is never a `date`).
+    "K005" "colliding-keys" Error
+}
+
+/// How many pairs are decided: only keys that begin alike come so far, and a model in which so many do is reported anyway.
+const PAIRS_MAX: usize = 20_000;
+
+/// Not all pairs are compared. The keys stand in [`KeySpace`]: ordered by the literal text with which their partition keys
+/// begin, and then by that of their sort keys. Two templates can only collide if one's leading text begins with the other's,
+/// so each key meets those in a range of that order, those at its own beginnings, and the few that begin with a variable.
+fn check(context: &Context<'_>, findings: &mut Findings<'_>) {
+    let table = context.own_paths().filter(|path| path.index.is_none()).collect();
+    let space = KeySpace::new(table);
+    let mut reported = HashSet::new();
+    let mut pairs = 0;
+    for (at, path) in space.paths().iter().enumerate() {
+        let near = space.near(leading_text(path.partition()), leading_text(path.sort()));
+        for (_, other) in near.into_iter().filter(|(other, _)| *other < at) {
+            if other.entity.id == path.entity.id || reported.contains(&(other.entity.id, path.entity.id)) {
+                continue;
+            }
+            pairs += 1;
+            if pairs > PAIRS_MAX {
+                return;
+            }
+            if let Some(witness) = collide(&templates(other.choice), &templates(path.choice)) {
+                reported.insert((other.entity.id, path.entity.id));
+                report(findings, &other, path, &witness);
+            }
+        }
+    }
+}
+
+fn report(findings: &mut Findings<'_>, first: &AccessPath<'_>, second: &AccessPath<'_>, witness: &Witness) {
+    let (Some(one), Some(two)) = (first.choice.keys.last(), second.choice.keys.last()) else { return };
+    let keys = second.choice.keys.iter().zip(&witness.keys);
+    let keys: Vec<String> = keys.map(|(key, text)| format!("{} `{text}`", key.attribute)).collect();
+    let message = format!(
+        "`{}`{} and `{}`{} both have {}",
+        first.entity.name,
+        with_values(&witness.left),
+        second.entity.name,
+        with_values(&witness.right),
+        listed(&keys),
+    );
+    findings.push(
+        findings
+            .at(two.span, second.entity.name.clone(), message)
+            .note(one.span, format!("the key of `{}`", first.entity.name))
+            .help("begin the keys of each entity with text of its own, or limit the attributes so that no value is both"),
+    );
+}
+
+/// The values of one side, to stand after its entity's name.
+pub(crate) fn with_values(values: &[(String, String)]) -> String {
+    let shown: Vec<String> = values.iter().map(|(name, value)| format!("{name} = `{value}`")).collect();
+    if shown.is_empty() { String::new() } else { format!(" with {}", listed(&shown)) }
+}

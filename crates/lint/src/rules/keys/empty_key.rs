@@ -1,0 +1,41 @@
+use crate::{Context, Findings, design_rule};
+
+design_rule! {
+    /// A key can be the empty string.
+    ///
+    /// DynamoDB refuses an empty string as a key, of the table and of an index alike: the write fails with a validation error
+    /// that no rule of the model announced. A string without a lower limit may be empty, and where it is the whole key, so
+    /// is the key.
+    ///
+    /// ```yaml
+    /// code: string
+    /// key: {PK: "{code}", SK: "METADATA"}
+    /// ```
+    ///
+    /// Way out: give the attribute a lower limit (`string 1..20`) or a pattern (`string /[A-Z]{2}/`); or put text before it
+    /// (`CODE#{code}`).
+    "K012" "empty-key" Error
+}
+
+fn check(context: &Context<'_>, findings: &mut Findings<'_>) {
+    for (path, key, sort) in context.key_templates().filter(|(_, key, _)| key.template.can_be_empty()) {
+        if key.parts.iter().any(|part| context.is_made(path.entity, part)) {
+            continue;
+        }
+        let which = if sort { "sort key" } else { "partition key" };
+        let names: Vec<String> = key.parts.iter().map(|part| format!("`{}`", part.path)).collect();
+        let message = format!(
+            "the {which} `{}` of `{}` in {} is empty where {} is, and DynamoDB refuses that",
+            key.attribute,
+            path.entity.name,
+            path.name(),
+            crate::context::listed(&names),
+        );
+        let name = key.parts.first().map_or("", |part| part.path.as_str());
+        findings.push(
+            findings
+                .at(key.span, context.subject(&path), message)
+                .help(format!("give it a lower limit, such as `{name}: string 1..100`, or put text before it")),
+        );
+    }
+}

@@ -1,0 +1,66 @@
+use singlet_item::limits::PARTITION_WRITE_UNITS_PER_SECOND_MAX;
+use singlet_plan::access::AccessPath;
+
+use crate::context::{counted, listed, thousands};
+use crate::{Context, Findings, design_rule};
+
+design_rule! {
+    /// All rows of an entity share a handful of partitions.
+    ///
+    /// Every variable of the partition key is an enum, a bool or a small number, so there are as many partitions as it has
+    /// values, for the whole system and for ever. Each serves 1,000 write units and 3,000 read units a second: four states
+    /// make 4,000 writes a second if the traffic spreads evenly, and 1,000 if most of it is in one state, which is usual.
+    /// Throttled index writes throttle the table. Counted are keys of up to 100 combinations; more than that spread well.
+    ///
+    /// ```yaml
+    /// index:
+    ///   GSI1: {GSI1PK: "STATUS#{status}", GSI1SK: "{requestedAt}"}
+    /// ```
+    ///
+    /// Nothing is said where `estimates` show that one partition would carry all reads and writes ten times over, nor where
+    /// a part is a shard (an int whose default is `hash(…)` or `random(…)`): that spread is deliberate.
+    ///
+    /// Way out: add what spreads the traffic (the owner, the day, a shard that reads fan out over). Where the traffic is
+    /// small and stays small, give `estimates`, or accept it and say so.
+    "K002" "low-cardinality-partition-key" Warning
+}
+
+/// Keys of more combinations spread well enough.
+const PARTITIONS_MAX: u64 = 100;
+
+fn check(context: &Context<'_>, findings: &mut Findings<'_>) {
+    for path in context.own_paths() {
+        let parts = || path.partition().iter().flat_map(|key| &key.parts);
+        let spread = || parts().any(|part| context.is_shard(path.entity, part));
+        let Some(partitions) = context.partitions(&path).filter(|count| *count <= PARTITIONS_MAX) else {
+            continue;
+        };
+        if parts().next().is_none() || spread() || context.traffic().is_light(context.model, path.entity) {
+            continue;
+        }
+        report(context, findings, &path, partitions);
+    }
+}
+
+fn report(context: &Context<'_>, findings: &mut Findings<'_>, path: &AccessPath<'_>, partitions: u64) {
+    let Some(key) = path.partition().first() else { return };
+    let parts = path.partition().iter().flat_map(|key| &key.parts);
+    let mut names: Vec<String> = parts.map(|part| format!("`{}`", part.path)).collect();
+    names.dedup();
+    let evenly = thousands(partitions * PARTITION_WRITE_UNITS_PER_SECOND_MAX);
+    let message = format!(
+        "all `{}` rows share {} in {}, one for each {}: hot from {} writes a second on one of them, {evenly} on all",
+        path.entity.name,
+        counted(partitions, "partition"),
+        path.name(),
+        listed(&names),
+        thousands(PARTITION_WRITE_UNITS_PER_SECOND_MAX),
+    );
+    let writes = context.traffic().writes(context.model, path.entity);
+    let known = (writes.least > 0.0).then(|| format!("; the estimates give {:.0} writes a second", writes.least));
+    findings.push(
+        findings
+            .at(key.span, context.subject(path), message + &known.unwrap_or_default())
+            .help("add the owner, the day or a shard to the partition key; or give `estimates` that show little traffic"),
+    );
+}

@@ -1,0 +1,236 @@
+//! How often rows are read and written, from the estimates: what is certain, and what is the most.
+
+use std::collections::HashMap;
+
+use singlet_item::capacity::{Consistency, WriteMode, get_units, write_units};
+use singlet_item::limits::{ITEM_SIZE_BYTES_MAX, PAGE_SIZE_BYTES_MAX};
+use singlet_model::Model;
+use singlet_model::model::{Entity, Estimate, LetValue, NamedStep, Read, Selection, SelectionKind, Step, StepKind, Write};
+use singlet_model::types::{EntityId, Type};
+
+use crate::Context;
+
+/// Units a second: at least, and at most where every operation has an estimate.
+#[derive(Clone, Copy, Debug)]
+pub struct Load {
+    /// What the estimates make certain.
+    pub least: f64,
+    /// The most that it can be; nothing where an operation has no estimate.
+    pub most: Option<f64>,
+}
+
+impl Default for Load {
+    fn default() -> Self {
+        Load {
+            least: 0.0,
+            most: Some(0.0),
+        }
+    }
+}
+
+impl Load {
+    fn add(&mut self, least: Option<f64>, most: Option<f64>) {
+        self.least += least.unwrap_or(0.0);
+        self.most = self.most.zip(most).map(|(all, more)| all + more);
+    }
+
+    /// Whether even one partition would carry all of it with ease: a tenth of what it serves.
+    fn is_far_below(&self, units_max: u64) -> bool {
+        self.most.is_some_and(|most| most * 10.0 <= units_max as f64)
+    }
+}
+
+/// The load of each entity's rows, its mirrors' included under the entity itself.
+#[derive(Default)]
+pub struct Traffic<'a> {
+    estimates: HashMap<&'a str, &'a Estimate>,
+    /// Write units a second on the table, by the source of the rows.
+    writes: HashMap<EntityId, Load>,
+    /// Read units a second, by the source of the rows.
+    reads: HashMap<EntityId, Load>,
+}
+
+impl<'a> Traffic<'a> {
+    pub(crate) fn of(context: &Context<'a>) -> Self {
+        let model = context.model;
+        let estimates = model.estimates.iter().map(|estimate| (estimate.subject.as_str(), estimate)).collect();
+        let mut traffic = Traffic {
+            estimates,
+            writes: HashMap::new(),
+            reads: HashMap::new(),
+        };
+        if !model.estimates.is_empty() {
+            model.writes.iter().for_each(|write| traffic.take_write(context, write));
+            let reads = context.selections();
+            reads.for_each(|(read, selection, entity)| traffic.take_read(context, read, selection, entity));
+        }
+        traffic
+    }
+
+    /// The estimate for an entity, a read or a write.
+    pub fn estimate(&self, subject: &str) -> Option<&'a Estimate> {
+        self.estimates.get(subject).copied()
+    }
+
+    /// How often a read or a write runs, a second.
+    pub fn rate(&self, subject: &str) -> Option<f64> {
+        Some(self.estimate(subject)?.rate?.per_second())
+    }
+
+    /// Write units a second on the rows of an entity.
+    pub fn writes(&self, model: &Model, entity: &Entity) -> Load {
+        let source = model.source_of(entity);
+        let units = self.units_of_a_write(source);
+        match self.rate(&source.name) {
+            Some(rate) => Load {
+                least: rate * units,
+                most: Some(rate * units),
+            },
+            None => self.writes.get(&source.id).copied().unwrap_or_default(),
+        }
+    }
+
+    /// Whether the estimates show that one partition would carry all reads and writes of an entity with ease.
+    pub fn is_light(&self, model: &Model, entity: &Entity) -> bool {
+        let source = model.source_of(entity);
+        let reads = self.reads.get(&source.id).copied().unwrap_or_default();
+        let estimated = !self.estimates.is_empty();
+        // An update that moves an index entry writes twice: half the limit is allowed for.
+        let writes = self.writes(model, entity).is_far_below(singlet_item::limits::PARTITION_WRITE_UNITS_PER_SECOND_MAX / 2);
+        estimated && writes && reads.is_far_below(singlet_item::limits::PARTITION_READ_UNITS_PER_SECOND_MAX)
+    }
+
+    /// The bytes of a usual row, where estimated.
+    pub fn bytes(&self, model: &Model, entity: &Entity) -> Option<usize> {
+        let own = self.estimate(&entity.name).and_then(|estimate| estimate.bytes);
+        let source = || self.estimate(&model.source_of(entity).name)?.bytes;
+        usize::try_from(own.or_else(source)?).ok()
+    }
+
+    fn units_of_a_write(&self, entity: &Entity) -> f64 {
+        let bytes = self.estimate(&entity.name).and_then(|estimate| usize::try_from(estimate.bytes?).ok());
+        write_units(None, bytes, WriteMode::Single).get() as f64
+    }
+
+    fn take_write(&mut self, context: &Context<'a>, write: &'a Write) {
+        let rate = self.rate(&write.name);
+        for turn in turns(context, write) {
+            let Some(entity) = turn.step.entity().and_then(|entity| context.model.entity(entity)) else {
+                continue;
+            };
+            let units = self.units_of_a_write(entity);
+            let looks = matches!(turn.step.kind, StepKind::Present(_) | StepKind::Absent(_));
+            let least = if looks { 0 } else { turn.least() };
+            let most_units = self.bytes(context.model, entity).map_or_else(
+                || write_units(None, Some(largest_bytes(context, entity)), WriteMode::Transaction).get() as f64,
+                |_| 2.0 * units,
+            );
+            let most = rate.zip(turn.most()).map(|(rate, times)| rate * times as f64 * most_units);
+            let load = self.writes.entry(context.model.source_of(entity).id).or_default();
+            load.add(rate.map(|rate| rate * least as f64 * units), most);
+        }
+    }
+
+    fn take_read(&mut self, context: &Context<'a>, read: &'a Read, selection: &'a Selection, entity: &'a Entity) {
+        let rate = self.rate(&read.name);
+        let bytes = self.bytes(context.model, entity);
+        let row = bytes.unwrap_or_else(|| largest_bytes(context, entity));
+        let rows = rows_max(read, selection).map(|rows| usize::try_from(rows).unwrap_or(usize::MAX));
+        let page = rows.map_or(PAGE_SIZE_BYTES_MAX, |rows| rows.saturating_mul(row)).min(PAGE_SIZE_BYTES_MAX);
+        let units = get_units(page, Consistency::Strong).halves() as f64 / 2.0;
+        let turns = read.each.as_ref().map_or(1, |each| each.at_most);
+        let load = self.reads.entry(context.model.source_of(entity).id).or_default();
+        load.add(None, rate.map(|rate| rate * units * turns as f64));
+    }
+}
+
+fn largest_bytes(context: &Context<'_>, entity: &Entity) -> usize {
+    let bound = context.size_bound(entity).filter(|bound| bound.complete);
+    let bytes = bound.and_then(|bound| usize::try_from(bound.bytes).ok());
+    bytes.unwrap_or(ITEM_SIZE_BYTES_MAX).min(ITEM_SIZE_BYTES_MAX)
+}
+
+/// The rows that a page of a read evaluates at most, where the read says.
+pub fn rows_max(read: &Read, selection: &Selection) -> Option<u64> {
+    match selection.kind {
+        SelectionKind::Get { .. } => Some(1),
+        SelectionKind::Find => selection.limit.or(read.page),
+        SelectionKind::Count => None,
+    }
+}
+
+/// A step of a write, with how often it happens.
+#[derive(Clone, Copy, Debug)]
+pub struct Turn<'a> {
+    /// The step.
+    pub step: &'a Step,
+    /// Whether it, or a group that it is in, has a condition.
+    pub conditional: bool,
+    /// Whether it, or a group that it is in, happens for each element of a list.
+    pub repeated: bool,
+    times: (u64, Option<u64>),
+}
+
+impl Turn<'_> {
+    /// How often at least.
+    pub fn least(&self) -> u64 {
+        if self.conditional { 0 } else { self.times.0 }
+    }
+
+    /// How often at most, where the list has a limit.
+    pub fn most(&self) -> Option<u64> {
+        self.times.1
+    }
+}
+
+/// How deep groups and named steps are followed.
+const STEP_DEPTH_MAX: usize = 16;
+
+/// Every step of a write, those of groups and of the named steps that it calls included, with how often each happens.
+pub fn turns<'a>(context: &Context<'a>, write: &'a Write) -> Vec<Turn<'a>> {
+    let mut found = Vec::new();
+    follow(context.named_steps(), &write.steps, (false, false, (1, Some(1))), 0, &mut found);
+    found
+}
+
+type Frame = (bool, bool, (u64, Option<u64>));
+
+fn follow<'a>(named: &HashMap<&str, &'a NamedStep>, steps: &'a [Step], outer: Frame, depth: usize, found: &mut Vec<Turn<'a>>) {
+    if depth > STEP_DEPTH_MAX {
+        return;
+    }
+    for step in steps {
+        let frame = inner_frame(step, outer);
+        let (conditional, repeated, times) = frame;
+        match &step.kind {
+            StepKind::Group(inner) => follow(named, inner, frame, depth + 1, found),
+            StepKind::Call { step: name, .. } => {
+                let inner = named.get(name.as_str()).map_or(&[][..], |named| named.steps.as_slice());
+                follow(named, inner, frame, depth + 1, found);
+            }
+            _ => found.push(Turn {
+                step,
+                conditional,
+                repeated,
+                times,
+            }),
+        }
+    }
+}
+
+fn inner_frame(step: &Step, (conditional, repeated, times): Frame) -> Frame {
+    let each = step.repeat.as_ref().map_or((1, Some(1)), |(_, list)| list_length(list));
+    let most = times.1.zip(each.1).and_then(|(outer, inner)| outer.checked_mul(inner));
+    let least = times.0.saturating_mul(each.0);
+    (conditional || step.when.is_some(), repeated || step.repeat.is_some(), (least, most))
+}
+
+fn list_length(list: &LetValue) -> (u64, Option<u64>) {
+    match list {
+        LetValue::Value(expr) => match &expr.ty {
+            Type::List(_, limits) | Type::Set(_, limits) => (limits.min.unwrap_or(0), limits.max),
+            _ => (0, None),
+        },
+        LetValue::Read(selection) => (0, selection.limit),
+    }
+}
