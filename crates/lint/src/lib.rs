@@ -11,6 +11,8 @@
 mod accept;
 mod context;
 mod rules;
+mod steps;
+mod transaction;
 
 pub use context::{Context, Findings};
 pub use rules::DESIGN_RULES;

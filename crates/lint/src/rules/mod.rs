@@ -13,4 +13,8 @@ macro_rules! groups {
 
 groups! {
     keys: constant_partition_key;
+    writes: put_overwrites update_upserts unversioned unguarded_unique check_then_write idempotency_by_index
+        idempotency_without_expiry idempotency_not_scoped stale_copy non_atomic_batch batch_cannot_update
+        transaction_over_limit retried_add unguarded_state stale_index_keys contended_item record_apart same_item_twice
+        role_from_body;
 }
