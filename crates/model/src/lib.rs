@@ -19,6 +19,7 @@
 
 pub mod catalog;
 pub mod diagnostic;
+pub mod evaluate;
 pub mod expression;
 pub mod grammar;
 pub mod model;

@@ -191,13 +191,13 @@ RESERVED_NAME "N008" "reserved-name" Error "The name has a meaning of its own in
 
 Way out: choose another name."
 
-AMBIGUOUS_NAME "N009" "ambiguous-name" Error "One name means two things here.
+AMBIGUOUS_NAME "N009" "shadowed-name" Error "One name means two things here.
 
 A name bound by `let`, `for`, `as` or `each` must not be an attribute's that stands in the same expressions, nor be bound twice.
 
 Way out: rename the bound one."
 
-UNKNOWN_ARGUMENT "N010" "unknown-argument" Error "An argument is used that is not declared, or declared and not used.
+UNKNOWN_ARGUMENT "N010" "argument-mismatch" Error "An argument is used that is not declared, or declared and not used.
 
 Path variables are arguments by themselves; every other one stands under `args`, or comes from `take` or `patch`.
 

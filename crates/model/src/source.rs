@@ -118,7 +118,7 @@ mod tests {
         assert_eq!(source.position(0), Position { line: 1, column: 1 });
         assert_eq!(source.position(5), Position { line: 1, column: 5 });
         assert_eq!(source.position(9), Position { line: 2, column: 4 });
-        assert_eq!(source.position(12), Position { line: 3, column: 2 });
+        assert_eq!(source.position(12), Position { line: 3, column: 1 });
         assert_eq!(source.position(900).line, 3);
     }
 }

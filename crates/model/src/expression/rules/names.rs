@@ -29,7 +29,7 @@ where: user_id == args.task_owner
 /// A field that its owner does not have.
 pub static UNKNOWN_FIELD: Rule = Rule {
     code: "T102",
-    name: "unknown-field",
+    name: "unknown-member",
     severity: Severity::Error,
     page: r#"a field that its owner does not have
 

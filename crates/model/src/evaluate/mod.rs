@@ -1,0 +1,290 @@
+//! What an expression means, computed: the one evaluator.
+//!
+//! It works on the typed tree and on DynamoDB's values, so that what it says of a row is what DynamoDB says of it. Absence is
+//! `None`: a comparison with it is false, `!=` true, and nothing else computes with it. There is no clock and no chance here:
+//! the instant and generated values come from the [`Environment`].
+//!
+//! Values stand as they are stored: dates, times and ids as text, epoch instants as numbers, rows and objects as maps. Two kinds
+//! exist only while computing: the instant of the operation, in epoch milliseconds, and durations ([`Duration`]).
+
+mod arithmetic;
+mod compare;
+mod functions;
+#[cfg(test)]
+mod tests;
+pub mod geo;
+pub mod time;
+
+pub use time::Duration;
+
+use singlet_item::{Number, Value};
+
+use crate::expression::{BinaryOp, EachOp, Expr, ExprKind, Literal, Word};
+use crate::types::Type;
+
+/// What the names in an expression stand for.
+pub trait Environment {
+    /// An attribute of the row in scope.
+    fn attribute(&self, name: &str) -> Option<Value>;
+    /// The row that `row` names, as a map.
+    fn row(&self) -> Option<Value>;
+    /// An argument.
+    fn arg(&self, name: &str) -> Option<Value>;
+    /// A claim of the caller; `authenticated` is a bool.
+    fn caller(&self, claim: &str) -> Option<Value>;
+    /// A value given at deployment.
+    fn setting(&self, name: &str) -> Option<Value>;
+    /// A bound name; rows are maps.
+    fn bound(&self, name: &str) -> Option<Value>;
+    /// A word that only some places know.
+    fn word(&self, word: Word) -> Option<Value>;
+    /// The instant of the operation, in epoch milliseconds.
+    fn now(&self) -> i64;
+    /// The model's zone.
+    fn zone(&self) -> &jiff::tz::TimeZone;
+    /// A new value: an id, digits, or a random number below the argument.
+    fn generate(&self, expr: &Expr, argument: Option<u64>) -> Option<Value>;
+}
+
+/// Why an expression has no value though nothing is absent.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum EvaluateError {
+    /// Arithmetic left the range of numbers, or divided by zero.
+    Arithmetic(String),
+    /// An instant or a day is out of range.
+    Time(String),
+    /// Something that can only be read from a store.
+    NeedsStore,
+}
+
+impl std::fmt::Display for EvaluateError {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            EvaluateError::Arithmetic(reason) | EvaluateError::Time(reason) => out.write_str(reason),
+            EvaluateError::NeedsStore => out.write_str("a row is needed that was not read"),
+        }
+    }
+}
+
+impl std::error::Error for EvaluateError {}
+
+/// A value, or `None` for absent.
+pub type Evaluated = Result<Option<Value>, EvaluateError>;
+
+/// Computes an expression.
+///
+/// # Errors
+///
+/// Where arithmetic or time leaves its range.
+pub fn evaluate(expr: &Expr, environment: &dyn Environment) -> Evaluated {
+    Evaluator {
+        environment,
+        variables: Vec::new(),
+    }
+    .value(expr)
+}
+
+/// Computes a condition; absent counts as false.
+///
+/// # Errors
+///
+/// As [`evaluate`].
+pub fn holds(expr: &Expr, environment: &dyn Environment) -> Result<bool, EvaluateError> {
+    Ok(evaluate(expr, environment)?.and_then(|value| value.as_bool()).unwrap_or(false))
+}
+
+/// Computes an expression as it is stored in an attribute of a type: the operation's instant becomes a time, seconds or
+/// milliseconds.
+///
+/// # Errors
+///
+/// As [`evaluate`].
+pub fn evaluate_as(expr: &Expr, ty: &Type, environment: &dyn Environment) -> Evaluated {
+    let value = evaluate(expr, environment)?;
+    value.map(|value| time::convert(value, &expr.ty, ty)).transpose()
+}
+
+pub(super) struct Evaluator<'a> {
+    environment: &'a dyn Environment,
+    /// Elements of the lists that are being looked through, the innermost last.
+    variables: Vec<(&'a str, Value)>,
+}
+
+impl<'a> Evaluator<'a> {
+    fn value(&mut self, expr: &'a Expr) -> Evaluated {
+        let environment = self.environment;
+        Ok(match &expr.kind {
+            ExprKind::Literal(literal) => literal_value(literal),
+            ExprKind::Attribute(name) => present(environment.attribute(name)),
+            ExprKind::Row => environment.row(),
+            ExprKind::Arg(name) => present(environment.arg(name)),
+            ExprKind::Caller(claim) => present(environment.caller(claim)),
+            ExprKind::Now => Some(Value::N(Number::from(environment.now()))),
+            ExprKind::Today => Some(Value::S(time::day_of(environment.now(), environment.zone())?)),
+            ExprKind::Setting(name) => present(environment.setting(name)),
+            ExprKind::Bound(name) => present(self.bound(name)),
+            ExprKind::Word(word) => present(environment.word(*word)),
+            ExprKind::Field(of, name) => self.value(of)?.and_then(|value| present(field(&value, name))),
+            ExprKind::Index(of, at) => self.index(of, at)?,
+            ExprKind::Not(inner) => Some(Value::Bool(!self.truth(inner)?)),
+            ExprKind::Negate(inner) => self.negate(inner)?,
+            ExprKind::Binary(op, left, right) => self.binary(*op, left, right)?,
+            ExprKind::Conditional(test, then, otherwise) => match self.truth(test)? {
+                true => self.branch(then, expr)?,
+                false => self.branch(otherwise, expr)?,
+            },
+            ExprKind::List(elements) => Some(Value::L(self.values(elements)?)),
+            ExprKind::Record(fields) => Some(self.record(fields)?),
+            ExprKind::Call(function, args) => functions::call(self, *function, args, expr)?,
+            ExprKind::Each { op, list, var, body } => self.each(*op, list, var, body)?,
+            ExprKind::Entity { .. } => return Err(EvaluateError::NeedsStore),
+            ExprKind::Invalid => None,
+        })
+    }
+
+    /// A branch of `?:` in the type of the whole: `now` in one branch and a time in the other are both that time.
+    fn branch(&mut self, branch: &'a Expr, whole: &Expr) -> Evaluated {
+        let value = self.value(branch)?;
+        value.map(|value| time::convert(value, &branch.ty, &whole.ty)).transpose()
+    }
+
+    pub(super) fn truth(&mut self, expr: &'a Expr) -> Result<bool, EvaluateError> {
+        Ok(self.value(expr)?.and_then(|value| value.as_bool()).unwrap_or(false))
+    }
+
+    fn bound(&self, name: &str) -> Option<Value> {
+        let variable = self.variables.iter().rev().find(|(known, _)| *known == name);
+        match variable {
+            Some((_, value)) => Some(value.clone()),
+            None => self.environment.bound(name),
+        }
+    }
+
+    fn index(&mut self, of: &'a Expr, at: &'a Expr) -> Evaluated {
+        let (Some(of), Some(at)) = (self.value(of)?, self.value(at)?) else {
+            return Ok(None);
+        };
+        Ok(match (&of, &at) {
+            (Value::L(elements), Value::N(number)) => {
+                let at = number.to_i64().and_then(|at| usize::try_from(at).ok());
+                at.and_then(|at| elements.get(at).cloned())
+            }
+            (_, Value::S(name)) => present(field(&of, name)),
+            _ => None,
+        })
+    }
+
+    fn binary(&mut self, op: BinaryOp, left: &'a Expr, right: &'a Expr) -> Evaluated {
+        match op {
+            BinaryOp::And => Ok(Some(Value::Bool(self.truth(left)? && self.truth(right)?))),
+            BinaryOp::Or => Ok(Some(Value::Bool(self.truth(left)? || self.truth(right)?))),
+            op if op.is_comparison() => {
+                let (a, b) = (self.value(left)?, self.value(right)?);
+                let outcome = self.compared(op, (a, left), (b, right))?;
+                Ok(Some(Value::Bool(outcome)))
+            }
+            op => {
+                let (Some(a), Some(b)) = (self.value(left)?, self.value(right)?) else {
+                    return Ok(None);
+                };
+                arithmetic::binary(op, (a, &left.ty), (b, &right.ty), self.environment.zone()).map(Some)
+            }
+        }
+    }
+
+    /// A comparison. `absent` written out is a test; any other absent operand makes it false, `!=` true. A missing claim makes
+    /// even `!=` false: what is not known of a caller must not admit anybody.
+    fn compared(
+        &self,
+        op: BinaryOp,
+        (a, left): (Option<Value>, &Expr),
+        (b, right): (Option<Value>, &Expr),
+    ) -> Result<bool, EvaluateError> {
+        if left.is_absent() || right.is_absent() {
+            let both = a.is_none() && b.is_none();
+            return Ok(if op == BinaryOp::Ne { !both } else { op == BinaryOp::Eq && both });
+        }
+        let claim = |expr: &Expr, value: &Option<Value>| matches!(expr.kind, ExprKind::Caller(_)) && value.is_none();
+        if claim(left, &a) || claim(right, &b) {
+            return Ok(false);
+        }
+        match (a, b) {
+            (Some(a), Some(b)) => compare::compare(op, (&a, &left.ty), (&b, &right.ty)),
+            _ => Ok(op == BinaryOp::Ne),
+        }
+    }
+
+    fn negate(&mut self, inner: &'a Expr) -> Evaluated {
+        let Some(value) = self.value(inner)? else {
+            return Ok(None);
+        };
+        let zero = Value::N(Number::from(0));
+        arithmetic::binary(BinaryOp::Sub, (zero, &inner.ty), (value, &inner.ty), self.environment.zone()).map(Some)
+    }
+
+    /// The values of some expressions; absent ones are left out.
+    pub(super) fn values(&mut self, exprs: &'a [Expr]) -> Result<Vec<Value>, EvaluateError> {
+        let mut values = Vec::with_capacity(exprs.len());
+        for expr in exprs {
+            values.extend(self.value(expr)?);
+        }
+        Ok(values)
+    }
+
+    fn record(&mut self, fields: &'a [(String, Expr)]) -> Result<Value, EvaluateError> {
+        let mut map = std::collections::BTreeMap::new();
+        for (name, expr) in fields {
+            if let Some(value) = self.value(expr)? {
+                map.insert(name.clone(), value);
+            }
+        }
+        Ok(Value::M(map))
+    }
+
+    fn each(&mut self, op: EachOp, list: &'a Expr, var: &'a str, body: &'a Expr) -> Evaluated {
+        let Some(list) = self.value(list)? else {
+            return Ok(None);
+        };
+        let mut results = Vec::new();
+        for element in elements(list) {
+            self.variables.push((var, element.clone()));
+            let result = self.value(body);
+            self.variables.pop();
+            results.push((element, result?));
+        }
+        functions::fold(op, results)
+    }
+
+    pub(super) fn environment(&self) -> &'a dyn Environment {
+        self.environment
+    }
+}
+
+/// The elements of a list or set.
+pub(super) fn elements(value: Value) -> Vec<Value> {
+    match value {
+        Value::L(elements) => elements,
+        Value::Ss(words) => words.into_iter().map(Value::S).collect(),
+        Value::Ns(numbers) => numbers.into_iter().map(Value::N).collect(),
+        Value::Bs(bytes) => bytes.into_iter().map(Value::B).collect(),
+        _ => Vec::new(),
+    }
+}
+
+/// A stored NULL reads as absent.
+fn present(value: Option<Value>) -> Option<Value> {
+    value.filter(|value| !value.is_null())
+}
+
+fn field(value: &Value, name: &str) -> Option<Value> {
+    value.as_map()?.get(name).cloned()
+}
+
+fn literal_value(literal: &Literal) -> Option<Value> {
+    match literal {
+        Literal::Bool(truth) => Some(Value::Bool(*truth)),
+        Literal::Number(number) => Some(Value::N(*number)),
+        Literal::Text(text) => Some(Value::S(text.clone())),
+        Literal::Absent => None,
+    }
+}
