@@ -156,6 +156,12 @@ impl Diagnostics {
         }
     }
 
+    /// Drops findings from the one at `start` on that are not worth keeping.
+    pub fn retain_from(&mut self, start: usize, keep: impl Fn(&Diagnostic) -> bool) {
+        let later = self.list.split_off(start.min(self.list.len()));
+        self.list.extend(later.into_iter().filter(keep));
+    }
+
     /// Whether any finding is an error.
     pub fn has_errors(&self) -> bool {
         self.list

@@ -220,7 +220,8 @@ impl<'a> Scan<'a> {
             let reason = error.to_string();
             let reason = reason.lines().last().unwrap_or_default().trim_start_matches("error: ").to_owned();
             let message = format!("`/{}/` is not a pattern: {reason}", pattern.text);
-            return Err(Diagnostic::new(&rules::BAD_TYPE, pattern.span, message));
+            let help = "correct it: a pattern is a regular expression that matches the whole text; `\\` before a sign takes it as it is";
+            return Err(Diagnostic::new(&rules::BAD_TYPE, pattern.span, message).help(help));
         }
         Ok(Limit::Pattern(pattern))
     }
