@@ -277,7 +277,7 @@ impl Reader<'_> {
     fn refuse_properties(&mut self, anchor: usize, tagged: bool, span: Span) {
         // After a tag, the `&&` of an expression reads as an anchor: one mistake.
         if anchor > 0 && !tagged {
-            let span = self.from_sign(span, '&');
+            let span = self.with_sign(span, '&');
             self.report(
                 Diagnostic::new(&rules::YAML_FEATURE, span, "anchors (`&name`) are not part of the language")
                     .help("write the value out where it is used"),
@@ -287,7 +287,7 @@ impl Reader<'_> {
             self.report(
                 Diagnostic::new(
                     &rules::YAML_FEATURE,
-                    self.from_sign(span, '!'),
+                    self.with_sign(span, '!'),
                     "YAML reads the word that starts with `!` before this value as a tag and drops it",
                 )
                 .help("put the whole expression in parentheses, such as `(!a && b)`, or in quotes"),
@@ -296,7 +296,7 @@ impl Reader<'_> {
     }
 
     /// The value with the tag or anchor that stands before it on its line.
-    fn from_sign(&self, value: Span, sign: char) -> Span {
+    fn with_sign(&self, value: Span, sign: char) -> Span {
         let before = self.source.text().get(..value.start as usize).unwrap_or_default();
         let line_start = before.rfind('\n').map_or(0, |newline| newline + 1);
         let line = before.get(line_start..).unwrap_or_default();

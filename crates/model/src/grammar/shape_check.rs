@@ -89,6 +89,9 @@ impl Check<'_> {
 
     /// Reports a field that there is not, and says which one was meant, where that can be told.
     fn unknown_field(&mut self, entry: &Entry, record: &Record) -> Option<&'static str> {
+        if self.out.is_full() {
+            return None;
+        }
         let word = entry.key.text.as_str();
         let known: Vec<&'static str> = record.fields.iter().map(|field| field.name).collect();
         let message = format!("{} has no field `{word}`", with_article(record.name));

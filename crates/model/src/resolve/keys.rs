@@ -115,7 +115,7 @@ impl Resolver<'_> {
             Some(_) => {
                 let empty = no_templates(entry.key.span);
                 let own = self.complete_index(entity, empty, &[], &attributes, &entry.key.text);
-                Some(IndexEntryKind::Own(own))
+                Some(IndexEntryKind::Own(Box::new(own)))
             }
             None => {
                 let choices = self.choices(entity, &entry.value, &attributes, entry.key.span);

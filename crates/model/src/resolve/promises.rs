@@ -5,7 +5,7 @@ use super::table::{flag_span, names, word};
 use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::expression::{self, Absence, Expr, Scope};
 use crate::grammar::listed;
-use crate::model::{Entity, EntityClaims, Guard, History, Lapse, Move, States};
+use crate::model::{Entity, EntityClaims, Guard, History, Holding, Lapse, Move, States};
 use crate::node::{Entry, Node};
 use crate::rules;
 use crate::source::Span;
@@ -186,7 +186,7 @@ impl Resolver<'_> {
         })
     }
 
-    fn holding(&mut self, entity: &Entity, node: Option<&Node>, states: &KnownStates<'_>) -> Vec<(Vec<String>, Vec<(String, Expr)>)> {
+    fn holding(&mut self, entity: &Entity, node: Option<&Node>, states: &KnownStates<'_>) -> Vec<Holding> {
         let mut all = Vec::new();
         for entry in node.map_or(&[][..], Node::entries) {
             let holding = states.list(&entry.key, self.out);

@@ -171,7 +171,7 @@ impl Resolver<'_> {
         match type_syntax::parse(text) {
             Ok(written) => self.written(&written, types),
             Err(diagnostic) => {
-                self.out.push(diagnostic);
+                self.out.push(*diagnostic);
                 None
             }
         }
