@@ -25,6 +25,7 @@ struct Cli {
 enum Command {
     Check(commands::check::Check),
     Explain(commands::explain::Explain),
+    Plan(commands::plan::Plan),
     Schema(commands::schema::Schema),
     Completions(commands::completions::Completions),
 }
@@ -33,6 +34,7 @@ fn main() -> ExitCode {
     match Cli::parse().command {
         Command::Check(command) => command.run(),
         Command::Explain(command) => command.run(),
+        Command::Plan(command) => command.run(),
         Command::Schema(command) => command.run(),
         Command::Completions(command) => command.run(),
     }

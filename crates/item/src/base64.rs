@@ -7,10 +7,7 @@ pub(crate) fn encode(bytes: &[u8]) -> String {
     let mut text = String::with_capacity(bytes.len().div_ceil(3) * 4);
     for chunk in bytes.chunks(3) {
         let mut buffer = [0; 3];
-        buffer
-            .iter_mut()
-            .zip(chunk)
-            .for_each(|(slot, byte)| *slot = *byte);
+        buffer.iter_mut().zip(chunk).for_each(|(slot, byte)| *slot = *byte);
         let [first, second, third] = buffer;
         let bits = u32::from(first) << 16 | u32::from(second) << 8 | u32::from(third);
         for position in 0..4 {
@@ -36,17 +33,11 @@ pub(crate) fn decode(text: &str) -> Option<Vec<u8>> {
     for chunk in digits.as_bytes().chunks(4) {
         let mut bits = 0u32;
         for position in 0..4 {
-            let sextet = chunk
-                .get(position)
-                .map_or(Some(0), |letter| sextet_of(*letter))?;
+            let sextet = chunk.get(position).map_or(Some(0), |letter| sextet_of(*letter))?;
             bits = bits << 6 | sextet;
         }
         let [_, first, second, third] = bits.to_be_bytes();
-        bytes.extend(
-            [first, second, third]
-                .iter()
-                .take(chunk.len().saturating_sub(1)),
-        );
+        bytes.extend([first, second, third].iter().take(chunk.len().saturating_sub(1)));
     }
     // Stray bits, a lone digit and wrong padding all fail to come back as the same text.
     (encode(&bytes) == text).then_some(bytes)
@@ -86,9 +77,7 @@ mod tests {
 
     #[test]
     fn text_that_is_not_canonical_is_refused() {
-        for text in [
-            "Z", "Zg", "Zg=", "Zh==", "Zg==Zg==", "Z===", "====", "Zm 9v", "Zm9_",
-        ] {
+        for text in ["Z", "Zg", "Zg=", "Zh==", "Zg==Zg==", "Z===", "====", "Zm 9v", "Zm9_"] {
             assert_eq!(decode(text), None, "{text}");
         }
     }

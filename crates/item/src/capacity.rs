@@ -1,6 +1,6 @@
 //! What requests cost, in read and write units.
 //!
-//! Sizes go in as bytes ([`item_size_bytes`](crate::item_size_bytes)), units come out. Prices belong
+//! Sizes go in as bytes ([`item_size_bytes`]), units come out. Prices belong
 //! elsewhere.
 
 use crate::{Item, item_size_bytes};
@@ -38,11 +38,7 @@ impl ReadUnits {
 
 impl fmt::Display for ReadUnits {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let fraction = if self.halves.is_multiple_of(2) {
-            ""
-        } else {
-            ".5"
-        };
+        let fraction = if self.halves.is_multiple_of(2) { "" } else { ".5" };
         f.pad_integral(true, "", &format!("{}{fraction}", self.halves / 2))
     }
 }
@@ -146,21 +142,14 @@ pub fn get_units(item_bytes: usize, consistency: Consistency) -> ReadUnits {
 
 /// What a page of a query or a scan costs: the bytes of every item *evaluated*, before any filter
 /// and projection, are summed and rounded once.
-pub fn page_units(
-    evaluated_bytes: impl IntoIterator<Item = usize>,
-    consistency: Consistency,
-) -> ReadUnits {
+pub fn page_units(evaluated_bytes: impl IntoIterator<Item = usize>, consistency: Consistency) -> ReadUnits {
     get_units(evaluated_bytes.into_iter().sum(), consistency)
 }
 
 /// What a put, an update or a delete costs on the table: the larger of the item before and after,
 /// where an absent side counts nothing. A write whose condition fails costs the same, with the
 /// attempted item as `after`.
-pub fn write_units(
-    before_bytes: Option<usize>,
-    after_bytes: Option<usize>,
-    mode: WriteMode,
-) -> WriteUnits {
+pub fn write_units(before_bytes: Option<usize>, after_bytes: Option<usize>, mode: WriteMode) -> WriteUnits {
     let bytes = before_bytes.max(after_bytes).unwrap_or(0);
     let factor = match mode {
         WriteMode::Single => 1,
@@ -225,8 +214,7 @@ impl IndexWrite {
             },
             (Some(before), Some(after)) if before == after => Self::Unchanged,
             (Some(before), Some(after)) => {
-                let (before_bytes, after_bytes) =
-                    (item_size_bytes(&before), item_size_bytes(&after));
+                let (before_bytes, after_bytes) = (item_size_bytes(&before), item_size_bytes(&after));
                 if key.iter().all(|name| before.get(*name) == after.get(*name)) {
                     Self::Changed {
                         before_bytes,
@@ -277,12 +265,8 @@ mod tests {
     #[test]
     fn a_get_rounds_up_to_four_kilobytes() {
         let halves = |bytes| {
-            [
-                Consistency::Eventual,
-                Consistency::Strong,
-                Consistency::Transactional,
-            ]
-            .map(|consistency| get_units(bytes, consistency).halves())
+            [Consistency::Eventual, Consistency::Strong, Consistency::Transactional]
+                .map(|consistency| get_units(bytes, consistency).halves())
         };
         assert_eq!(halves(0), [1, 2, 4]);
         assert_eq!(halves(4096), [1, 2, 4]);
@@ -292,14 +276,8 @@ mod tests {
     #[test]
     fn a_page_rounds_once_over_all_it_evaluates() {
         let small_items = std::iter::repeat_n(100, 41);
-        assert_eq!(
-            page_units(small_items, Consistency::Eventual).to_string(),
-            "1"
-        );
-        assert_eq!(
-            page_units([100; 40], Consistency::Eventual).to_string(),
-            "0.5"
-        );
+        assert_eq!(page_units(small_items, Consistency::Eventual).to_string(), "1");
+        assert_eq!(page_units([100; 40], Consistency::Eventual).to_string(), "0.5");
         assert_eq!(page_units([], Consistency::Strong), ReadUnits::new(1));
     }
 
@@ -311,10 +289,7 @@ mod tests {
         assert_eq!(single(Some(10), Some(1025)), 2);
         assert_eq!(single(Some(5000), None), 5);
         assert_eq!(single(None, None), 1);
-        assert_eq!(
-            write_units(None, Some(1025), WriteMode::Transaction).get(),
-            4
-        );
+        assert_eq!(write_units(None, Some(1025), WriteMode::Transaction).get(), 4);
         assert_eq!(condition_check_units(None).get(), 2);
     }
 
@@ -340,13 +315,8 @@ mod tests {
 
     #[test]
     fn units_add_and_print() {
-        let total: ReadUnits = [ReadUnits::from_halves(1), ReadUnits::new(2)]
-            .into_iter()
-            .sum();
+        let total: ReadUnits = [ReadUnits::from_halves(1), ReadUnits::new(2)].into_iter().sum();
         assert_eq!(total.to_string(), "2.5");
-        assert_eq!(
-            (WriteUnits::new(2) * 3 + WriteUnits::new(1)).to_string(),
-            "7"
-        );
+        assert_eq!((WriteUnits::new(2) * 3 + WriteUnits::new(1)).to_string(), "7");
     }
 }

@@ -84,9 +84,7 @@ impl Number {
 
     /// The number as an unsigned integer of 64 bits, if it is one.
     pub fn to_u64(self) -> Option<u64> {
-        u64::try_from(self.scaled(0)?)
-            .ok()
-            .filter(|_| !self.is_negative())
+        u64::try_from(self.scaled(0)?).ok().filter(|_| !self.is_negative())
     }
 
     /// The magnitude times ten to the power of `decimals`, if that is an integer of at most 38 digits.
@@ -179,9 +177,7 @@ impl fmt::Display for NumberError {
             Self::Malformed(text) => write!(f, "`{text}` is not a number"),
             Self::TooManyDigits => f.write_str("a number has at most 38 significant digits"),
             Self::TooLarge => f.write_str("the magnitude of a number is below 1E+126"),
-            Self::TooSmall => {
-                f.write_str("the magnitude of a number other than zero is at least 1E-130")
-            }
+            Self::TooSmall => f.write_str("the magnitude of a number other than zero is at least 1E-130"),
             Self::DivisionByZero => f.write_str("division by zero"),
         }
     }
@@ -196,9 +192,7 @@ fn cmp_magnitudes(left: Number, right: Number) -> Ordering {
     let width = digits(left).max(digits(right));
     let aligned = |number: Number| {
         let shift = u32::try_from(width - digits(number)).unwrap_or(0);
-        number
-            .magnitude()
-            .saturating_mul(power_of_ten(shift).unwrap_or(1))
+        number.magnitude().saturating_mul(power_of_ten(shift).unwrap_or(1))
     };
     place(left)
         .cmp(&place(right))
@@ -251,12 +245,7 @@ mod tests {
             "1E125",
         ];
         for pair in ascending.windows(2) {
-            assert!(
-                number(pair[0]) < number(pair[1]),
-                "{} < {}",
-                pair[0],
-                pair[1]
-            );
+            assert!(number(pair[0]) < number(pair[1]), "{} < {}", pair[0], pair[1]);
         }
     }
 

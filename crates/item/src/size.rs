@@ -11,9 +11,7 @@ use crate::{Item, Number, Value};
 /// assert_eq!(item_size_bytes(&item), 2 + 6 + 3 + 2);
 /// ```
 pub fn item_size_bytes(item: &Item) -> usize {
-    item.iter()
-        .map(|(name, value)| name.len() + value.size_bytes())
-        .sum()
+    item.iter().map(|(name, value)| name.len() + value.size_bytes()).sum()
 }
 
 /// What an item, or an index entry, takes on disk and in the bill for storage.
@@ -37,11 +35,9 @@ impl Value {
             Self::B(bytes) => bytes.len(),
             Self::Bool(_) | Self::Null => 1,
             Self::L(elements) => container_size_bytes(elements.iter().map(Self::size_bytes)),
-            Self::M(entries) => container_size_bytes(
-                entries
-                    .iter()
-                    .map(|(name, value)| name.len() + value.size_bytes()),
-            ),
+            Self::M(entries) => {
+                container_size_bytes(entries.iter().map(|(name, value)| name.len() + value.size_bytes()))
+            }
             Self::Ss(members) => members.iter().map(String::len).sum(),
             Self::Ns(members) => members.iter().map(|number| number.size_bytes()).sum(),
             Self::Bs(members) => members.iter().map(Vec::len).sum(),
@@ -134,9 +130,6 @@ mod tests {
     #[test]
     fn storage_adds_a_hundred_bytes() {
         let item = Item::from([("PK".to_owned(), Value::from("a"))]);
-        assert_eq!(
-            (item_size_bytes(&item), storage_size_bytes(&item)),
-            (3, 103)
-        );
+        assert_eq!((item_size_bytes(&item), storage_size_bytes(&item)), (3, 103));
     }
 }

@@ -59,6 +59,11 @@ pub fn load(source: &Source) -> Loaded {
     Loaded { model, diagnostics }
 }
 
+/// The values of a type that can stand in a key, as the key's algebra has them; none for a type that cannot.
+pub fn key_domain(ty: &types::Type) -> Option<singlet_item::key::Domain> {
+    resolve::key_domain(ty)
+}
+
 /// Takes the bytes of a file as UTF-8, with or without a byte order mark.
 ///
 /// # Errors

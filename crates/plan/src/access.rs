@@ -16,6 +16,8 @@ pub struct AccessPath<'a> {
     pub index: Option<&'a Index>,
     /// The templates.
     pub choice: &'a KeyChoice,
+    /// Which of the entity's choices of templates that is.
+    pub choice_at: usize,
     partition_attributes: usize,
 }
 
@@ -39,9 +41,14 @@ impl<'a> AccessPath<'a> {
     }
 
     /// The first part of the partition key that a meaning leaves open.
+    ///
+    /// A part with few values may be left open beside one that is bound: it is asked for value by value. Where the meaning
+    /// binds none at all, asking for every value reads all there is, which is a scan by another name.
     pub fn unbound(&self, meaning: &Bindings<'_>) -> Option<&'a KeyPart> {
-        let mut parts = self.partition().iter().flat_map(|key| &key.parts);
-        parts.find(|part| !meaning.binds(part, self.entity))
+        let parts = || self.partition().iter().flat_map(|key| &key.parts);
+        let open = parts().find(|part| !meaning.binds(part, self.entity));
+        let nothing_said = || !parts().any(|part| meaning.says(part, self.entity));
+        open.or_else(|| parts().next().filter(|_| nothing_said()))
     }
 }
 
@@ -55,19 +62,21 @@ pub fn paths<'a>(model: &'a Model, entity: &'a Entity) -> Vec<AccessPath<'a>> {
 
 /// The paths of an entity itself.
 pub fn own_paths<'a>(model: &'a Model, entity: &'a Entity) -> Vec<AccessPath<'a>> {
-    let table = entity.key.iter().map(|choice| AccessPath {
+    let table = entity.key.iter().enumerate().map(|(choice_at, choice)| AccessPath {
         entity,
         index: None,
         choice,
+        choice_at,
         partition_attributes: 1,
     });
     let indexes = entity.index.iter().flat_map(|entry| {
         let index = model.index(entry.index);
-        entry.choices().iter().filter_map(move |choice| {
+        entry.choices().iter().enumerate().filter_map(move |(choice_at, choice)| {
             Some(AccessPath {
                 entity,
                 index: Some(index?),
                 choice,
+                choice_at,
                 partition_attributes: index?.partition.len(),
             })
         })
@@ -177,6 +186,12 @@ impl<'a> Bindings<'a> {
 
     /// Whether a key part's value, or a bounded number of them, is known before anything is read.
     pub fn binds(&self, part: &KeyPart, entity: &Entity) -> bool {
+        let small = part.ty.cardinality().is_some_and(|values| values <= FAN_OUT_VALUES_MAX);
+        small || self.says(part, entity)
+    }
+
+    /// Whether the meaning itself says which values a key part has.
+    pub fn says(&self, part: &KeyPart, entity: &Entity) -> bool {
         let root = part.root();
         let function = part.function.and_then(function_name);
         let same_function = |equality: &Equality<'_>| {
@@ -185,11 +200,10 @@ impl<'a> Bindings<'a> {
         if self.equal.iter().any(same_function) {
             return true;
         }
-        let small = part.ty.cardinality().is_some_and(|values| values <= FAN_OUT_VALUES_MAX);
         let days = matches!(part.ty, singlet_model::types::Type::Date) || matches!(part.function, Some(PartFunction::Day));
         let covered = self.covers(part, entity);
-        let in_branches = self.branches.iter().any(|all| all.iter().all(|branch| branch.binds(part, entity)));
-        small || (days && self.limits_both_sides(root)) || covered || in_branches || self.computed(part, entity)
+        let in_branches = self.branches.iter().any(|all| all.iter().all(|branch| branch.says(part, entity)));
+        (days && self.limits_both_sides(root)) || covered || in_branches || self.computed(part, entity)
     }
 
     /// A circle is covered by cells: a geohash of its place, in the key or in an attribute.

@@ -12,3 +12,7 @@
 //! No I/O, nothing asynchronous; a plan is an inert value.
 
 pub mod access;
+pub mod meaning;
+pub mod read;
+pub mod show;
+pub mod values;

@@ -3,6 +3,7 @@
 pub mod check;
 pub mod completions;
 pub mod explain;
+pub mod plan;
 pub mod schema;
 
 use std::io::Write;

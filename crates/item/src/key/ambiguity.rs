@@ -1,11 +1,14 @@
 //! Whether different values of one entity can have the same keys.
 
+use super::class::Class;
 use super::collision::{Verdict, Witness, part_texts, verified};
-use super::equation::{Equation, Piece, Side, System};
+use super::equation::{Equation, Piece, Side};
 use super::search::{Outcome, Track, shortest_divergent};
 use super::solver::{Words, alphabet, assign, components, counts};
 use super::split::splits;
+use super::system::{System, Unknowns};
 use super::template::Template;
+use std::collections::hash_map::Entry;
 use std::collections::{BTreeSet, HashMap};
 
 /// Whether two different assignments of values to an entity's variables can give it the same keys,
@@ -28,17 +31,13 @@ pub fn ambiguity(templates: &[Template]) -> Verdict {
     let mut undecided = false;
     for component in components(system.equations()) {
         match divergent(&system, &component) {
-            Outcome::Found((left_words, right_words)) => {
-                let complete = |unknowns: &super::equation::Unknowns<'_>, words: Words| {
-                    completed(&system, unknowns, words)
-                };
-                let Some((left_words, right_words)) = complete(&left, left_words).zip(complete(&right, right_words))
-                else {
-                    return Verdict::Undecided;
-                };
-                let (one, two) = ((templates, &left, &left_words), (templates, &right, &right_words));
-                let differ = part_texts(one) != part_texts(two);
-                return verified(one, two).filter(|_| differ).map_or(Verdict::Undecided, Verdict::Found);
+            Outcome::Found((one, two)) => {
+                let words = completed(&system, &left, one).zip(completed(&system, &right, two));
+                let witness = words.and_then(|(one, two)| {
+                    let (one, two) = ((templates, &left, &one), (templates, &right, &two));
+                    verified(one, two).filter(|_| part_texts(one) != part_texts(two))
+                });
+                return witness.map_or(Verdict::Undecided, Verdict::Found);
             }
             Outcome::Never => {}
             Outcome::Undecided => undecided = true,
@@ -50,4 +49,207 @@ pub fn ambiguity(templates: &[Template]) -> Verdict {
 /// Values that give one entity the same keys as others do, if [`ambiguity`] finds any.
 pub fn ambiguous(templates: &[Template]) -> Option<Witness> {
     ambiguity(templates).witness()
+}
+
+/// Two solutions of the equations between an entity and itself that cut some key differently.
+fn divergent(system: &System<'_>, equations: &[Equation<'_>]) -> Outcome<(Words, Words)> {
+    if let [equation] = equations
+        && counts(equations).values().all(|count| *count == 1)
+        && equation.left.len() == equation.right.len()
+    {
+        let (left, right) = (system.chain(&equation.left), system.chain(&equation.right));
+        let tracks = [Track::new(left.clone()), Track::new(right)];
+        return shortest_divergent(&tracks).and_then(|text| {
+            let cuts = splits(&left, &text, 2);
+            let [one, two] = cuts.as_slice() else { return None };
+            let (mut left_words, mut right_words) = (Words::new(), Words::new());
+            assign(system, &equation.left, one, &mut left_words)?;
+            assign(system, &equation.right, two, &mut right_words)?;
+            Some((left_words, right_words))
+        });
+    }
+    divergent_by_trying(system, equations)
+}
+
+/// How many words are tried for each unknown.
+const WORDS_PER_UNKNOWN_MAX: usize = 64;
+/// How many combinations of words are tried.
+const COMBINATIONS_MAX: usize = 5000;
+
+/// Writes the keys of many combinations of words and looks for the same keys from other parts.
+fn divergent_by_trying(system: &System<'_>, equations: &[Equation<'_>]) -> Outcome<(Words, Words)> {
+    let own = unknowns_of(equations.iter().map(|equation| &equation.left));
+    let copies = unknowns_of(equations.iter().map(|equation| &equation.right));
+    // An unknown of both sides is known from elsewhere in the keys, so both readings share its word.
+    let pinned: Vec<usize> = own.intersection(&copies).copied().collect();
+    let (combinations, complete) = combinations(system, &own, &alphabet(system, equations));
+    let mut seen: HashMap<Vec<String>, (&Words, Vec<String>)> = HashMap::new();
+    for words in &combinations {
+        let texts = equations.iter().map(|equation| side_texts(&equation.left, words));
+        let Some(texts) = texts.collect::<Option<Vec<_>>>() else {
+            continue;
+        };
+        let pins = pinned.iter().filter_map(|unknown| words.get(unknown).cloned());
+        let reading = texts.iter().map(|texts| texts.concat()).chain(pins).collect();
+        match seen.entry(reading) {
+            Entry::Occupied(earlier) if earlier.get().1 != texts.concat() => {
+                return Outcome::Found((earlier.get().0.clone(), copied(equations, words)));
+            }
+            Entry::Occupied(_) => {}
+            Entry::Vacant(slot) => {
+                slot.insert((words, texts.concat()));
+            }
+        }
+    }
+    if complete { Outcome::Never } else { Outcome::Undecided }
+}
+
+/// Combinations of words for unknowns, and whether these are all.
+fn combinations(system: &System<'_>, unknowns: &BTreeSet<usize>, alphabet: &Class) -> (Vec<Words>, bool) {
+    let mut complete = true;
+    let mut combinations = vec![Words::new()];
+    for unknown in unknowns {
+        let (words, whole) = system.source(*unknown).enumerate(WORDS_PER_UNKNOWN_MAX, alphabet);
+        complete &= whole && combinations.len().saturating_mul(words.len()) <= COMBINATIONS_MAX;
+        let longer = combinations.iter().flat_map(|combination| {
+            words.iter().map(|word| {
+                let mut longer = combination.clone();
+                longer.insert(*unknown, word.clone());
+                longer
+            })
+        });
+        combinations = longer.take(COMBINATIONS_MAX).collect();
+    }
+    (combinations, complete)
+}
+
+fn unknowns_of<'e, 'a: 'e>(sides: impl Iterator<Item = &'e Side<'a>>) -> BTreeSet<usize> {
+    let unknowns = sides.flatten().filter_map(|piece| match piece {
+        Piece::Text(_) => None,
+        Piece::Unknown(occurrence) => Some(occurrence.unknown),
+    });
+    unknowns.collect()
+}
+
+fn side_texts(side: &Side<'_>, words: &Words) -> Option<Vec<String>> {
+    let text = |piece: &Piece<'_>| match piece {
+        Piece::Text(text) => Some(text.clone()),
+        Piece::Unknown(occurrence) => occurrence.encoding.encode(words.get(&occurrence.unknown)?),
+    };
+    side.iter().map(text).collect()
+}
+
+/// The words of the unknowns on the left, given to their copies on the right.
+fn copied(equations: &[Equation<'_>], words: &Words) -> Words {
+    let mut copies = Words::new();
+    for (one, two) in equations
+        .iter()
+        .flat_map(|equation| equation.left.iter().zip(&equation.right))
+    {
+        if let (Piece::Unknown(one), Piece::Unknown(two)) = (one, two)
+            && let Some(word) = words.get(&one.unknown)
+        {
+            copies.insert(two.unknown, word.clone());
+        }
+    }
+    copies
+}
+
+/// A word for every unknown of an entity: those given, and elsewhere the same for both readings.
+fn completed(system: &System<'_>, unknowns: &Unknowns<'_>, words: Words) -> Option<Words> {
+    let all = unknowns.by_part.iter().flatten().flatten();
+    let word = |unknown: &usize| {
+        let root = system.root(*unknown);
+        let word = match words.get(&root) {
+            Some(word) => word.clone(),
+            None => match system.source(root).sample() {
+                Outcome::Found(word) => word,
+                Outcome::Never | Outcome::Undecided => return None,
+            },
+        };
+        Some((*unknown, word))
+    };
+    all.map(word).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::key::{Delimiter, Domain, Form, Part, Variable};
+
+    fn template(parts: Vec<Part>) -> Template {
+        Template::new(parts, Delimiter::default()).unwrap()
+    }
+
+    fn some(name: &str) -> Part {
+        Part::variable(name, Domain::text(1, Some(50)))
+    }
+
+    fn raw(name: &str) -> Part {
+        Part::Variable(Variable::new(name, Form::Raw, Domain::text(1, None)))
+    }
+
+    #[test]
+    fn delimited_parts_are_clear() {
+        let key = template(vec![Part::text("A#"), some("a"), Part::text("#"), some("b")]);
+        assert_eq!(ambiguity(&[key]), Verdict::Never);
+        let key = template(vec![Part::variable("d", Domain::Date), some("a")]);
+        assert_eq!(ambiguity(&[key]), Verdict::Never);
+    }
+
+    #[test]
+    fn neighbours_without_a_delimiter_are_ambiguous() {
+        let witness = ambiguous(&[template(vec![some("a"), some("b")])]).unwrap();
+        assert_eq!(witness.keys, ["aaa"]);
+        assert_ne!(witness.left, witness.right);
+        let witness = ambiguous(&[template(vec![some("a"), Part::text("-"), some("b")])]).unwrap();
+        assert_eq!(witness.keys[0].matches('-').count(), 2);
+    }
+
+    #[test]
+    fn raw_values_with_a_delimiter_are_ambiguous() {
+        let witness = ambiguous(&[template(vec![raw("a"), Part::text("#"), raw("b")])]).unwrap();
+        assert_eq!(witness.keys[0].matches('#').count(), 2);
+        let clear = template(vec![raw("a"), Part::text("#"), some("b")]);
+        assert_eq!(ambiguity(&[clear]), Verdict::Never);
+    }
+
+    #[test]
+    fn neighbours_of_different_characters_are_clear() {
+        let letters = Part::variable("a", Domain::pattern("[a-z]+").unwrap());
+        let digits = Part::variable("b", Domain::pattern("[0-9]+").unwrap());
+        assert_eq!(ambiguity(&[template(vec![letters, digits])]), Verdict::Never);
+    }
+
+    #[test]
+    fn a_value_known_from_another_attribute_settles_a_border() {
+        let both = template(vec![some("a"), some("b")]);
+        assert_eq!(ambiguity(&[both.clone(), template(vec![some("a")])]), Verdict::Never);
+        let witness = ambiguous(&[both, template(vec![some("c")])]).unwrap();
+        assert_eq!(
+            witness.left.iter().find(|(name, _)| name == "c"),
+            witness.right.iter().find(|(name, _)| name == "c")
+        );
+    }
+
+    #[test]
+    fn what_a_form_loses_on_purpose_is_no_ambiguity() {
+        let day = Part::Variable(Variable::new("t", Form::Day, Domain::Time));
+        let lower = |name| Part::Variable(Variable::new(name, Form::Lower, Domain::text(1, None)));
+        assert_eq!(
+            ambiguity(&[template(vec![day, Part::text("#"), lower("x")])]),
+            Verdict::Never
+        );
+        assert!(ambiguous(&[template(vec![lower("x"), lower("y")])]).is_some());
+    }
+
+    #[test]
+    fn repeated_variables_are_tried() {
+        let word = |name| Part::variable(name, Domain::pattern("[ab]{1,2}").unwrap());
+        let crossed = template(vec![word("a"), word("b"), Part::text("#"), word("b"), word("a")]);
+        let plain = template(vec![word("a"), word("b"), Part::text("#"), word("a"), word("b")]);
+        assert!(ambiguous(&[plain]).is_some());
+        let witness = ambiguous(&[crossed]).unwrap();
+        assert_ne!(witness.left, witness.right);
+    }
 }

@@ -88,14 +88,7 @@ impl Automaton {
     /// The automaton of the texts that `map` makes of these.
     pub(crate) fn image(&self, map: &CharacterMap) -> Self {
         let moved = map.moved();
-        let mut nodes: Vec<Node> = self
-            .nodes
-            .iter()
-            .map(|node| Node {
-                edges: vec![],
-                ..*node
-            })
-            .collect();
+        let mut nodes: Vec<Node> = self.nodes.iter().map(|node| Node { edges: vec![], ..*node }).collect();
         for (state, node) in self.nodes.iter().enumerate() {
             for edge in &node.edges {
                 let mut kept = edge.class.without(&moved);
@@ -164,10 +157,7 @@ impl Automaton {
             if depth < length {
                 for edge in &self.node(state).edges {
                     let target = places.intern((edge.target, depth + 1));
-                    node.edges.push(Edge {
-                        target,
-                        ..edge.clone()
-                    });
+                    node.edges.push(Edge { target, ..edge.clone() });
                 }
             }
             nodes.push(node);
@@ -197,10 +187,7 @@ impl Automaton {
                 accepting: node.accepting,
             });
         }
-        Self {
-            nodes: kept,
-            alphabet,
-        }
+        Self { nodes: kept, alphabet }
     }
 }
 
@@ -281,9 +268,8 @@ impl Builder {
 
     /// A new state, reached from `from` by this text.
     pub(crate) fn text(&mut self, from: State, text: &str) -> State {
-        text.chars().fold(from, |state, character| {
-            self.step(state, Class::single(character))
-        })
+        text.chars()
+            .fold(from, |state, character| self.step(state, Class::single(character)))
     }
 
     /// Adds a whole automaton behind `from`; the new state is where it accepts.
@@ -361,8 +347,7 @@ fn push_sequences(nodes: &mut Vec<Node>, from: State, mut suffixes: Vec<&str>, e
             .iter()
             .filter_map(|suffix| suffix.get(first.len_utf8()..))
             .collect();
-        let (ended, open): (Vec<&str>, Vec<&str>) =
-            rests.into_iter().partition(|rest| rest.is_empty());
+        let (ended, open): (Vec<&str>, Vec<&str>) = rests.into_iter().partition(|rest| rest.is_empty());
         let class = Class::single(first);
         if !ended.is_empty() {
             push_edge(
@@ -437,9 +422,7 @@ mod tests {
     fn accepts(automaton: &Automaton, text: &str) -> bool {
         let mut states = vec![0];
         for character in text.chars() {
-            let edges = states
-                .iter()
-                .flat_map(|state| &automaton.node(*state).edges);
+            let edges = states.iter().flat_map(|state| &automaton.node(*state).edges);
             states = edges
                 .filter(|edge| edge.class.contains(character))
                 .map(|edge| edge.target)
@@ -451,13 +434,7 @@ mod tests {
     #[test]
     fn words_are_accepted_and_nothing_else() {
         let automaton = Automaton::of_words(["", "ab", "ac"]);
-        for (text, expected) in [
-            ("", true),
-            ("ab", true),
-            ("ac", true),
-            ("a", false),
-            ("abc", false),
-        ] {
+        for (text, expected) in [("", true), ("ab", true), ("ac", true), ("a", false), ("abc", false)] {
             assert_eq!(accepts(&automaton, text), expected, "{text}");
         }
         assert!(Automaton::of_words([]).is_empty());
@@ -478,18 +455,13 @@ mod tests {
 
     #[test]
     fn a_meet_accepts_what_both_do() {
-        let meet =
-            Automaton::of_words(["a", "ab", "b"]).meet(&Automaton::of_words(["ab", "b", "c"]));
+        let meet = Automaton::of_words(["a", "ab", "b"]).meet(&Automaton::of_words(["ab", "b", "c"]));
         let accepted: Vec<&str> = ["a", "ab", "b", "c"]
             .into_iter()
             .filter(|text| accepts(&meet, text))
             .collect();
         assert_eq!(accepted, ["ab", "b"]);
-        assert!(
-            Automaton::of_words(["a"])
-                .meet(&Automaton::of_words(["b"]))
-                .is_empty()
-        );
+        assert!(Automaton::of_words(["a"]).meet(&Automaton::of_words(["b"])).is_empty());
     }
 
     #[test]

@@ -65,9 +65,7 @@ impl Part {
                 let (language, weights) = variable.weighed(template);
                 let least = usize::try_from(language.length.min).unwrap_or(usize::MAX);
                 let by_length = least.saturating_mul(weights.min(language.automaton.alphabet()));
-                by_length.max(shortest_path(&language.automaton, |class| {
-                    weights.min(class)
-                }))
+                by_length.max(shortest_path(&language.automaton, |class| weights.min(class)))
             }
             Self::Anything => 0,
         }
@@ -79,13 +77,7 @@ impl Variable {
     fn weighed(&self, template: &Template) -> (Language, Weights) {
         let source = Source::Domain(&self.domain);
         match (self.encoding(template.delimiter()), &self.domain) {
-            (
-                _,
-                Domain::Binary {
-                    min_bytes,
-                    max_bytes,
-                },
-            ) => {
+            (_, Domain::Binary { min_bytes, max_bytes }) => {
                 let length = Length {
                     min: *min_bytes,
                     max: *max_bytes,
@@ -193,15 +185,9 @@ mod tests {
 
     #[test]
     fn strings_take_up_to_four_bytes_for_a_character() {
-        assert_eq!(
-            bounds(Form::Escaped, Domain::text(2, Some(10))),
-            (2, Some(40))
-        );
+        assert_eq!(bounds(Form::Escaped, Domain::text(2, Some(10))), (2, Some(40)));
         assert_eq!(bounds(Form::Raw, Domain::text(0, None)), (0, None));
-        assert_eq!(
-            bounds(Form::Upper, Domain::text(1, Some(10))),
-            (1, Some(60))
-        );
+        assert_eq!(bounds(Form::Upper, Domain::text(1, Some(10))), (1, Some(60)));
     }
 
     #[test]
@@ -214,19 +200,10 @@ mod tests {
             bounds(Form::Escaped, Domain::pattern("[a-z#]{2,3}").unwrap()),
             (2, Some(9))
         );
+        assert_eq!(bounds(Form::Escaped, Domain::pattern("#|ab?").unwrap()), (1, Some(3)));
+        assert_eq!(bounds(Form::Escaped, Domain::pattern("(ab)+").unwrap()), (2, None));
         assert_eq!(
-            bounds(Form::Escaped, Domain::pattern("#|ab?").unwrap()),
-            (1, Some(3))
-        );
-        assert_eq!(
-            bounds(Form::Escaped, Domain::pattern("(ab)+").unwrap()),
-            (2, None)
-        );
-        assert_eq!(
-            bounds(
-                Form::Escaped,
-                Domain::pattern(r"[^@]{1,64}@[a-z.]{1,189}").unwrap()
-            ),
+            bounds(Form::Escaped, Domain::pattern(r"[^@]{1,64}@[a-z.]{1,189}").unwrap()),
             (3, Some(446))
         );
     }
@@ -249,10 +226,7 @@ mod tests {
             bounds(Form::Escaped, Domain::one_of(["a", "longer", "#"])),
             (1, Some(6))
         );
-        assert_eq!(
-            bounds(Form::Plain, Domain::integer(Some(-10), Some(5))),
-            (1, Some(3))
-        );
+        assert_eq!(bounds(Form::Plain, Domain::integer(Some(-10), Some(5))), (1, Some(3)));
     }
 
     #[test]
@@ -277,13 +251,7 @@ mod tests {
     fn only_variables_can_leave_a_key_empty() {
         let template = |parts| Template::new(parts, Delimiter::default()).unwrap();
         assert!(template(vec![Part::variable("x", Domain::text(0, None))]).can_be_empty());
-        assert!(
-            !template(vec![
-                Part::text("A#"),
-                Part::variable("x", Domain::text(0, None))
-            ])
-            .can_be_empty()
-        );
+        assert!(!template(vec![Part::text("A#"), Part::variable("x", Domain::text(0, None))]).can_be_empty());
         assert!(!template(vec![Part::variable("x", Domain::text(1, None))]).can_be_empty());
     }
 }

@@ -89,8 +89,7 @@ impl CharacterMap {
 
     pub(crate) fn encode(&self, word: &str) -> String {
         let mut text = String::with_capacity(word.len());
-        word.chars()
-            .for_each(|character| self.push(character, &mut text));
+        word.chars().for_each(|character| self.push(character, &mut text));
         text
     }
 
@@ -111,9 +110,7 @@ impl CharacterMap {
     pub(crate) fn decode(&self, text: &str) -> Option<String> {
         let unescaped = match self.escaping {
             Escaping::None => text.to_owned(),
-            Escaping::Delimiter(delimiter) | Escaping::Ordered(delimiter) => {
-                unescape(text, delimiter.escape())?
-            }
+            Escaping::Delimiter(delimiter) | Escaping::Ordered(delimiter) => unescape(text, delimiter.escape())?,
         };
         let word = match self.complement {
             Some(alphabet) => unescaped
@@ -138,9 +135,7 @@ impl CharacterMap {
         }
         match self.escaping {
             Escaping::None => {}
-            Escaping::Delimiter(delimiter) => {
-                moved.join(&Class::range(delimiter.character(), delimiter.escape()))
-            }
+            Escaping::Delimiter(delimiter) => moved.join(&Class::range(delimiter.character(), delimiter.escape())),
             Escaping::Ordered(delimiter) => moved.join(&Class::range('\0', delimiter.escape())),
         }
         moved
@@ -151,9 +146,7 @@ impl CharacterMap {
             .complement
             .map_or(character, |alphabet| alphabet.complement(character));
         match self.escaping {
-            Escaping::Delimiter(delimiter)
-                if character == delimiter.character() || character == delimiter.escape() =>
-            {
+            Escaping::Delimiter(delimiter) if character == delimiter.character() || character == delimiter.escape() => {
                 push_escape(character, delimiter, text);
             }
             Escaping::Ordered(delimiter) if character <= delimiter.escape() => {
@@ -281,16 +274,10 @@ mod tests {
     fn folding_is_by_character_and_idempotent() {
         assert_eq!(lower("ΑΣ"), "ασ");
         assert_eq!(upper("straße"), "STRASSE");
-        for text in NOT_LOWER
-            .characters()
-            .map(|character| lower(&character.to_string()))
-        {
+        for text in NOT_LOWER.characters().map(|character| lower(&character.to_string())) {
             assert_eq!(lower(&text), text);
         }
-        for text in NOT_UPPER
-            .characters()
-            .map(|character| upper(&character.to_string()))
-        {
+        for text in NOT_UPPER.characters().map(|character| upper(&character.to_string())) {
             assert_eq!(upper(&text), text);
         }
     }

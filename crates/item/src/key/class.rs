@@ -50,10 +50,7 @@ impl Class {
     }
 
     pub(crate) fn characters(&self) -> impl Iterator<Item = char> + '_ {
-        self.0
-            .ranges()
-            .iter()
-            .flat_map(|range| range.start()..=range.end())
+        self.0.ranges().iter().flat_map(|range| range.start()..=range.end())
     }
 
     pub(crate) fn insert(&mut self, character: char) {
@@ -127,9 +124,7 @@ mod tests {
     #[test]
     fn membership_respects_every_range() {
         let class: Class = "acdz".chars().collect();
-        let members: String = ('a'..='z')
-            .filter(|character| class.contains(*character))
-            .collect();
+        let members: String = ('a'..='z').filter(|character| class.contains(*character)).collect();
         assert_eq!(members, "acdz");
         assert!(!class.contains('\0') && !class.contains(char::MAX));
         assert!(Class::any().contains('\0') && Class::any().contains(char::MAX));
@@ -140,10 +135,7 @@ mod tests {
         let letters = Class::range('a', 'f');
         let vowels: Class = "aeiou".chars().collect();
         assert_eq!(letters.meet(&vowels).characters().collect::<String>(), "ae");
-        assert_eq!(
-            letters.without(&vowels).characters().collect::<String>(),
-            "bcdf"
-        );
+        assert_eq!(letters.without(&vowels).characters().collect::<String>(), "bcdf");
         assert!(letters.meet(&Class::single('z')).is_empty());
         assert_eq!(Class::single('b').meet(&letters), Class::single('b'));
     }

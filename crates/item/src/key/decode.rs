@@ -1,7 +1,10 @@
 //! From keys back to values.
 
+use super::character_map::{Casing, CharacterMap};
 use super::encoding::Encoding;
 use super::form::Form;
+use super::language::Language;
+use super::search::{Outcome, Track, shortest};
 use super::split::splits;
 use super::template::{KeyType, Part, Template, Variable};
 use crate::Value;
@@ -17,8 +20,7 @@ impl Template {
     pub fn decode(&self, key: &Value) -> Result<Vec<(String, Value)>, DecodeError> {
         match (self.parts(), key) {
             ([Part::Variable(variable)], value) if variable.form == Form::Whole => {
-                let fits =
-                    KeyType::of(value) == Some(self.key_type()) && variable.domain.contains(value);
+                let fits = KeyType::of(value) == Some(self.key_type()) && variable.domain.contains(value);
                 if fits {
                     Ok(vec![(variable.name.clone(), value.clone())])
                 } else {
@@ -39,10 +41,7 @@ impl Template {
         // A repeated variable may rule out all but one of several ways to cut the text.
         let ways = splits(&self.languages(), text, WAYS_MAX);
         let complete = ways.len() < WAYS_MAX;
-        let mut readings: Vec<_> = ways
-            .iter()
-            .filter_map(|pieces| self.values(pieces))
-            .collect();
+        let mut readings: Vec<_> = ways.iter().filter_map(|pieces| self.values(pieces)).collect();
         readings.dedup();
         match readings.pop() {
             None if complete => Err(self.mismatch(key)),
@@ -54,53 +53,65 @@ impl Template {
         }
     }
 
-    /// Cuts a text from left to right where each variable has a fixed length, or ends at the next
-    /// delimiter, or is last. Nothing if the template is not of that kind; inside, nothing if the
-    /// text does not follow it.
+    /// Whether every part ends where its text alone says, so that a key has one reading at most.
+    pub(crate) fn has_clear_borders(&self) -> bool {
+        (0..self.parts().len()).all(|index| self.border(index).is_some())
+    }
+
+    /// Cuts a text from left to right. Nothing if a border is unclear; inside, nothing if the text
+    /// does not follow the template.
     fn cut<'t>(&self, text: &'t str) -> Option<Option<Vec<&'t str>>> {
-        let delimiter = self.delimiter().character();
         let mut rest = Some(text);
         let mut pieces = Vec::with_capacity(self.parts().len());
-        let mut parts = self.parts().iter().peekable();
-        while let Some(part) = parts.next() {
-            let end = match (part, parts.peek()) {
-                (Part::Text(literal), _) => rest
-                    .filter(|rest| rest.starts_with(literal))
-                    .map(|_| literal.len()),
-                (Part::Variable(variable), next) => match variable.fixed_chars(self) {
-                    Some(chars) => rest.and_then(|rest| end_of(rest, chars)),
-                    None => match next {
-                        None => rest.map(str::len),
-                        Some(Part::Text(next))
-                            if next.starts_with(delimiter) && variable.escapes_delimiter() =>
-                        {
-                            rest.and_then(|rest| rest.find(delimiter))
-                        }
-                        _ => return None,
-                    },
-                },
-                _ => return None,
-            };
-            let cut = rest
-                .zip(end)
-                .and_then(|(rest, end)| rest.split_at_checked(end));
+        for (index, part) in self.parts().iter().enumerate() {
+            let border = self.border(index)?;
+            let end = rest.and_then(|rest| match (part, border) {
+                (Part::Text(literal), _) => rest.starts_with(literal).then_some(literal.len()),
+                (_, Border::Chars(chars)) => end_of(rest, chars),
+                (_, Border::Delimiter) => rest.find(self.delimiter().character()),
+                (_, Border::End) => Some(rest.len()),
+            });
+            let cut = rest.zip(end).and_then(|(rest, end)| rest.split_at_checked(end));
             pieces.extend(cut.map(|(piece, _)| piece));
             rest = cut.map(|(_, rest)| rest);
         }
         Some(rest.filter(|rest| rest.is_empty()).map(|_| pieces))
     }
 
+    /// Where a part ends, if its text alone says so.
+    fn border(&self, index: usize) -> Option<Border> {
+        let part = self.parts().get(index)?;
+        let next = self.parts().get(index + 1);
+        let fixed = match part {
+            Part::Text(text) => Some(text.chars().count()),
+            Part::Variable(variable) => variable.encoding(self.delimiter()).fixed_chars(&variable.domain),
+            Part::Number(_) | Part::Anything => None,
+        };
+        match (fixed, part, next) {
+            (Some(chars), ..) => Some(Border::Chars(chars)),
+            (_, _, None) => Some(Border::End),
+            (_, Part::Variable(variable), Some(Part::Text(next)))
+                if next.starts_with(self.delimiter().character()) && variable.escapes_delimiter() =>
+            {
+                Some(Border::Delimiter)
+            }
+            _ => None,
+        }
+    }
+
     /// The values of pieces of text, one for each part, if they are consistent.
     fn values(&self, pieces: &[&str]) -> Option<Vec<(String, Value)>> {
         let mut values: Vec<(String, Value)> = Vec::new();
-        let mut lossy = Vec::new();
+        let mut lossy: Vec<Reading<'_>> = Vec::new();
         for (part, piece) in self.parts().iter().zip(pieces) {
-            let Part::Variable(variable) = part else {
-                continue;
-            };
+            let Part::Variable(variable) = part else { continue };
             let encoding = variable.encoding(self.delimiter());
             if !encoding.is_injective() {
-                lossy.push((variable, encoding, *piece));
+                lossy.push(Reading {
+                    variable,
+                    encoding,
+                    piece,
+                });
                 continue;
             }
             let word = encoding
@@ -113,21 +124,14 @@ impl Template {
                 None => values.push((variable.name.clone(), value)),
             }
         }
-        let agrees = |(variable, encoding, piece): &(&Variable, Encoding, &str)| match values
-            .iter()
-            .find(|(name, _)| *name == variable.name)
-        {
-            Some((_, value)) => {
-                variable
-                    .domain
-                    .word(value)
-                    .and_then(|word| encoding.encode(&word))
-                    .as_deref()
-                    == Some(piece)
+        let consistent = lossy.iter().all(|reading| {
+            let value = values.iter().find(|(name, _)| *name == reading.variable.name);
+            match value.and_then(|(_, value)| reading.variable.domain.word(value)) {
+                Some(word) => reading.agrees(&word),
+                None => reading.has_word(&lossy),
             }
-            None => variable.may_read(piece, self),
-        };
-        lossy.iter().all(agrees).then_some(values)
+        });
+        consistent.then_some(values)
     }
 
     fn mismatch(&self, key: &Value) -> DecodeError {
@@ -144,11 +148,6 @@ impl Template {
 }
 
 impl Variable {
-    fn fixed_chars(&self, template: &Template) -> Option<usize> {
-        self.encoding(template.delimiter())
-            .fixed_chars(&self.domain)
-    }
-
     /// Whether its text never contains the delimiter, whatever its value.
     fn escapes_delimiter(&self) -> bool {
         matches!(
@@ -156,12 +155,45 @@ impl Variable {
             Form::Escaped | Form::Ordered | Form::Lower | Form::Upper | Form::Bool
         )
     }
+}
 
-    /// Whether `piece` is the text of some value.
-    fn may_read(&self, piece: &str, template: &Template) -> bool {
-        Part::Variable(self.clone())
-            .language(template.delimiter())
-            .contains(piece)
+/// A piece of a key as the text of a variable in a form that loses something.
+struct Reading<'a> {
+    variable: &'a Variable,
+    encoding: Encoding,
+    piece: &'a str,
+}
+
+impl Reading<'_> {
+    fn agrees(&self, word: &str) -> bool {
+        self.variable.domain.contains_word(word) && self.encoding.encode(word).as_deref() == Some(self.piece)
+    }
+
+    /// Whether some word has this text, and those of the other readings of the same variable.
+    fn has_word(&self, readings: &[Self]) -> bool {
+        let own: Vec<&Self> = readings
+            .iter()
+            .filter(|other| other.variable.name == self.variable.name)
+            .collect();
+        // A text in folded case is usually the fold of itself.
+        let likely = match &self.encoding {
+            Encoding::Map(map) => CharacterMap {
+                casing: Casing::Kept,
+                ..*map
+            }
+            .decode(self.piece),
+            _ => None,
+        };
+        if likely.is_some_and(|word| own.iter().all(|reading| reading.agrees(&word))) {
+            return true;
+        }
+        let domains = own
+            .iter()
+            .map(|reading| Track::new(vec![reading.variable.domain.language()]));
+        let texts = own
+            .iter()
+            .map(|reading| Track::encoded(vec![Language::of_words([reading.piece])], &reading.encoding));
+        matches!(shortest(&domains.chain(texts).collect::<Vec<_>>()), Outcome::Found(_))
     }
 }
 
@@ -197,15 +229,23 @@ impl fmt::Display for DecodeError {
 
 impl std::error::Error for DecodeError {}
 
+/// Where a part ends.
+#[derive(Clone, Copy)]
+enum Border {
+    /// After so many characters.
+    Chars(usize),
+    /// Before the next delimiter.
+    Delimiter,
+    /// At the end of the key.
+    End,
+}
+
 /// How many ways to cut a text are looked at before it counts as ambiguous.
 const WAYS_MAX: usize = 1000;
 
 /// The offset behind the first `chars` characters.
 fn end_of(text: &str, chars: usize) -> Option<usize> {
-    let ends = text
-        .char_indices()
-        .map(|(offset, _)| offset)
-        .chain([text.len()]);
+    let ends = text.char_indices().map(|(offset, _)| offset).chain([text.len()]);
     ends.into_iter().nth(chars)
 }
 
@@ -219,9 +259,7 @@ mod tests {
     }
 
     fn decoded(template: &Template, key: &str) -> Result<String, String> {
-        let values = template
-            .decode(&Value::from(key))
-            .map_err(|error| error.to_string())?;
+        let values = template.decode(&Value::from(key)).map_err(|error| error.to_string())?;
         let shown = values.iter().map(|(name, value)| match value {
             Value::S(text) => format!("{name}={text}"),
             Value::N(number) => format!("{name}={number}"),
@@ -259,10 +297,7 @@ mod tests {
     #[test]
     fn neighbours_without_a_border_are_ambiguous() {
         let some = || Domain::text(1, None);
-        let adjacent = template(vec![
-            Part::variable("a", some()),
-            Part::variable("b", some()),
-        ]);
+        let adjacent = template(vec![Part::variable("a", some()), Part::variable("b", some())]);
         assert_eq!(decoded(&adjacent, "xy").unwrap(), "a=x b=y");
         assert_eq!(
             decoded(&adjacent, "xyz").unwrap_err(),
@@ -287,15 +322,8 @@ mod tests {
         let alone = template(vec![Part::text("MONTH#"), month.clone()]);
         assert_eq!(decoded(&alone, "MONTH#2026-02").unwrap(), "");
         assert!(decoded(&alone, "MONTH#2026-13").is_err());
-        let both = template(vec![
-            month,
-            Part::text("#"),
-            Part::variable("date", Domain::Date),
-        ]);
-        assert_eq!(
-            decoded(&both, "2026-02#2026-02-13").unwrap(),
-            "date=2026-02-13"
-        );
+        let both = template(vec![month, Part::text("#"), Part::variable("date", Domain::Date)]);
+        assert_eq!(decoded(&both, "2026-02#2026-02-13").unwrap(), "date=2026-02-13");
         assert!(decoded(&both, "2026-03#2026-02-13").is_err());
         let lower = template(vec![Part::Variable(Variable::new(
             "x",

@@ -13,10 +13,7 @@ pub struct Delimiter(u8);
 impl Delimiter {
     /// The delimiter `character`, if it is ASCII punctuation.
     pub fn new(character: char) -> Option<Self> {
-        u8::try_from(character)
-            .ok()
-            .filter(u8::is_ascii_punctuation)
-            .map(Self)
+        u8::try_from(character).ok().filter(u8::is_ascii_punctuation).map(Self)
     }
 
     /// The delimiter itself.
@@ -64,9 +61,7 @@ mod tests {
     #[test]
     fn an_escape_that_is_a_letter_or_a_digit_is_told() {
         let odd: String = (' '..='~')
-            .filter(|character| {
-                Delimiter::new(*character).is_some_and(Delimiter::has_ordinary_escape)
-            })
+            .filter(|character| Delimiter::new(*character).is_some_and(Delimiter::has_ordinary_escape))
             .collect();
         assert_eq!(odd, "/@`");
     }

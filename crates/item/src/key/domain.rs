@@ -120,13 +120,7 @@ impl Domain {
         let word = match (self, value) {
             (Self::Number(_), Value::N(number)) => number.to_string(),
             (Self::Bool, Value::Bool(truth)) => truth.to_string(),
-            (
-                Self::Binary {
-                    min_bytes,
-                    max_bytes,
-                },
-                Value::B(bytes),
-            ) => {
+            (Self::Binary { min_bytes, max_bytes }, Value::B(bytes)) => {
                 let length = Length {
                     min: *min_bytes,
                     max: *max_bytes,
@@ -161,6 +155,14 @@ impl Domain {
         }
     }
 
+    /// Whether some word contains `character`.
+    pub(crate) fn mentions(&self, character: char) -> bool {
+        match self {
+            Self::OneOf(words) => words.iter().any(|word| word.contains(character)),
+            _ => self.language().automaton.alphabet().contains(character),
+        }
+    }
+
     /// The words of every value.
     pub(crate) fn language(&self) -> Language {
         match self {
@@ -185,10 +187,7 @@ impl Domain {
             }
             Self::Number(range) => Language::new(super::numerals::plain(range), Length::ANY),
             Self::Bool => Language::of_words(["false", "true"]),
-            Self::Binary {
-                min_bytes,
-                max_bytes,
-            } => Language::any(Length {
+            Self::Binary { min_bytes, max_bytes } => Language::any(Length {
                 min: *min_bytes,
                 max: *max_bytes,
             }),
@@ -309,8 +308,7 @@ static MONTH: LazyLock<Language> = LazyLock::new(|| fixed("[0-9]{4}-(?:0[1-9]|1[
 static YEAR: LazyLock<Language> = LazyLock::new(|| fixed("[0-9]{4}"));
 static ULID: LazyLock<Language> = LazyLock::new(|| fixed("[0-7][0-9A-HJKMNP-TV-Z]{25}"));
 static KSUID: LazyLock<Language> = LazyLock::new(|| fixed("[0-9A-Za-z]{27}"));
-static UUID: LazyLock<Language> =
-    LazyLock::new(|| fixed("[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"));
+static UUID: LazyLock<Language> = LazyLock::new(|| fixed("[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"));
 static GEOHASH: LazyLock<Language> = LazyLock::new(|| fixed("[0-9b-hjkmnp-z]*"));
 
 /// Every day of the Gregorian calendar from year 0 to 9999, leap years included.
@@ -352,10 +350,7 @@ mod tests {
     fn every_sample_is_in_its_domain_and_has_its_length() {
         for domain in fixed_domains() {
             let sample = domain.sample().unwrap();
-            assert!(
-                domain.contains(&Value::from(sample.as_str())),
-                "{domain}: {sample}"
-            );
+            assert!(domain.contains(&Value::from(sample.as_str())), "{domain}: {sample}");
             assert_eq!(domain.fixed_chars(), Some(sample.len()), "{domain}");
         }
     }
@@ -363,13 +358,7 @@ mod tests {
     #[test]
     fn dates_are_those_of_the_calendar() {
         let is_date = |text: &str| Domain::Date.contains(&Value::from(text));
-        for text in [
-            "2024-02-29",
-            "2000-02-29",
-            "0400-02-29",
-            "2026-12-31",
-            "1996-02-29",
-        ] {
+        for text in ["2024-02-29", "2000-02-29", "0400-02-29", "2026-12-31", "1996-02-29"] {
             assert!(is_date(text), "{text}");
         }
         for text in [
@@ -411,18 +400,10 @@ mod tests {
     #[test]
     fn a_date_or_a_word() {
         let domain = Domain::Either(vec![Domain::Date, Domain::one_of(["AVAILABLE"])]);
-        assert!(
-            domain.contains(&Value::from("2026-02-13"))
-                && domain.contains(&Value::from("AVAILABLE"))
-        );
+        assert!(domain.contains(&Value::from("2026-02-13")) && domain.contains(&Value::from("AVAILABLE")));
         assert!(!domain.contains(&Value::from("GONE")));
-        assert!(
-            domain.language().contains("2026-02-13") && domain.language().contains("AVAILABLE")
-        );
-        assert_eq!(
-            domain.to_string(),
-            "a date such as 2026-01-31 or one of `AVAILABLE`"
-        );
+        assert!(domain.language().contains("2026-02-13") && domain.language().contains("AVAILABLE"));
+        assert_eq!(domain.to_string(), "a date such as 2026-01-31 or one of `AVAILABLE`");
     }
 
     #[test]

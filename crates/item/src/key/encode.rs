@@ -10,10 +10,7 @@ use std::fmt;
 impl Template {
     /// The key for the values that `lookup` gives by the names of variables. Without a value for
     /// every variable, or with a stored null, there is no key.
-    pub fn encode(
-        &self,
-        lookup: impl Fn(&str) -> Option<Value>,
-    ) -> Result<Option<Value>, EncodeError> {
+    pub fn encode(&self, lookup: impl Fn(&str) -> Option<Value>) -> Result<Option<Value>, EncodeError> {
         if let [Part::Variable(variable)] = self.parts()
             && variable.form == Form::Whole
         {
@@ -50,9 +47,7 @@ impl Template {
             match (part, value) {
                 (Part::Text(literal), _) => text.push_str(literal),
                 (Part::Number(number), _) => text.push_str(&number.to_string()),
-                (Part::Variable(variable), Some(value)) => {
-                    text.push_str(&variable.encode(&value, self.delimiter())?)
-                }
+                (Part::Variable(variable), Some(value)) => text.push_str(&variable.encode(&value, self.delimiter())?),
                 (Part::Variable(_), None) | (Part::Anything, _) => {
                     return Err(EncodeError::Open(self.to_string()));
                 }
@@ -80,9 +75,7 @@ impl Variable {
     /// beginnings.
     pub fn encode_start(&self, start: &str, delimiter: Delimiter) -> Option<String> {
         match self.form {
-            Form::Escaped | Form::Ordered | Form::Raw | Form::Fixed | Form::Whole
-                if self.domain.is_text() =>
-            {
+            Form::Escaped | Form::Ordered | Form::Raw | Form::Fixed | Form::Whole if self.domain.is_text() => {
                 self.encoding(delimiter).encode(start)
             }
             _ => None,
@@ -177,20 +170,14 @@ mod tests {
 
     #[test]
     fn ordinary_values_keep_the_documented_shape() {
-        let values = [
-            ("status", Value::from("open")),
-            ("title", Value::from("home office")),
-        ];
+        let values = [("status", Value::from("open")), ("title", Value::from("home office"))];
         let key = tasks_by_status().encode(lookup(&values)).unwrap();
         assert_eq!(key, Some(Value::from("STATUS#open#home office")));
     }
 
     #[test]
     fn a_value_cannot_forge_a_part() {
-        let values = [
-            ("status", Value::from("open")),
-            ("title", Value::from("a#b$")),
-        ];
+        let values = [("status", Value::from("open")), ("title", Value::from("a#b$"))];
         let key = tasks_by_status().encode(lookup(&values)).unwrap();
         assert_eq!(key, Some(Value::from("STATUS#open#a$23b$24")));
     }
@@ -206,41 +193,23 @@ mod tests {
     fn a_value_outside_its_domain_is_refused_by_name() {
         let values = [("status", Value::from("lost")), ("title", Value::from("a"))];
         let error = tasks_by_status().encode(lookup(&values)).unwrap_err();
-        assert_eq!(
-            error.to_string(),
-            "`status` must be one of `open`, `done`, not `lost`"
-        );
+        assert_eq!(error.to_string(), "`status` must be one of `open`, `done`, not `lost`");
         let values = [("status", Value::from("open")), ("title", Value::from(5))];
         let error = tasks_by_status().encode(lookup(&values)).unwrap_err();
-        assert_eq!(
-            error.to_string(),
-            "`title` must be text of 1 to 20 characters, not 5"
-        );
+        assert_eq!(error.to_string(), "`title` must be text of 1 to 20 characters, not 5");
     }
 
     #[test]
     fn a_whole_key_keeps_its_type() {
-        let whole = |domain| {
-            template(vec![Part::Variable(Variable::new(
-                "x",
-                Form::Whole,
-                domain,
-            ))])
-        };
+        let whole = |domain| template(vec![Part::Variable(Variable::new("x", Form::Whole, domain))]);
         let number = whole(Domain::integer(None, None));
-        assert_eq!(
-            number.encode(|_| Some(Value::from(-5))),
-            Ok(Some(Value::from(-5)))
-        );
+        assert_eq!(number.encode(|_| Some(Value::from(-5))), Ok(Some(Value::from(-5))));
         assert!(number.encode(|_| Some(Value::from("5"))).is_err());
         let binary = whole(Domain::Binary {
             min_bytes: 1,
             max_bytes: Some(2),
         });
-        assert_eq!(
-            binary.encode(|_| Some(Value::B(vec![0]))),
-            Ok(Some(Value::B(vec![0])))
-        );
+        assert_eq!(binary.encode(|_| Some(Value::B(vec![0]))), Ok(Some(Value::B(vec![0]))));
         assert!(binary.encode(|_| Some(Value::B(vec![]))).is_err());
         assert_eq!(
             whole(Domain::text(0, None)).encode(|_| Some(Value::from("a#b"))),

@@ -26,10 +26,7 @@ pub(crate) enum Encoding {
     /// A number as it prints, which is its word.
     Plain,
     /// The place of a word in a list.
-    Rank {
-        members: Vec<String>,
-        descending: bool,
-    },
+    Rank { members: Vec<String>, descending: bool },
 }
 
 impl Encoding {
@@ -101,10 +98,7 @@ impl Encoding {
                 Some(complement_if(*descending, text))
             }
             Self::Plain => Some(word.to_owned()),
-            Self::Rank {
-                members,
-                descending,
-            } => {
+            Self::Rank { members, descending } => {
                 let rank = members.iter().position(|member| member == word)?;
                 let width = rank_digits(members);
                 Some(complement_if(*descending, format!("{rank:0width$}")))
@@ -122,10 +116,7 @@ impl Encoding {
                 Some(number.to_string()).filter(|word| self.encode(word).as_deref() == Some(text))
             }
             Self::Plain => Some(text.to_owned()),
-            Self::Rank {
-                members,
-                descending,
-            } => {
+            Self::Rank { members, descending } => {
                 let rank: usize = complement_if(*descending, text.to_owned()).parse().ok()?;
                 members
                     .get(rank)
@@ -143,9 +134,7 @@ impl Encoding {
         }
         match self {
             Self::Map(map) => source.language().image(map),
-            Self::Truncated { chars } => {
-                Language::new(source.language().automaton.truncated(*chars), Length::ANY)
-            }
+            Self::Truncated { chars } => Language::new(source.language().automaton.truncated(*chars), Length::ANY),
             Self::Padded {
                 integer_digits,
                 fraction_digits,
@@ -202,10 +191,7 @@ impl Encoding {
                 fraction_digits,
                 descending: !descending,
             },
-            Self::Rank {
-                members,
-                descending,
-            } => Self::Rank {
+            Self::Rank { members, descending } => Self::Rank {
                 members,
                 descending: !descending,
             },
@@ -310,20 +296,10 @@ mod tests {
     #[test]
     fn an_encoding_that_changes_nothing_is_the_identity() {
         let identity = Encoding::Map(CharacterMap::IDENTITY);
-        let simplified =
-            |form, domain: &Domain| encoding(form, domain).simplified(&Source::Domain(domain));
-        assert_eq!(
-            simplified(Form::Escaped, &Domain::pattern("[a-z]+").unwrap()),
-            identity
-        );
-        assert_eq!(
-            simplified(Form::Lower, &Domain::pattern("[a-z]+").unwrap()),
-            identity
-        );
-        assert_ne!(
-            simplified(Form::Lower, &Domain::pattern("[A-z]+").unwrap()),
-            identity
-        );
+        let simplified = |form, domain: &Domain| encoding(form, domain).simplified(&Source::Domain(domain));
+        assert_eq!(simplified(Form::Escaped, &Domain::pattern("[a-z]+").unwrap()), identity);
+        assert_eq!(simplified(Form::Lower, &Domain::pattern("[a-z]+").unwrap()), identity);
+        assert_ne!(simplified(Form::Lower, &Domain::pattern("[A-z]+").unwrap()), identity);
         assert_ne!(simplified(Form::Escaped, &Domain::text(0, None)), identity);
         assert_eq!(simplified(Form::Escaped, &Domain::Date), identity);
     }

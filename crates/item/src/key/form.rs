@@ -71,9 +71,7 @@ impl Form {
     /// The rank of a word among the words of `domain`, if it is a set of words.
     pub fn rank(domain: &Domain) -> Option<Self> {
         match domain {
-            Domain::OneOf(words) => Some(Self::Rank {
-                members: words.clone(),
-            }),
+            Domain::OneOf(words) => Some(Self::Rank { members: words.clone() }),
             _ => None,
         }
     }
@@ -85,30 +83,23 @@ impl Form {
 
     /// Whether different values may have the same text, so that the value cannot be read back.
     pub fn is_lossy(&self) -> bool {
-        matches!(
-            self,
-            Self::Lower | Self::Upper | Self::Day | Self::Month | Self::Year
-        )
+        matches!(self, Self::Lower | Self::Upper | Self::Day | Self::Month | Self::Year)
     }
 
     /// Whether every value of `domain` has this form.
     pub fn fits(&self, domain: &Domain) -> bool {
         match self {
-            Self::Escaped | Self::Ordered | Self::Raw | Self::Lower | Self::Upper => {
-                domain.is_text()
-            }
+            Self::Escaped | Self::Ordered | Self::Raw | Self::Lower | Self::Upper => domain.is_text(),
             Self::Fixed => domain.fixed_chars().is_some(),
             Self::Bool => *domain == Domain::Bool,
             Self::Padded {
                 integer_digits,
                 fraction_digits,
             } => match domain {
-                Domain::Number(range) => {
-                    range.padded_digits().is_some_and(|(integer, fraction)| {
-                        let width = u16::from(*integer_digits) + u16::from(*fraction_digits);
-                        integer <= *integer_digits && fraction <= *fraction_digits && width <= 38
-                    })
-                }
+                Domain::Number(range) => range.padded_digits().is_some_and(|(integer, fraction)| {
+                    let width = u16::from(*integer_digits) + u16::from(*fraction_digits);
+                    integer <= *integer_digits && fraction <= *fraction_digits && width <= 38
+                }),
                 _ => false,
             },
             Self::Plain => matches!(domain, Domain::Number(_)),
@@ -116,22 +107,14 @@ impl Form {
             Self::Day | Self::Month => matches!(domain, Domain::Date | Domain::Time),
             Self::Year => matches!(domain, Domain::Date | Domain::Time | Domain::Month),
             Self::Descending(inner) => {
-                matches!(
-                    **inner,
-                    Self::Padded { .. } | Self::Rank { .. } | Self::Fixed
-                ) && inner.fits(domain)
+                matches!(**inner, Self::Padded { .. } | Self::Rank { .. } | Self::Fixed) && inner.fits(domain)
             }
             Self::Whole => *domain != Domain::Bool,
         }
     }
 
     /// The variable `name` as a part of template text: `{rank(status)}`.
-    pub(crate) fn write(
-        &self,
-        name: &str,
-        domain: &Domain,
-        f: &mut fmt::Formatter<'_>,
-    ) -> fmt::Result {
+    pub(crate) fn write(&self, name: &str, domain: &Domain, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.function(domain) {
             Some(function) => write!(f, "{{{function}({name})}}"),
             None => write!(f, "{{{name}}}"),
@@ -151,12 +134,7 @@ impl Form {
             Self::Month => Some("month"),
             Self::Year => Some("year"),
             Self::Descending(_) => Some("desc"),
-            Self::Escaped
-            | Self::Fixed
-            | Self::Bool
-            | Self::Padded { .. }
-            | Self::Plain
-            | Self::Whole => None,
+            Self::Escaped | Self::Fixed | Self::Bool | Self::Padded { .. } | Self::Plain | Self::Whole => None,
         }
     }
 }
@@ -206,11 +184,7 @@ mod tests {
     fn a_form_fits_the_domains_that_it_can_write() {
         let status = Domain::one_of(["open", "done"]);
         assert!(Form::rank(&status).unwrap().fits(&status));
-        assert!(
-            !Form::rank(&status)
-                .unwrap()
-                .fits(&Domain::one_of(["done", "open"]))
-        );
+        assert!(!Form::rank(&status).unwrap().fits(&Domain::one_of(["done", "open"])));
         assert!(Form::Month.fits(&Domain::Time) && !Form::Month.fits(&Domain::text(0, None)));
         assert!(Form::Fixed.descending().fits(&Domain::Date));
         assert!(!Form::Escaped.descending().fits(&Domain::Date));

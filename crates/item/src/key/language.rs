@@ -63,9 +63,7 @@ impl Language {
 
     pub(crate) fn meet(&self, other: &Self) -> Self {
         let length = self.length.meet(other.length);
-        let automaton = if Arc::ptr_eq(&self.automaton, &other.automaton)
-            || Arc::ptr_eq(&other.automaton, &ANY)
-        {
+        let automaton = if Arc::ptr_eq(&self.automaton, &other.automaton) || Arc::ptr_eq(&other.automaton, &ANY) {
             Arc::clone(&self.automaton)
         } else if Arc::ptr_eq(&self.automaton, &ANY) {
             Arc::clone(&other.automaton)
@@ -109,10 +107,7 @@ impl Language {
         } else {
             cursor.count
         };
-        Some(Cursor {
-            state: target,
-            count,
-        })
+        Some(Cursor { state: target, count })
     }
 
     /// Whether a text may end here.
@@ -161,10 +156,7 @@ mod tests {
 
     #[test]
     fn lengths_count_characters_of_the_value_not_of_the_text() {
-        let strings = Language::any(Length {
-            min: 1,
-            max: Some(2),
-        });
+        let strings = Language::any(Length { min: 1, max: Some(2) });
         let texts = strings.image(&CharacterMap::escaped(Delimiter::default()));
         assert!(strings.contains("éé") && !strings.contains("") && !strings.contains("aaa"));
         assert!(texts.contains("$23$24") && texts.contains("a") && !texts.contains("$23$24a"));
@@ -173,11 +165,7 @@ mod tests {
     #[test]
     fn a_meet_narrows_texts_and_lengths() {
         let word = Language::of_words(["a", "ab", "abc"]);
-        let meet = Language::any(Length {
-            min: 2,
-            max: Some(5),
-        })
-        .meet(&word);
+        let meet = Language::any(Length { min: 2, max: Some(5) }).meet(&word);
         let accepted: Vec<&str> = ["a", "ab", "abc", "abcd"]
             .into_iter()
             .filter(|text| meet.contains(text))

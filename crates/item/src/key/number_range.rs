@@ -68,22 +68,15 @@ impl NumberRange {
 
     /// A number that reads well in an example.
     pub(crate) fn sample(&self) -> Option<Number> {
-        [
-            Some(Number::ONE),
-            Some(Number::ZERO),
-            self.lowest(),
-            self.highest(),
-        ]
-        .into_iter()
-        .flatten()
-        .find(|number| self.contains(*number))
+        [Some(Number::ONE), Some(Number::ZERO), self.lowest(), self.highest()]
+            .into_iter()
+            .flatten()
+            .find(|number| self.contains(*number))
     }
 
     /// The numbers from the least one upward, at most `limit`, and whether these are all.
     pub(crate) fn numbers(&self, limit: usize) -> (Vec<Number>, bool) {
-        let (Some(lowest), Some(highest), Some(decimals)) =
-            (self.lowest(), self.highest(), self.decimals)
-        else {
+        let (Some(lowest), Some(highest), Some(decimals)) = (self.lowest(), self.highest(), self.decimals) else {
             return (self.sample().into_iter().collect(), false);
         };
         let mut numbers = Vec::new();
@@ -143,10 +136,7 @@ mod tests {
 
     #[test]
     fn padding_takes_the_digits_of_the_upper_limit() {
-        assert_eq!(
-            range(Some(2), "0.01", "99999.99").padded_digits(),
-            Some((5, 2))
-        );
+        assert_eq!(range(Some(2), "0.01", "99999.99").padded_digits(), Some((5, 2)));
         assert_eq!(range(Some(0), "0", "0").padded_digits(), Some((1, 0)));
         assert_eq!(range(Some(0), "-1", "9").padded_digits(), None);
         assert_eq!(range(Some(0), "0", "").padded_digits(), None);

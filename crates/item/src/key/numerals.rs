@@ -32,25 +32,17 @@ pub(crate) fn padded(range: &NumberRange, integer_digits: u8, fraction_digits: u
 /// The numbers of a range as [`Number`] prints them.
 pub(crate) fn plain(range: &NumberRange) -> Automaton {
     let positive = magnitudes(range.lowest(), range.highest());
-    let negative = magnitudes(
-        range.highest().map(|max| -max),
-        range.lowest().map(|min| -min),
-    );
-    let readers =
-        [("", positive, true), ("-", negative, false)].map(|(sign, (low, high), zero)| {
-            let reader = Reader {
-                low,
-                high,
-                decimals: range.decimals,
-                zero,
-            };
-            let automaton = explore(
-                Place::Start,
-                |place| reader.steps(place),
-                |place| reader.may_end(place),
-            );
-            (sign, automaton)
-        });
+    let negative = magnitudes(range.highest().map(|max| -max), range.lowest().map(|min| -min));
+    let readers = [("", positive, true), ("-", negative, false)].map(|(sign, (low, high), zero)| {
+        let reader = Reader {
+            low,
+            high,
+            decimals: range.decimals,
+            zero,
+        };
+        let automaton = explore(Place::Start, |place| reader.steps(place), |place| reader.may_end(place));
+        (sign, automaton)
+    });
     let mut builder = super::automaton::Builder::new();
     let end = builder.add();
     for (sign, automaton) in readers {
@@ -151,17 +143,13 @@ impl Padded {
             on_low: place.on_low && digit == low,
             on_high: place.on_high && digit == high,
         };
-        (first..=last)
-            .map(|digit| (char::from(digit), next(digit)))
-            .collect()
+        (first..=last).map(|digit| (char::from(digit), next(digit))).collect()
     }
 }
 
 /// The magnitudes of the numbers between two limits that are not below zero.
 fn magnitudes(low: Option<Number>, high: Option<Number>) -> (Option<Numeral>, Option<Numeral>) {
-    let low = low
-        .filter(|low| !low.is_negative() && !low.is_zero())
-        .map(Numeral::new);
+    let low = low.filter(|low| !low.is_negative() && !low.is_zero()).map(Numeral::new);
     (low, high.map(Numeral::new))
 }
 
@@ -233,12 +221,7 @@ impl Reader {
                     high: Ordering::Equal,
                 };
                 digits(b'0')
-                    .map(|digit| {
-                        (
-                            char::from(digit),
-                            self.integer(0, digit, equal, digit == b'0'),
-                        )
-                    })
+                    .map(|digit| (char::from(digit), self.integer(0, digit, equal, digit == b'0')))
                     .collect()
             }
             Place::Integer {
@@ -248,17 +231,10 @@ impl Reader {
             } => {
                 let mut steps = Vec::new();
                 if !zero && *count < INTEGER_DIGITS_MAX {
-                    let last = if *count < SIGNIFICANT_DIGITS_MAX {
-                        b'9'
-                    } else {
-                        b'0'
-                    };
-                    steps.extend((b'0'..=last).map(|digit| {
-                        (
-                            char::from(digit),
-                            self.integer(*count, digit, *compared, false),
-                        )
-                    }));
+                    let last = if *count < SIGNIFICANT_DIGITS_MAX { b'9' } else { b'0' };
+                    steps.extend(
+                        (b'0'..=last).map(|digit| (char::from(digit), self.integer(*count, digit, *compared, false))),
+                    );
                 }
                 if self.decimals != Some(0) && *count < SIGNIFICANT_DIGITS_MAX {
                     steps.push(('.', self.point(*count, *zero, *compared)));
@@ -274,11 +250,7 @@ impl Reader {
     fn may_end(&self, place: &Place) -> bool {
         match place {
             Place::Start => false,
-            Place::Integer {
-                digits,
-                zero,
-                compared,
-            } => {
+            Place::Integer { digits, zero, compared } => {
                 let compared = self.integer_ended(*digits, *compared);
                 (self.zero || !zero) && self.within(compared, 0)
             }
@@ -335,9 +307,7 @@ impl Reader {
         let leads = significant == 0 && digit == b'0';
         let leading_zeros = leading_zeros + usize::from(leads);
         let significant = significant + usize::from(!leads);
-        let fits = self
-            .decimals
-            .is_none_or(|decimals| digits < usize::from(decimals))
+        let fits = self.decimals.is_none_or(|decimals| digits < usize::from(decimals))
             && significant <= SIGNIFICANT_DIGITS_MAX
             && leading_zeros <= LEADING_ZEROS_MAX;
         let settled = self.decimals.is_none()
@@ -354,16 +324,11 @@ impl Reader {
         })
     }
 
-    fn compare(
-        &self,
-        compared: Compared,
-        digit_of: impl Fn(&Numeral) -> u8,
-        digit: u8,
-    ) -> Compared {
+    fn compare(&self, compared: Compared, digit_of: impl Fn(&Numeral) -> u8, digit: u8) -> Compared {
         let against = |limit: &Option<Numeral>, so_far: Ordering, missing: Ordering| {
-            limit.as_ref().map_or(missing, |limit| {
-                so_far.then_with(|| digit.cmp(&digit_of(limit)))
-            })
+            limit
+                .as_ref()
+                .map_or(missing, |limit| so_far.then_with(|| digit.cmp(&digit_of(limit))))
         };
         Compared {
             low: against(&self.low, compared.low, Ordering::Greater),
@@ -386,15 +351,9 @@ impl Reader {
 
     /// Whether a number that ends after so many digits of its fraction is within the limits.
     fn within(&self, compared: Compared, digits: usize) -> bool {
-        let rest = |limit: &Option<Numeral>| {
-            limit
-                .as_ref()
-                .is_some_and(|limit| limit.fraction.len() > digits)
-        };
-        let above_low = compared.low == Ordering::Greater
-            || compared.low == Ordering::Equal && !rest(&self.low);
-        let below_high = compared.high != Ordering::Greater
-            && !self.high.as_ref().is_some_and(|high| high.negative);
+        let rest = |limit: &Option<Numeral>| limit.as_ref().is_some_and(|limit| limit.fraction.len() > digits);
+        let above_low = compared.low == Ordering::Greater || compared.low == Ordering::Equal && !rest(&self.low);
+        let below_high = compared.high != Ordering::Greater && !self.high.as_ref().is_some_and(|high| high.negative);
         above_low && below_high
     }
 }
@@ -417,11 +376,7 @@ mod tests {
     }
 
     fn hundredths(from: i64, to: i64) -> impl Iterator<Item = Number> {
-        (from..=to).map(|units| {
-            Number::from(units)
-                .checked_mul("0.01".parse().unwrap())
-                .unwrap()
-        })
+        (from..=to).map(|units| Number::from(units).checked_mul("0.01".parse().unwrap()).unwrap())
     }
 
     #[test]
@@ -441,15 +396,9 @@ mod tests {
             let language = Language::new(plain(&range), Length::ANY);
             for number in hundredths(-1300, 1300) {
                 let expected = range.contains(number);
-                assert_eq!(
-                    language.contains(&number.to_string()),
-                    expected,
-                    "{number} in {range}"
-                );
+                assert_eq!(language.contains(&number.to_string()), expected, "{number} in {range}");
             }
-            for text in [
-                "", "-", "-0", "00", "01", "1.", ".5", "1.0", "0.50", "+1", "1e1",
-            ] {
+            for text in ["", "-", "-0", "00", "01", "1.", ".5", "1.0", "0.50", "+1", "1e1"] {
                 assert!(!language.contains(text), "{text} in {range}");
             }
         }
@@ -495,11 +444,7 @@ mod tests {
             for number in hundredths(0, 13_000) {
                 let units = number.scaled(2).unwrap();
                 let text = format!("{:03}.{:02}", units / 100, units % 100);
-                assert_eq!(
-                    language.contains(&text),
-                    range.contains(number),
-                    "{text} in {range}"
-                );
+                assert_eq!(language.contains(&text), range.contains(number), "{text} in {range}");
             }
         }
         let integers = Language::new(padded(&range(Some(0), "0", "25"), 2, 0), Length::ANY);

@@ -47,9 +47,7 @@ impl Template {
             }
         };
         match variable.encoding(self.delimiter()).simplified(&source) {
-            Encoding::Padded { descending, .. } | Encoding::Rank { descending, .. } => {
-                direction(descending)
-            }
+            Encoding::Padded { descending, .. } | Encoding::Rank { descending, .. } => direction(descending),
             Encoding::Truncated { .. } => Order::Coarse,
             Encoding::Plain => Order::Unordered,
             Encoding::Map(map) if map.complement.is_some() => Order::Descending,
@@ -60,11 +58,7 @@ impl Template {
                     Some(words) => words_sort(&words, &map, &followers),
                     None => variable.has_one_length() || texts_sort(&source, &map, &followers),
                 };
-                if sorts {
-                    Order::Ascending
-                } else {
-                    Order::Unordered
-                }
+                if sorts { Order::Ascending } else { Order::Unordered }
             }
         }
     }
@@ -78,16 +72,10 @@ impl Template {
                 first.join(&edge.class);
             }
             if !language.may_end(Cursor::START) {
-                return Followers {
-                    first,
-                    may_end: false,
-                };
+                return Followers { first, may_end: false };
             }
         }
-        Followers {
-            first,
-            may_end: true,
-        }
+        Followers { first, may_end: true }
     }
 }
 
@@ -115,12 +103,7 @@ fn texts_sort(source: &Source<'_>, map: &CharacterMap, followers: &Followers) ->
         let text = map.encode(character.encode_utf8(&mut [0; 4]));
         text.chars().next()
     });
-    let continuation = alphabet
-        .without(&moved)
-        .first()
-        .into_iter()
-        .chain(beginnings)
-        .min();
+    let continuation = alphabet.without(&moved).first().into_iter().chain(beginnings).min();
     match (followers.first.last(), continuation) {
         (Some(follower), Some(continuation)) => follower < continuation,
         _ => true,
@@ -159,33 +142,18 @@ mod tests {
     #[test]
     fn a_last_string_sorts_exactly() {
         assert_eq!(natural(Domain::text(0, None), &[]), Order::Ascending);
-        assert_eq!(
-            order(Form::Raw, Domain::text(0, None), &[]),
-            Order::Ascending
-        );
+        assert_eq!(order(Form::Raw, Domain::text(0, None), &[]), Order::Ascending);
     }
 
     #[test]
     fn a_string_before_the_delimiter_sorts_only_without_low_characters() {
         let rest = [Part::text("#"), Part::variable("id", Domain::Ulid)];
         assert_eq!(natural(Domain::text(0, None), &rest), Order::Unordered);
-        assert_eq!(
-            natural(Domain::pattern("[a-z ]+").unwrap(), &rest),
-            Order::Unordered
-        );
-        assert_eq!(
-            natural(Domain::pattern("[a-z]+").unwrap(), &rest),
-            Order::Ascending
-        );
-        assert_eq!(
-            natural(Domain::pattern("[#$a-z]+").unwrap(), &rest),
-            Order::Ascending
-        );
+        assert_eq!(natural(Domain::pattern("[a-z ]+").unwrap(), &rest), Order::Unordered);
+        assert_eq!(natural(Domain::pattern("[a-z]+").unwrap(), &rest), Order::Ascending);
+        assert_eq!(natural(Domain::pattern("[#$a-z]+").unwrap(), &rest), Order::Ascending);
         assert_eq!(natural(Domain::text(3, Some(3)), &rest), Order::Ascending);
-        assert_eq!(
-            order(Form::Ordered, Domain::text(0, None), &rest),
-            Order::Ascending
-        );
+        assert_eq!(order(Form::Ordered, Domain::text(0, None), &rest), Order::Ascending);
         assert_eq!(
             order(Form::Ordered, Domain::text(0, None), &[Part::text("-")]),
             Order::Unordered
@@ -198,18 +166,9 @@ mod tests {
 
     #[test]
     fn a_neighbour_that_may_be_empty_lets_what_follows_it_through() {
-        let rest = [
-            Part::variable("y", Domain::pattern("[a-c]*").unwrap()),
-            Part::text("#"),
-        ];
-        assert_eq!(
-            natural(Domain::pattern("[d-f]+").unwrap(), &rest),
-            Order::Ascending
-        );
-        assert_eq!(
-            natural(Domain::pattern("[b-f]+").unwrap(), &rest),
-            Order::Unordered
-        );
+        let rest = [Part::variable("y", Domain::pattern("[a-c]*").unwrap()), Part::text("#")];
+        assert_eq!(natural(Domain::pattern("[d-f]+").unwrap(), &rest), Order::Ascending);
+        assert_eq!(natural(Domain::pattern("[b-f]+").unwrap(), &rest), Order::Unordered);
     }
 
     #[test]
@@ -225,27 +184,12 @@ mod tests {
         ] {
             assert_eq!(natural(domain.clone(), &rest), Order::Ascending, "{domain}");
         }
-        assert_eq!(
-            natural(Domain::integer(Some(0), Some(99)), &rest),
-            Order::Ascending
-        );
-        assert_eq!(
-            natural(Domain::integer(None, None), &rest),
-            Order::Unordered
-        );
-        assert_eq!(
-            order(Form::Whole, Domain::integer(None, None), &[]),
-            Order::Ascending
-        );
-        assert_eq!(
-            order(Form::Fixed.descending(), Domain::Date, &rest),
-            Order::Descending
-        );
+        assert_eq!(natural(Domain::integer(Some(0), Some(99)), &rest), Order::Ascending);
+        assert_eq!(natural(Domain::integer(None, None), &rest), Order::Unordered);
+        assert_eq!(order(Form::Whole, Domain::integer(None, None), &[]), Order::Ascending);
+        assert_eq!(order(Form::Fixed.descending(), Domain::Date, &rest), Order::Descending);
         assert_eq!(order(Form::Month, Domain::Date, &rest), Order::Coarse);
-        assert_eq!(
-            order(Form::Lower, Domain::text(0, None), &[]),
-            Order::Unordered
-        );
+        assert_eq!(order(Form::Lower, Domain::text(0, None), &[]), Order::Unordered);
     }
 
     #[test]
@@ -253,18 +197,12 @@ mod tests {
         let rest = [Part::text("#"), Part::Anything];
         let priority = Domain::one_of(["urgent", "high", "low"]);
         assert_eq!(natural(priority.clone(), &rest), Order::Unordered);
-        assert_eq!(
-            order(Form::rank(&priority).unwrap(), priority, &rest),
-            Order::Ascending
-        );
+        assert_eq!(order(Form::rank(&priority).unwrap(), priority, &rest), Order::Ascending);
         assert_eq!(
             natural(Domain::one_of(["high", "low", "urgent"]), &rest),
             Order::Ascending
         );
-        assert_eq!(
-            natural(Domain::one_of(["home", "home office"]), &[]),
-            Order::Ascending
-        );
+        assert_eq!(natural(Domain::one_of(["home", "home office"]), &[]), Order::Ascending);
         assert_eq!(
             natural(Domain::one_of(["home", "home office"]), &rest),
             Order::Unordered
@@ -273,9 +211,6 @@ mod tests {
             natural(Domain::one_of(["home office", "home"]), &rest),
             Order::Ascending
         );
-        assert_eq!(
-            natural(Domain::one_of(["home office", "home"]), &[]),
-            Order::Unordered
-        );
+        assert_eq!(natural(Domain::one_of(["home office", "home"]), &[]), Order::Unordered);
     }
 }

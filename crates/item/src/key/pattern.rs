@@ -4,16 +4,14 @@ use super::automaton::{Automaton, Builder, State};
 use super::class::Class;
 use super::language::{Language, Length};
 use regex_syntax::ParserBuilder;
-use regex_syntax::hir::{
-    Class as HirClass, ClassUnicode, ClassUnicodeRange, Hir, HirKind, Look, Repetition,
-};
+use regex_syntax::hir::{Class as HirClass, ClassUnicode, ClassUnicodeRange, Hir, HirKind, Look, Repetition};
 use std::fmt;
 
 /// A regular expression that a value must match *whole*, as if it began with `^` and ended with `$`.
 ///
 /// The syntax is that of Rust's `regex`. Anchors inside the expression and word boundaries are
 /// refused, because they make no difference to a whole match, or one that nobody expects.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Pattern {
     text: String,
     language: Language,
@@ -59,6 +57,12 @@ impl PartialEq for Pattern {
 
 impl Eq for Pattern {}
 
+impl fmt::Debug for Pattern {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "/{}/", self.text)
+    }
+}
+
 /// Why a text is not a [`Pattern`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PatternError {
@@ -93,9 +97,9 @@ impl fmt::Display for PatternError {
         write!(f, "`{}` is not a pattern: ", self.pattern)?;
         match &self.problem {
             Problem::Syntax(reason) => f.write_str(reason),
-            Problem::Anchor => f.write_str(
-                "a pattern matches whole, so anchors and word boundaries stand only at its ends",
-            ),
+            Problem::Anchor => {
+                f.write_str("a pattern matches whole, so anchors and word boundaries stand only at its ends")
+            }
             Problem::Bytes => f.write_str("it matches bytes that are not characters"),
             Problem::Size => write!(f, "it needs more than {PATTERN_STATES_MAX} states"),
         }
@@ -217,9 +221,7 @@ fn class_of(hir: &Hir) -> Result<Option<Class>, Problem> {
         }
         HirKind::Class(HirClass::Bytes(_)) => Err(Problem::Bytes),
         HirKind::Literal(literal) => {
-            let mut characters = str::from_utf8(&literal.0)
-                .map_err(|_| Problem::Bytes)?
-                .chars();
+            let mut characters = str::from_utf8(&literal.0).map_err(|_| Problem::Bytes)?.chars();
             Ok(characters
                 .next()
                 .filter(|_| characters.next().is_none())

@@ -2,6 +2,7 @@
 
 use super::character_map::CharacterMap;
 use super::class::Class;
+use super::encoding::Encoding;
 use super::language::{Cursor, Language};
 use std::borrow::Cow;
 use std::collections::{HashMap, VecDeque};
@@ -49,22 +50,15 @@ impl Track {
         }
     }
 
-    /// A track of what `map` makes of the common text.
-    pub(crate) fn mapped(chain: Vec<Language>, map: CharacterMap) -> Self {
-        Self {
-            chain,
-            map,
-            chars: None,
-        }
-    }
-
-    /// A track of the first characters of the common text.
-    pub(crate) fn truncated(chain: Vec<Language>, chars: usize) -> Self {
-        Self {
-            chain,
-            map: CharacterMap::IDENTITY,
-            chars: Some(chars),
-        }
+    /// A track of what an encoding by character makes of the common text. Other encodings leave it
+    /// as it is.
+    pub(crate) fn encoded(chain: Vec<Language>, encoding: &Encoding) -> Self {
+        let (map, chars) = match encoding {
+            Encoding::Map(map) => (*map, None),
+            Encoding::Truncated { chars } => (CharacterMap::IDENTITY, Some(*chars)),
+            Encoding::Padded { .. } | Encoding::Plain | Encoding::Rank { .. } => (CharacterMap::IDENTITY, None),
+        };
+        Self { chain, map, chars }
     }
 
     fn language(&self, place: Place) -> Option<&Language> {
@@ -72,8 +66,7 @@ impl Track {
     }
 
     fn may_end(&self, place: Place) -> bool {
-        self.reached(place)
-            .any(|place| place.link >= self.chain.len())
+        self.reached(place).any(|place| place.link >= self.chain.len())
     }
 
     /// The place itself and the starts of later links, as far as the links between may end where
@@ -108,13 +101,9 @@ impl Track {
             return vec![(Cow::Owned(Class::any()), place)];
         }
         let read = place.read + usize::from(self.chars.is_some());
-        let steps = self
-            .steps(place)
-            .map(|(class, place)| (class, Place { read, ..place }));
+        let steps = self.steps(place).map(|(class, place)| (class, Place { read, ..place }));
         if self.map.is_identity() {
-            return steps
-                .map(|(class, place)| (Cow::Borrowed(class), place))
-                .collect();
+            return steps.map(|(class, place)| (Cow::Borrowed(class), place)).collect();
         }
         let moved = self.map.moved();
         let mut moves: Vec<_> = steps
@@ -122,9 +111,9 @@ impl Track {
             .collect();
         for character in moved.characters() {
             let text = self.map.encode(character.encode_utf8(&mut [0; 4]));
-            let places = text.chars().fold(vec![place], |places, character| {
-                self.advance(&places, character)
-            });
+            let places = text
+                .chars()
+                .fold(vec![place], |places, character| self.advance(&places, character));
             moves.extend(
                 places
                     .into_iter()
@@ -144,8 +133,7 @@ impl Track {
 
     /// The least count at which the current link may end.
     fn count_min(&self, place: Place) -> u32 {
-        self.language(place)
-            .map_or(0, |language| language.length.min)
+        self.language(place).map_or(0, |language| language.length.min)
     }
 }
 
@@ -274,11 +262,7 @@ impl<'a> Search<'a> {
     /// Queues a state, unless one that can do at least as much was reached before it.
     fn visit(&mut self, visit: Visit) {
         let shape = visit.places.iter().map(|place| place.shape()).collect();
-        let counts: Vec<u32> = visit
-            .places
-            .iter()
-            .map(|place| place.cursor.count)
-            .collect();
+        let counts: Vec<u32> = visit.places.iter().map(|place| place.cursor.count).collect();
         let mins: Vec<u32> = self
             .tracks
             .iter()
@@ -290,9 +274,9 @@ impl<'a> Search<'a> {
         // smaller count can be continued by everything that the larger one can.
         let dominates = |earlier: &Vec<u32>| {
             let pairs = earlier.iter().zip(&counts).zip(&mins);
-            pairs.into_iter().all(|((earlier, count), min)| {
-                earlier == count || min <= earlier && earlier <= count
-            })
+            pairs
+                .into_iter()
+                .all(|((earlier, count), min)| earlier == count || min <= earlier && earlier <= count)
         };
         if reached.iter().any(dominates) {
             return;
@@ -350,13 +334,7 @@ mod tests {
 
     #[test]
     fn long_limits_cost_no_states() {
-        let side = |last| {
-            Track::new(vec![
-                text(1, Some(1000)),
-                text(1, Some(1000)),
-                words(&[last]),
-            ])
-        };
+        let side = |last| Track::new(vec![text(1, Some(1000)), text(1, Some(1000)), words(&[last])]);
         assert_eq!(found(&[side("x"), side("y")]), None);
         assert_eq!(found(&[side("x"), side("x")]).unwrap(), "aax");
     }
@@ -374,16 +352,13 @@ mod tests {
     #[test]
     fn a_mapped_track_reads_what_the_map_makes() {
         let map = CharacterMap::escaped(Delimiter::default());
-        let escaped = Track::mapped(vec![words(&["a$23$24b"])], map);
-        assert_eq!(
-            found(&[Track::new(vec![text(0, None)]), escaped]).unwrap(),
-            "a#$b"
-        );
+        let escaped = Track::encoded(vec![words(&["a$23$24b"])], &Encoding::Map(map));
+        assert_eq!(found(&[Track::new(vec![text(0, None)]), escaped]).unwrap(), "a#$b");
     }
 
     #[test]
     fn a_truncated_track_reads_the_beginning() {
-        let month = Track::truncated(vec![words(&["2024-02"])], 7);
+        let month = Track::encoded(vec![words(&["2024-02"])], &Encoding::Truncated { chars: 7 });
         let date = Track::new(vec![Domain::Date.language()]);
         assert!(found(&[date, month]).unwrap().starts_with("2024-02-"));
     }

@@ -8,10 +8,11 @@
 
 use super::class::Class;
 use super::encoding::Encoding;
-use super::equation::{Equation, Occurrence, Piece, Side, System};
+use super::equation::{Equation, Occurrence, Piece, Side};
 use super::language::Language;
 use super::search::{Outcome, Track, shortest};
 use super::split::splits;
+use super::system::System;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The word of each unknown.
@@ -43,10 +44,14 @@ pub(crate) fn components<'a>(equations: &[Equation<'a>]) -> Vec<Vec<Equation<'a>
 
 /// Every occurrence of an unknown in an equation.
 pub(crate) fn occurrences<'e, 'a>(equation: &'e Equation<'a>) -> impl Iterator<Item = &'e Occurrence<'a>> {
-    equation.left.iter().chain(&equation.right).filter_map(|piece| match piece {
-        Piece::Text(_) => None,
-        Piece::Unknown(occurrence) => Some(occurrence),
-    })
+    equation
+        .left
+        .iter()
+        .chain(&equation.right)
+        .filter_map(|piece| match piece {
+            Piece::Text(_) => None,
+            Piece::Unknown(occurrence) => Some(occurrence),
+        })
 }
 
 /// How often each unknown occurs.
@@ -70,12 +75,17 @@ pub(crate) fn assign(system: &System<'_>, side: &Side<'_>, texts: &[&str], words
 
 /// The characters worth trying where any may stand: those of the literals, and a few others.
 pub(crate) fn alphabet(system: &System<'_>, equations: &[Equation<'_>]) -> Class {
-    let literals = equations.iter().flat_map(|equation| equation.left.iter().chain(&equation.right));
+    let literals = equations
+        .iter()
+        .flat_map(|equation| equation.left.iter().chain(&equation.right));
     let literals = literals.filter_map(|piece| match piece {
         Piece::Text(text) => Some(text.chars()),
         Piece::Unknown(_) => None,
     });
-    let delimiter = system.delimiter().into_iter().flat_map(|delimiter| [delimiter.character(), delimiter.escape()]);
+    let delimiter = system
+        .delimiter()
+        .into_iter()
+        .flat_map(|delimiter| [delimiter.character(), delimiter.escape()]);
     literals.flatten().chain(delimiter).chain("ab01".chars()).collect()
 }
 
@@ -121,7 +131,11 @@ fn solve_within(
             Outcome::Undecided => undecided = true,
         }
     }
-    if undecided { Outcome::Undecided } else { Outcome::Found(answer) }
+    if undecided {
+        Outcome::Undecided
+    } else {
+        Outcome::Found(answer)
+    }
 }
 
 fn solve_component<'a>(system: &System<'a>, equations: &[Equation<'a>], budget: &mut Budget) -> Outcome<Words> {
@@ -157,9 +171,16 @@ fn solve_single(system: &System<'_>, equation: &Equation<'_>) -> Outcome<Words> 
 
 /// A text of one side that reads well, if the side is one unknown and the other side can be it.
 fn nice_text(system: &System<'_>, side: &Side<'_>, other: &[Language]) -> Option<String> {
-    let (Some(Piece::Unknown(occurrence)), 1) = (side.front(), side.len()) else { return None };
-    let Outcome::Found(word) = system.source(occurrence.unknown).sample() else { return None };
-    occurrence.encoding.encode(&word).filter(|text| !splits(other, text, 1).is_empty())
+    let (Some(Piece::Unknown(occurrence)), 1) = (side.front(), side.len()) else {
+        return None;
+    };
+    let Outcome::Found(word) = system.source(occurrence.unknown).sample() else {
+        return None;
+    };
+    occurrence
+        .encoding
+        .encode(&word)
+        .filter(|text| !splits(other, text, 1).is_empty())
 }
 
 /// An unknown that stands alone on one side of several equations, whose other sides share nothing.
@@ -172,14 +193,20 @@ struct Hub<'s, 'a> {
 
 impl<'s, 'a> Hub<'s, 'a> {
     fn of(system: &'s System<'a>, equations: &[Equation<'a>], counts: &BTreeMap<usize, usize>) -> Option<Self> {
-        let mut repeated = counts.iter().filter(|(_, count)| **count > 1).map(|(unknown, _)| *unknown);
-        let (Some(unknown), None) = (repeated.next(), repeated.next()) else { return None };
+        let mut repeated = counts
+            .iter()
+            .filter(|(_, count)| **count > 1)
+            .map(|(unknown, _)| *unknown);
+        let (Some(unknown), None) = (repeated.next(), repeated.next()) else {
+            return None;
+        };
         let alone = |side: &Side<'a>| match (side.front(), side.len()) {
             (Some(Piece::Unknown(occurrence)), 1) if occurrence.unknown == unknown => Some(occurrence.encoding.clone()),
             _ => None,
         };
         let mentions = |side: &Side<'a>| {
-            side.iter().any(|piece| matches!(piece, Piece::Unknown(occurrence) if occurrence.unknown == unknown))
+            side.iter()
+                .any(|piece| matches!(piece, Piece::Unknown(occurrence) if occurrence.unknown == unknown))
         };
         let spoke = |equation: &Equation<'a>| {
             let (encoding, other) = match (alone(&equation.left), alone(&equation.right)) {
@@ -190,7 +217,11 @@ impl<'s, 'a> Hub<'s, 'a> {
             (!mentions(other)).then(|| (encoding, other.clone(), system.chain(other)))
         };
         let spokes = equations.iter().map(spoke).collect::<Option<Vec<_>>>()?;
-        let hub = Self { system, unknown, spokes };
+        let hub = Self {
+            system,
+            unknown,
+            spokes,
+        };
         (hub.one_encoding().is_some() || hub.is_by_character()).then_some(hub)
     }
 
@@ -210,7 +241,10 @@ impl<'s, 'a> Hub<'s, 'a> {
             }
             None => {
                 let own = Track::new(vec![source.language()]);
-                let others = self.spokes.iter().map(|(encoding, _, chain)| track(encoding, chain.clone()));
+                let others = self
+                    .spokes
+                    .iter()
+                    .map(|(encoding, _, chain)| Track::encoded(chain.clone(), encoding));
                 let tracks: Vec<Track> = [own].into_iter().chain(others).collect();
                 shortest(&tracks).and_then(|word| self.words(&word))
             }
@@ -244,15 +278,6 @@ impl<'s, 'a> Hub<'s, 'a> {
     }
 }
 
-/// A chain that what `encoding` makes of the common text must match.
-fn track(encoding: &Encoding, chain: Vec<Language>) -> Track {
-    match encoding {
-        Encoding::Map(map) => Track::mapped(chain, *map),
-        Encoding::Truncated { chars } => Track::truncated(chain, *chars),
-        Encoding::Padded { .. } | Encoding::Plain | Encoding::Rank { .. } => Track::new(chain),
-    }
-}
-
 /// Tries words for an unknown that occurs several times, and solves what is left.
 fn solve_by_trying<'a>(
     system: &System<'a>,
@@ -260,23 +285,30 @@ fn solve_by_trying<'a>(
     counts: &BTreeMap<usize, usize>,
     budget: &mut Budget,
 ) -> Outcome<Words> {
-    let mut hints = Vec::new();
-    for equation in equations {
-        // With repeated occurrences taken for different unknowns there are only more solutions.
-        let (left, right) = (system.chain(&equation.left), system.chain(&equation.right));
-        match shortest(&[Track::new(left.clone()), Track::new(right.clone())]) {
-            Outcome::Never => return Outcome::Never,
-            Outcome::Found(text) => hints.extend([(equation.left.clone(), left, text.clone()), (equation.right.clone(), right, text)]),
-            Outcome::Undecided => {}
-        }
-    }
-    let Some(unknown) = most_promising(system, counts) else { return Outcome::Undecided };
-    let (tried, complete) = system.source(unknown).enumerate(WORDS_PER_UNKNOWN_MAX, &alphabet(system, equations));
-    let mut hinted = hinted_words(system, unknown, &hints);
-    hinted.retain(|word| !tried.contains(word) && system.source(unknown).contains(word));
+    let Some(hints) = equations
+        .iter()
+        .map(|equation| hints(system, equation))
+        .collect::<Option<Vec<_>>>()
+    else {
+        return Outcome::Never;
+    };
+    let Some(unknown) = most_promising(system, counts) else {
+        return Outcome::Undecided;
+    };
+    let source = system.source(unknown);
+    let (tried, complete) = source.enumerate(WORDS_PER_UNKNOWN_MAX, &alphabet(system, equations));
+    let mut hinted: Vec<String> = hints
+        .into_iter()
+        .flatten()
+        .filter(|hint| hint.0 == unknown)
+        .map(|hint| hint.1)
+        .collect();
+    hinted.retain(|word| !tried.contains(word) && source.contains(word));
     let mut undecided = !complete;
     for word in hinted.into_iter().chain(tried) {
-        let Some(tries) = budget.tries.checked_sub(1) else { return Outcome::Undecided };
+        let Some(tries) = budget.tries.checked_sub(1) else {
+            return Outcome::Undecided;
+        };
         budget.tries = tries;
         let branch = system.assuming(equations, unknown, &word);
         match solve_within(branch, counts.keys().copied(), budget) {
@@ -288,29 +320,36 @@ fn solve_by_trying<'a>(
     if undecided { Outcome::Undecided } else { Outcome::Never }
 }
 
-/// The repeated unknown with the fewest words, or else the one that occurs most often.
-fn most_promising(system: &System<'_>, counts: &BTreeMap<usize, usize>) -> Option<usize> {
-    let repeated = counts.iter().filter(|(_, count)| **count > 1);
-    repeated.max_by_key(|(unknown, count)| {
-        let words = system.source(**unknown).words().map_or(usize::MAX, |words| words.len());
-        (std::cmp::Reverse(words), **count)
-    }).map(|(unknown, _)| *unknown)
-}
-
-/// The words that an unknown has where each equation is solved on its own.
-fn hinted_words(system: &System<'_>, unknown: usize, hints: &[(Side<'_>, Vec<Language>, String)]) -> Vec<String> {
-    let mut words: Vec<String> = Vec::new();
-    for (side, chain, text) in hints {
-        let Some(cut) = splits(chain, text, 1).pop() else { continue };
+/// The words that solve an equation if repeated occurrences are taken for different unknowns. Only
+/// more solves it then, so that without any the equation has no solution at all.
+fn hints(system: &System<'_>, equation: &Equation<'_>) -> Option<Vec<(usize, String)>> {
+    let (left, right) = (system.chain(&equation.left), system.chain(&equation.right));
+    let text = match shortest(&[Track::new(left.clone()), Track::new(right.clone())]) {
+        Outcome::Never => return None,
+        Outcome::Undecided => return Some(Vec::new()),
+        Outcome::Found(text) => text,
+    };
+    let mut hints = Vec::new();
+    for (side, chain) in [(&equation.left, left), (&equation.right, right)] {
+        let cut = splits(&chain, &text, 1).pop().unwrap_or_default();
         for (piece, text) in side.iter().zip(cut) {
-            if let Piece::Unknown(occurrence) = piece
-                && occurrence.unknown == unknown
-            {
-                words.extend(word_of(system, occurrence, text).filter(|word| !words.contains(word)));
+            if let Piece::Unknown(occurrence) = piece {
+                hints.extend(word_of(system, occurrence, text).map(|word| (occurrence.unknown, word)));
             }
         }
     }
-    words
+    Some(hints)
+}
+
+/// The repeated unknown with the fewest words, or else the one that occurs most often.
+fn most_promising(system: &System<'_>, counts: &BTreeMap<usize, usize>) -> Option<usize> {
+    let repeated = counts.iter().filter(|(_, count)| **count > 1);
+    repeated
+        .max_by_key(|(unknown, count)| {
+            let words = system.source(**unknown).words().map_or(usize::MAX, |words| words.len());
+            (std::cmp::Reverse(words), **count)
+        })
+        .map(|(unknown, _)| *unknown)
 }
 
 fn word_of(system: &System<'_>, occurrence: &Occurrence<'_>, text: &str) -> Option<String> {
@@ -329,7 +368,7 @@ fn preimage(system: &System<'_>, unknown: usize, encoding: &Encoding, text: &str
         return Some(word);
     }
     let own = Track::new(vec![source.language()]);
-    match shortest(&[own, track(encoding, vec![Language::of_words([text])])]) {
+    match shortest(&[own, Track::encoded(vec![Language::of_words([text])], encoding)]) {
         Outcome::Found(word) => Some(word),
         Outcome::Never | Outcome::Undecided => None,
     }

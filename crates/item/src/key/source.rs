@@ -180,10 +180,7 @@ mod tests {
 
     #[test]
     fn what_is_cut_is_told() {
-        assert_eq!(
-            words(&Domain::text(1, Some(1)), 10),
-            ("a b".to_owned(), false)
-        );
+        assert_eq!(words(&Domain::text(1, Some(1)), 10), ("a b".to_owned(), false));
         assert!(!words(&Domain::pattern("a*").unwrap(), 5).1);
     }
 
@@ -195,10 +192,7 @@ mod tests {
         );
         let meet = Source::Domain(&status).meet(&Source::Domain(&pattern));
         assert_eq!(meet.words().unwrap(), ["open", "done"]);
-        let (long, short) = (
-            Domain::text(3, None),
-            Domain::pattern("[b-d]{1,3}").unwrap(),
-        );
+        let (long, short) = (Domain::text(3, None), Domain::pattern("[b-d]{1,3}").unwrap());
         let meet = Source::Domain(&long).meet(&Source::Domain(&short));
         assert_eq!(meet.sample(), Outcome::Found("bbb".to_owned()));
         let meet = Source::Domain(&Domain::Date).meet(&Source::Domain(&Domain::Time));

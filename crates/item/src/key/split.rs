@@ -84,16 +84,10 @@ mod tests {
 
     #[test]
     fn every_way_to_cut_is_found_up_to_the_limit() {
-        let some = Language::any(Length {
-            min: 1,
-            max: Some(2),
-        });
+        let some = Language::any(Length { min: 1, max: Some(2) });
         let chain = [some.clone(), Language::of_words(["-"]), some];
         assert_eq!(splits(&chain, "a-b", 9), [["a", "-", "b"]]);
-        assert_eq!(
-            splits(&chain, "---é", 9),
-            [["-", "-", "-é"], ["--", "-", "é"]]
-        );
+        assert_eq!(splits(&chain, "---é", 9), [["-", "-", "-é"], ["--", "-", "é"]]);
         assert_eq!(splits(&chain, "---é", 1).len(), 1);
         assert!(splits(&chain, "ab", 9).is_empty());
         assert_eq!(splits(&[], "", 9), [Vec::<&str>::new()]);

@@ -126,10 +126,7 @@ impl Template {
 
     /// What each part can be.
     pub(crate) fn languages(&self) -> Vec<Language> {
-        self.parts
-            .iter()
-            .map(|part| part.language(self.delimiter))
-            .collect()
+        self.parts.iter().map(|part| part.language(self.delimiter)).collect()
     }
 }
 
@@ -148,9 +145,7 @@ impl Part {
         match self {
             Self::Text(text) => Language::of_words([text.as_str()]),
             Self::Number(number) => Language::of_words([number.to_string().as_str()]),
-            Self::Variable(variable) => variable
-                .encoding(delimiter)
-                .language(&Source::Domain(&variable.domain)),
+            Self::Variable(variable) => variable.encoding(delimiter).language(&Source::Domain(&variable.domain)),
             Self::Anything => Domain::text(0, None).language(),
         }
     }
@@ -251,22 +246,12 @@ pub enum TemplateError {
 impl fmt::Display for TemplateError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::NotAlone(variable) => write!(
-                f,
-                "`{variable}` can be the whole key only if it stands alone"
-            ),
+            Self::NotAlone(variable) => write!(f, "`{variable}` can be the whole key only if it stands alone"),
             Self::NumberNotAlone(number) => {
                 write!(f, "{number} can be the whole key only if it stands alone")
             }
-            Self::Form {
-                variable,
-                form,
-                domain,
-            } => {
-                write!(
-                    f,
-                    "the form {form} does not apply to `{variable}`, which is {domain}"
-                )
+            Self::Form { variable, form, domain } => {
+                write!(f, "the form {form} does not apply to `{variable}`, which is {domain}")
             }
             Self::Domain { variable, problem } => write!(f, "`{variable}` has {problem}"),
         }
@@ -294,28 +279,20 @@ fn problem_of(domain: &Domain) -> Option<&'static str> {
             let distinct: HashSet<&String> = words.iter().collect();
             (distinct.len() < words.len()).then_some("a word twice")
         }
-        Domain::Geohash { precision } => {
-            (!(1..=12).contains(precision)).then_some("a precision that is not 1 to 12")
-        }
+        Domain::Geohash { precision } => (!(1..=12).contains(precision)).then_some("a precision that is not 1 to 12"),
         Domain::Number(range) => range.is_empty().then_some("a range without a number"),
         Domain::Text(text) => text
             .max_chars
             .is_some_and(|max| max < text.min_chars)
             .then_some("a range of lengths without a length"),
-        Domain::Binary {
-            min_bytes,
-            max_bytes,
-        } => max_bytes
+        Domain::Binary { min_bytes, max_bytes } => max_bytes
             .is_some_and(|max| max < *min_bytes)
             .then_some("a range of lengths without a length"),
         Domain::Either(domains) if domains.is_empty() => Some("no alternatives to choose from"),
         Domain::Either(domains) => {
-            let simple = |domain: &Domain| {
-                matches!(domain, Domain::OneOf(_)) || domain.fixed_chars().is_some()
-            };
+            let simple = |domain: &Domain| matches!(domain, Domain::OneOf(_)) || domain.fixed_chars().is_some();
             let all_simple = domains.iter().all(simple);
-            (!all_simple)
-                .then_some("alternatives other than words, dates, times, ids and geohashes")
+            (!all_simple).then_some("alternatives other than words, dates, times, ids and geohashes")
         }
         _ => None,
     }
@@ -334,21 +311,13 @@ mod tests {
         let status = Domain::one_of(["open", "done"]);
         let parts = vec![
             Part::text("A#"),
-            Part::Variable(Variable::new(
-                "status",
-                Form::rank(&status).unwrap(),
-                status,
-            )),
+            Part::Variable(Variable::new("status", Form::rank(&status).unwrap(), status)),
             Part::text("#"),
             Part::Variable(Variable::new("at", Form::Fixed.descending(), Domain::Time)),
             Part::text("#"),
             Part::variable("n", Domain::integer(Some(0), None)),
             Part::text("#"),
-            Part::Variable(Variable::new(
-                "m",
-                Form::Plain,
-                Domain::integer(Some(0), Some(9)),
-            )),
+            Part::Variable(Variable::new("m", Form::Plain, Domain::integer(Some(0), Some(9)))),
             Part::text("#"),
             Part::Variable(Variable::new("name", Form::Ordered, Domain::text(1, None))),
         ];
@@ -358,26 +327,14 @@ mod tests {
 
     #[test]
     fn adjacent_texts_are_joined() {
-        let joined = template(vec![
-            Part::text("A"),
-            Part::text(""),
-            Part::text("#"),
-            Part::Anything,
-        ]);
+        let joined = template(vec![Part::text("A"), Part::text(""), Part::text("#"), Part::Anything]);
         assert_eq!(joined.parts(), [Part::text("A#"), Part::Anything]);
         assert_eq!((joined.leading_text(), joined.trailing_text()), ("A#", ""));
     }
 
     #[test]
     fn a_key_takes_the_type_of_the_one_part_that_it_is() {
-        let whole = |domain| {
-            template(vec![Part::Variable(Variable::new(
-                "x",
-                Form::Whole,
-                domain,
-            ))])
-            .key_type()
-        };
+        let whole = |domain| template(vec![Part::Variable(Variable::new("x", Form::Whole, domain))]).key_type();
         assert_eq!(whole(Domain::integer(None, None)), KeyType::N);
         assert_eq!(whole(Domain::text(1, None)), KeyType::S);
         assert_eq!(
@@ -387,10 +344,7 @@ mod tests {
             }),
             KeyType::B
         );
-        assert_eq!(
-            template(vec![Part::Number(Number::ONE)]).key_type(),
-            KeyType::N
-        );
+        assert_eq!(template(vec![Part::Number(Number::ONE)]).key_type(), KeyType::N);
         assert_eq!(
             template(vec![Part::variable("n", Domain::integer(None, None))]).key_type(),
             KeyType::S
@@ -399,11 +353,7 @@ mod tests {
 
     #[test]
     fn what_cannot_be_written_is_refused() {
-        let refused = |parts| {
-            Template::new(parts, Delimiter::default())
-                .unwrap_err()
-                .to_string()
-        };
+        let refused = |parts| Template::new(parts, Delimiter::default()).unwrap_err().to_string();
         let variable = |form, domain| Part::Variable(Variable::new("x", form, domain));
         let cases = [
             (

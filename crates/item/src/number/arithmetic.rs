@@ -22,21 +22,11 @@ impl Number {
             .ok_or(NumberError::TooManyDigits)?;
         let exponent = i32::from(low.exponent);
         if high.is_negative() == low.is_negative() {
-            let sum = shifted
-                .checked_add(low.magnitude())
-                .ok_or(NumberError::TooManyDigits)?;
+            let sum = shifted.checked_add(low.magnitude()).ok_or(NumberError::TooManyDigits)?;
             return Self::normalised(high.is_negative(), sum, exponent);
         }
-        let larger = if shifted >= low.magnitude() {
-            high
-        } else {
-            low
-        };
-        Self::normalised(
-            larger.is_negative(),
-            shifted.abs_diff(low.magnitude()),
-            exponent,
-        )
+        let larger = if shifted >= low.magnitude() { high } else { low };
+        Self::normalised(larger.is_negative(), shifted.abs_diff(low.magnitude()), exponent)
     }
 
     /// The difference.
@@ -119,11 +109,7 @@ impl Number {
     pub fn round(self, decimals: u8) -> Self {
         let (kept, cut) = self.split_fraction(decimals);
         let half = power_of_ten(u32::from(self.cut_digits(decimals))).map(|power| power / 2);
-        self.with_last_place(
-            kept,
-            decimals,
-            half.is_some_and(|half| cut > 0 && cut >= half),
-        )
+        self.with_last_place(kept, decimals, half.is_some_and(|half| cut > 0 && cut >= half))
     }
 
     /// The largest number with at most `decimals` digits after the point that is not above this one.
@@ -196,9 +182,7 @@ fn next_digit(remainder: u128, divisor: u128) -> (u128, u128) {
 
 /// `magnitude × 10^places` modulo `divisor`.
 fn remainder_of_shifted(magnitude: u128, places: u32, divisor: u128) -> u128 {
-    (0..places).fold(magnitude % divisor, |remainder, _| {
-        next_digit(remainder, divisor).1
-    })
+    (0..places).fold(magnitude % divisor, |remainder, _| next_digit(remainder, divisor).1)
 }
 
 /// `magnitude / 10^places`, halves upward.
@@ -261,10 +245,7 @@ mod tests {
         );
         let widest = number("9.9999999999999999999999999999999999999E125");
         assert_eq!(widest.checked_add(widest), Err(NumberError::TooManyDigits));
-        assert_eq!(
-            number("9E125").checked_add(number("1E125")),
-            Err(NumberError::TooLarge)
-        );
+        assert_eq!(number("9E125").checked_add(number("1E125")), Err(NumberError::TooLarge));
     }
 
     #[test]
@@ -275,18 +256,9 @@ mod tests {
             power_of_two.checked_mul(power_of_five),
             number(&(1u128 << 71).to_string()).checked_mul(number("1E54"))
         );
-        assert_eq!(
-            power_of_two.checked_mul(power_of_two),
-            Err(NumberError::TooManyDigits)
-        );
-        assert_eq!(
-            number("-1.5").checked_mul(number("0.2")),
-            Ok(number("-0.3"))
-        );
-        assert_eq!(
-            number("1E100").checked_mul(number("1E26")),
-            Err(NumberError::TooLarge)
-        );
+        assert_eq!(power_of_two.checked_mul(power_of_two), Err(NumberError::TooManyDigits));
+        assert_eq!(number("-1.5").checked_mul(number("0.2")), Ok(number("-0.3")));
+        assert_eq!(number("1E100").checked_mul(number("1E26")), Err(NumberError::TooLarge));
         assert_eq!(
             number("1E-100").checked_mul(number("1E-31")),
             Err(NumberError::TooSmall)
@@ -312,10 +284,7 @@ mod tests {
                 "{left} % {right}"
             );
         }
-        assert_eq!(
-            Number::ONE.checked_rem(Number::ZERO),
-            Err(NumberError::DivisionByZero)
-        );
+        assert_eq!(Number::ONE.checked_rem(Number::ZERO), Err(NumberError::DivisionByZero));
     }
 
     #[test]
@@ -354,12 +323,7 @@ mod tests {
     fn rounding_to_a_place() {
         let rounded = |text, decimals| {
             let number = number(text);
-            [
-                number.round(decimals),
-                number.floor(decimals),
-                number.ceil(decimals),
-            ]
-            .map(|number| number.to_string())
+            [number.round(decimals), number.floor(decimals), number.ceil(decimals)].map(|number| number.to_string())
         };
         assert_eq!(rounded("2.5", 0), ["3", "2", "3"]);
         assert_eq!(rounded("-2.5", 0), ["-3", "-3", "-2"]);

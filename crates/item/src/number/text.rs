@@ -28,11 +28,7 @@ impl FromStr for Number {
         let (magnitude, trailing_zeros) = significand(digits)?;
         let places = |count: usize| i32::try_from(count).unwrap_or(EXPONENT_BOUND);
         let shift = exponent.saturating_add(places(trailing_zeros));
-        Self::normalised(
-            negative,
-            magnitude,
-            shift.saturating_sub(places(fraction.len())),
-        )
+        Self::normalised(negative, magnitude, shift.saturating_sub(places(fraction.len())))
     }
 }
 
@@ -124,10 +120,7 @@ mod tests {
         assert_eq!(printed(digits), digits);
         assert_eq!(printed(&format!("0.{digits}")), format!("0.{digits}"));
         assert_eq!(printed("1E-130").len(), 132);
-        assert_eq!(
-            printed("9.9999999999999999999999999999999999999E+125").len(),
-            126
-        );
+        assert_eq!(printed("9.9999999999999999999999999999999999999E+125").len(), 126);
         assert!(printed("1.5E-130").ends_with("15"));
     }
 
@@ -147,8 +140,7 @@ mod tests {
     #[test]
     fn what_is_no_number_is_quoted_back() {
         for text in [
-            "", "-", "+-1", ".", "1e", "1e+", "e5", "0x10", "1_000", " 1", "1 ", "NaN", "1.2.3",
-            "١",
+            "", "-", "+-1", ".", "1e", "1e+", "e5", "0x10", "1_000", " 1", "1 ", "NaN", "1.2.3", "١",
         ] {
             assert!(
                 matches!(text.parse::<Number>(), Err(NumberError::Malformed(_))),

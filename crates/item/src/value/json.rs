@@ -27,8 +27,7 @@ impl Serialize for Value {
                 map.serialize_entry(name, &members)?;
             }
             Self::Bs(members) => {
-                let members: Vec<String> =
-                    members.iter().map(|bytes| base64::encode(bytes)).collect();
+                let members: Vec<String> = members.iter().map(|bytes| base64::encode(bytes)).collect();
                 map.serialize_entry(name, &members)?;
             }
         }
@@ -52,8 +51,7 @@ struct Nested {
 impl Nested {
     fn deeper<E: Error>(self) -> Result<Self, E> {
         if self.levels == NESTING_LEVELS_MAX {
-            let message =
-                format!("lists and maps are nested more than {NESTING_LEVELS_MAX} levels deep");
+            let message = format!("lists and maps are nested more than {NESTING_LEVELS_MAX} levels deep");
             return Err(E::custom(message));
         }
         Ok(Self {
@@ -96,9 +94,7 @@ impl<'de> Visitor<'de> for Nested {
             "NS" => Value::Ns(members(map.next_value()?, |text| parse_number(&text))?),
             "BS" => Value::Bs(members(map.next_value()?, |text| parse_binary(&text))?),
             _ => {
-                return Err(A::Error::custom(format!(
-                    "`{name}` is not a type of attribute values"
-                )));
+                return Err(A::Error::custom(format!("`{name}` is not a type of attribute values")));
             }
         };
         match map.next_key::<String>()? {
@@ -164,15 +160,9 @@ impl<'de> Visitor<'de> for Map {
 }
 
 /// A set, which is neither empty nor has a member twice.
-fn members<T: Ord, E: Error>(
-    texts: Vec<String>,
-    parse: impl Fn(String) -> Result<T, E>,
-) -> Result<BTreeSet<T>, E> {
+fn members<T: Ord, E: Error>(texts: Vec<String>, parse: impl Fn(String) -> Result<T, E>) -> Result<BTreeSet<T>, E> {
     let count = texts.len();
-    let members = texts
-        .into_iter()
-        .map(parse)
-        .collect::<Result<BTreeSet<T>, E>>()?;
+    let members = texts.into_iter().map(parse).collect::<Result<BTreeSet<T>, E>>()?;
     match members.len() {
         0 => Err(E::custom("a set has at least one member")),
         distinct if distinct < count => Err(E::custom("a set has a member twice")),
@@ -185,8 +175,7 @@ fn parse_number<E: Error>(text: &str) -> Result<Number, E> {
 }
 
 fn parse_binary<E: Error>(text: &str) -> Result<Vec<u8>, E> {
-    base64::decode(text)
-        .ok_or_else(|| E::custom("a binary value is spelled in base64 with padding"))
+    base64::decode(text).ok_or_else(|| E::custom("a binary value is spelled in base64 with padding"))
 }
 
 #[cfg(test)]
@@ -251,13 +240,7 @@ mod tests {
 
     #[test]
     fn nesting_is_bounded() {
-        let nested = |levels: usize| {
-            format!(
-                "{}{{\"S\":\"a\"}}{}",
-                "{\"L\":[".repeat(levels),
-                "]}".repeat(levels)
-            )
-        };
+        let nested = |levels: usize| format!("{}{{\"S\":\"a\"}}{}", "{\"L\":[".repeat(levels), "]}".repeat(levels));
         assert!(read(&nested(32)).is_ok());
         assert!(read(&nested(33)).unwrap_err().contains("32 levels"));
     }

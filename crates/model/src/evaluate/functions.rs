@@ -56,8 +56,8 @@ fn unary(evaluator: &Evaluator<'_>, function: FunctionId, (value, ty): &Typed<'_
     let millis = |of: i64| Some(Duration { months: 0, millis: of }.to_value());
     let text = |change: fn(&str) -> String| value.as_str().map(|text| Value::S(change(text)));
     Ok(match function {
-        FunctionId::Lower => text(str::to_lowercase),
-        FunctionId::Upper => text(str::to_uppercase),
+        FunctionId::Lower => text(singlet_item::key::lower),
+        FunctionId::Upper => text(singlet_item::key::upper),
         FunctionId::Size => Some(Value::N(Number::from(size(value)))),
         FunctionId::String => Some(Value::S(shown(value, ty)?)),
         FunctionId::Days => millis(number().saturating_mul(24 * 60 * MILLIS_PER_MINUTE)),

@@ -15,6 +15,7 @@ mod tests;
 pub mod geo;
 pub mod time;
 
+pub use compare::order;
 pub use time::Duration;
 
 use singlet_item::{Number, Value};

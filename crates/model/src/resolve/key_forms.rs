@@ -66,7 +66,7 @@ fn with_function(function: PartFunction, ty: &Type) -> Option<(Form, Domain)> {
 }
 
 /// The values of a type, as far as they can stand in a key.
-pub(super) fn domain(ty: &Type) -> Option<Domain> {
+pub(crate) fn domain(ty: &Type) -> Option<Domain> {
     Some(match ty {
         Type::Text(limits) => Domain::Text(text_domain(limits)),
         Type::Enum(words) => Domain::OneOf(words.members.clone()),

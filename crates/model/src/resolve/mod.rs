@@ -42,6 +42,8 @@ use crate::source::Span;
 use crate::text::Text;
 use crate::types::{EntityId, Type};
 
+pub(crate) use key_forms::domain as key_domain;
+
 /// Whether a name means something by itself in expressions.
 fn is_reserved(name: &str) -> bool {
     expression::RESERVED_NAMES.contains(&name) || matches!(name, "settings" | "request" | "response")

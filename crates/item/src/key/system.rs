@@ -1,0 +1,321 @@
+//! The equations between the keys of two entities, and the steps that simplify them without losing
+//! or adding a solution.
+
+use super::character_map::CharacterMap;
+use super::delimiter::Delimiter;
+use super::domain::{Domain, TextDomain};
+use super::encoding::Encoding;
+use super::equation::{Contradiction, End, Equation, Occurrence, Piece, Segment, Side, push_text};
+use super::language::Language;
+use super::source::Source;
+use super::template::{Part, Template};
+use std::collections::HashMap;
+
+/// Equations, and what is known of the unknowns in them. Unknowns that were found equal are one: they
+/// share a root and a source.
+#[derive(Clone, Debug)]
+pub(crate) struct System<'a> {
+    roots: Vec<usize>,
+    sources: Vec<Source<'a>>,
+    /// The one delimiter of all templates, if they have only one.
+    delimiter: Option<Delimiter>,
+    pending: Vec<Equation<'a>>,
+    equations: Vec<Equation<'a>>,
+}
+
+/// The unknowns of one entity's templates: by name those of variables, and one for each open end.
+#[derive(Debug, Default)]
+pub(crate) struct Unknowns<'a> {
+    pub(crate) variables: HashMap<&'a str, usize>,
+    /// The unknown of every part, by attribute and part; literal text has none.
+    pub(crate) by_part: Vec<Vec<Option<usize>>>,
+}
+
+static ANYTHING: Domain = Domain::Text(TextDomain {
+    pattern: None,
+    min_chars: 0,
+    max_chars: None,
+});
+
+impl<'a> System<'a> {
+    /// The system in which the keys of two entities are equal, attribute by attribute, and the
+    /// unknowns of each. Unknowns of the two are distinct even if they share a name.
+    pub(crate) fn new(left: &'a [Template], right: &'a [Template]) -> (Self, Unknowns<'a>, Unknowns<'a>) {
+        let mut delimiters = left.iter().chain(right).map(Template::delimiter);
+        let first = delimiters.next();
+        let delimiter = first.filter(|first| delimiters.all(|delimiter| delimiter == *first));
+        let mut system = Self {
+            roots: vec![],
+            sources: vec![],
+            delimiter,
+            pending: vec![],
+            equations: vec![],
+        };
+        let (mut left_unknowns, mut right_unknowns) = (Unknowns::default(), Unknowns::default());
+        for (left, right) in left.iter().zip(right) {
+            let left = system.side(left, &mut left_unknowns);
+            let right = system.side(right, &mut right_unknowns);
+            system.pending.push(Equation { left, right });
+        }
+        (system, left_unknowns, right_unknowns)
+    }
+
+    /// The equations that are left after [`System::simplify`].
+    pub(crate) fn equations(&self) -> &[Equation<'a>] {
+        &self.equations
+    }
+
+    pub(crate) fn unknowns(&self) -> std::ops::Range<usize> {
+        0..self.roots.len()
+    }
+
+    pub(crate) fn delimiter(&self) -> Option<Delimiter> {
+        self.delimiter
+    }
+
+    /// The unknown that stands for this one and all that equal it.
+    pub(crate) fn root(&self, unknown: usize) -> usize {
+        let mut root = unknown;
+        while let Some(next) = self.roots.get(root).filter(|next| **next != root) {
+            root = *next;
+        }
+        root
+    }
+
+    /// What the word of an unknown may be.
+    pub(crate) fn source(&self, unknown: usize) -> Source<'a> {
+        self.sources
+            .get(self.root(unknown))
+            .cloned()
+            .unwrap_or(Source::Words(Vec::new()))
+    }
+
+    /// The same knowledge with other equations and one more word known.
+    pub(crate) fn assuming(&self, equations: &[Equation<'a>], unknown: usize, word: &str) -> Self {
+        let mut system = self.clone();
+        system.equations.clear();
+        system.pending = equations.to_vec();
+        system.set_source(unknown, Source::Words(vec![word.to_owned()]));
+        system
+    }
+
+    /// The texts that each piece can be.
+    pub(crate) fn chain(&self, side: &Side<'a>) -> Vec<Language> {
+        let language = |piece: &Piece<'a>| match piece {
+            Piece::Text(text) => Language::of_words([text.as_str()]),
+            Piece::Unknown(occurrence) => occurrence.encoding.language(&self.source(occurrence.unknown)),
+        };
+        side.iter().map(language).collect()
+    }
+
+    /// Simplifies until nothing more follows without a search: cuts keys at delimiters and behind
+    /// parts of fixed length, drops what is equal on both sides, and notes unknowns that are known
+    /// or equal.
+    pub(crate) fn simplify(&mut self) -> Result<(), Contradiction> {
+        while let Some(equation) = self.pending.pop() {
+            let mut equation = self.substituted(equation);
+            self.strip_front(&mut equation)?;
+            equation.strip(End::Back)?;
+            match self.cut_segment(equation)? {
+                Cut::Segment(segment, rest) => self.pending.extend([segment, rest]),
+                Cut::Whole(equation) => self.settle(equation)?,
+            }
+        }
+        let mut distinct: Vec<Equation<'a>> = Vec::new();
+        for equation in self.equations.drain(..) {
+            if !distinct.contains(&equation) {
+                distinct.push(equation);
+            }
+        }
+        self.equations = distinct;
+        Ok(())
+    }
+
+    fn side(&mut self, template: &'a Template, unknowns: &mut Unknowns<'a>) -> Side<'a> {
+        let mut side = Side::new();
+        let mut by_part = Vec::new();
+        for part in template.parts() {
+            let (name, domain, encoding) = match part {
+                Part::Text(text) => {
+                    side.push_back(Piece::Text(text.clone()));
+                    by_part.push(None);
+                    continue;
+                }
+                Part::Number(number) => {
+                    side.push_back(Piece::Text(number.to_string()));
+                    by_part.push(None);
+                    continue;
+                }
+                Part::Variable(variable) => (
+                    Some(variable.name.as_str()),
+                    &variable.domain,
+                    variable.encoding(template.delimiter()),
+                ),
+                Part::Anything => (None, &ANYTHING, Encoding::Map(CharacterMap::IDENTITY)),
+            };
+            let source = Source::Domain(domain);
+            let unknown = match name.and_then(|name| unknowns.variables.get(name).copied()) {
+                Some(unknown) => {
+                    self.set_source(unknown, self.source(unknown).meet(&source));
+                    unknown
+                }
+                None => self.add_unknown(source.clone()),
+            };
+            unknowns.variables.extend(name.map(|name| (name, unknown)));
+            by_part.push(Some(unknown));
+            let encoding = encoding.simplified(&source);
+            side.push_back(Piece::Unknown(Occurrence {
+                unknown,
+                encoding,
+                domain,
+            }));
+        }
+        unknowns.by_part.push(by_part);
+        side
+    }
+
+    fn add_unknown(&mut self, source: Source<'a>) -> usize {
+        self.roots.push(self.roots.len());
+        self.sources.push(source);
+        self.roots.len() - 1
+    }
+
+    fn set_source(&mut self, unknown: usize, source: Source<'a>) {
+        let root = self.root(unknown);
+        if let Some(slot) = self.sources.get_mut(root) {
+            *slot = source;
+        }
+    }
+
+    /// The equation with roots for unknowns, and text for those whose word is known.
+    fn substituted(&self, equation: Equation<'a>) -> Equation<'a> {
+        let substitute = |side: Side<'a>| {
+            let mut pieces = Side::new();
+            for piece in side {
+                match piece {
+                    Piece::Text(text) => push_text(&mut pieces, text),
+                    Piece::Unknown(occurrence) => {
+                        let unknown = self.root(occurrence.unknown);
+                        let word = self.sources.get(unknown).and_then(Source::only_word);
+                        match word.and_then(|word| occurrence.encoding.encode(word)) {
+                            Some(text) => push_text(&mut pieces, text),
+                            None => pieces.push_back(Piece::Unknown(Occurrence { unknown, ..occurrence })),
+                        }
+                    }
+                }
+            }
+            pieces
+        };
+        Equation {
+            left: substitute(equation.left),
+            right: substitute(equation.right),
+        }
+    }
+
+    /// Removes what both sides begin with. A part of fixed length equals as many characters of the
+    /// other side, so that it becomes an equation of its own.
+    fn strip_front(&mut self, equation: &mut Equation<'a>) -> Result<(), Contradiction> {
+        equation.strip(End::Front)?;
+        while equation.left.len() > 1 || equation.right.len() > 1 {
+            let fronts = [&equation.left, &equation.right].map(|side| side.front().and_then(Piece::fixed_chars));
+            let Some(chars) = fronts.into_iter().flatten().next() else {
+                break;
+            };
+            let Some(part) = equation.take_front(chars) else { break };
+            self.pending.push(part);
+            equation.strip(End::Front)?;
+        }
+        Ok(())
+    }
+
+    /// Cuts both sides behind their first delimiter, if neither can have one before it. Then a side
+    /// without any delimiter cannot equal one that has some.
+    fn cut_segment(&self, equation: Equation<'a>) -> Result<Cut<'a>, Contradiction> {
+        let Some(delimiter) = self.delimiter else {
+            return Ok(Cut::Whole(equation));
+        };
+        let left = Segment::first(&equation.left, delimiter);
+        let right = Segment::first(&equation.right, delimiter);
+        match (left, right) {
+            (Segment::Ended(left, left_rest), Segment::Ended(right, right_rest)) => {
+                let segment = Equation { left, right };
+                let (left, right) = (left_rest, right_rest);
+                Ok(Cut::Segment(segment, Equation { left, right }))
+            }
+            (Segment::Ended(..), Segment::Last) | (Segment::Last, Segment::Ended(..)) => Err(Contradiction),
+            _ => Ok(Cut::Whole(equation)),
+        }
+    }
+
+    /// Learns from an equation what it says of single unknowns, or keeps it.
+    fn settle(&mut self, equation: Equation<'a>) -> Result<(), Contradiction> {
+        let unknown = |side: &Side<'a>| match (side.front(), side.len()) {
+            (Some(Piece::Unknown(occurrence)), 1) if occurrence.encoding.is_injective() => Some(occurrence.clone()),
+            _ => None,
+        };
+        let text = |side: &Side<'a>| match (side.front(), side.len()) {
+            (None, _) => Some(String::new()),
+            (Some(Piece::Text(text)), 1) => Some(text.clone()),
+            _ => None,
+        };
+        match (
+            text(&equation.left),
+            text(&equation.right),
+            unknown(&equation.left),
+            unknown(&equation.right),
+        ) {
+            (Some(left), Some(right), ..) if left == right => Ok(()),
+            (Some(_), Some(_), ..) => Err(Contradiction),
+            (Some(text), _, _, Some(occurrence)) | (_, Some(text), Some(occurrence), _) => {
+                self.bind(&occurrence, &text)
+            }
+            (_, _, Some(left), Some(right)) if left.encoding == right.encoding => {
+                self.unite(left.unknown, right.unknown)
+            }
+            _ => {
+                self.equations.push(equation);
+                Ok(())
+            }
+        }
+    }
+
+    fn bind(&mut self, occurrence: &Occurrence<'a>, text: &str) -> Result<(), Contradiction> {
+        let word = occurrence
+            .encoding
+            .decode(text)
+            .filter(|word| self.source(occurrence.unknown).contains(word));
+        let word = word.ok_or(Contradiction)?;
+        self.set_source(occurrence.unknown, Source::Words(vec![word]));
+        self.pending.append(&mut self.equations);
+        Ok(())
+    }
+
+    /// Under one injective encoding, equal texts are equal words.
+    fn unite(&mut self, left: usize, right: usize) -> Result<(), Contradiction> {
+        if left == right {
+            return Ok(());
+        }
+        let source = self.source(left).meet(&self.source(right));
+        let empty = match (&source, source.number_range()) {
+            (Source::Words(words), _) => words.is_empty(),
+            (Source::Texts(language), _) => language.automaton.is_empty(),
+            (_, range) => range.is_some_and(|range| range.is_empty()),
+        };
+        if empty {
+            return Err(Contradiction);
+        }
+        let root = self.root(left);
+        if let Some(slot) = self.roots.get_mut(right) {
+            *slot = root;
+        }
+        self.set_source(root, source);
+        self.pending.append(&mut self.equations);
+        Ok(())
+    }
+}
+
+enum Cut<'a> {
+    /// The first segment, and the rest.
+    Segment(Equation<'a>, Equation<'a>),
+    Whole(Equation<'a>),
+}

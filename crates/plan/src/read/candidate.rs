@@ -1,0 +1,251 @@
+//! One access path, tried for one alternative of a meaning.
+
+use singlet_model::expression::Expr;
+use singlet_model::model::{IndexId, KeyPart, Order, Projection};
+use singlet_model::types::EntityId;
+use singlet_model::{Model, model::Entity};
+
+use super::implied;
+use super::order;
+use super::sort::{self, SortBound};
+use crate::access::AccessPath;
+use crate::values::{self, Values};
+
+/// A query, as far as it is known before a request: its values are expressions over the request.
+#[derive(Clone, Debug)]
+pub struct Query {
+    /// Whose rows lie on the path: the entity asked for, or a mirror of it.
+    pub entity: EntityId,
+    /// The index; the table, if there is none.
+    pub index: Option<IndexId>,
+    /// Which of the entity's templates.
+    pub choice: usize,
+    /// The values of the partition key's parts.
+    pub partition: Vec<PartValues>,
+    /// The condition on the sort key; none where the path has no sort key.
+    pub sort: Option<SortBound>,
+    /// Everything that a row of this alternative satisfies.
+    pub meaning: Vec<Expr>,
+    /// The part of it that the key does not settle, which DynamoDB or the process must check.
+    pub rest: Vec<Expr>,
+    /// Whether the rows come backwards.
+    pub descending: bool,
+    /// Whether the path has only part of a row, so that the rows are fetched after it.
+    pub follow: bool,
+}
+
+/// The values of one part of a key.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PartValues {
+    /// The attribute, or a path into one.
+    pub path: String,
+    /// Its values.
+    pub values: Values,
+    /// Whether the part keeps the attribute's whole value, so that one value of the part is one value of the attribute.
+    pub exact: bool,
+    /// Whether the attribute can have only a few values.
+    pub small: bool,
+    /// For a state: states that time turns into others, so that rows stored in the one count as the other.
+    pub lapses: Vec<(String, String)>,
+}
+
+impl PartValues {
+    pub(super) fn new(part: &KeyPart, values: Values) -> Self {
+        PartValues {
+            path: part.path.clone(),
+            values,
+            exact: values::keeps_value(part),
+            small: part.ty.cardinality().is_some(),
+            lapses: Vec::new(),
+        }
+    }
+
+    /// The same for a part of an entity whose states may lapse.
+    pub(super) fn of(part: &KeyPart, values: Values, source: &Entity) -> Self {
+        PartValues {
+            lapses: lapses(part, source),
+            ..PartValues::new(part, values)
+        }
+    }
+}
+
+/// The states that time turns into others, where the part is the state.
+pub(super) fn lapses(part: &KeyPart, source: &Entity) -> Vec<(String, String)> {
+    let states = source.states.as_ref().filter(|states| states.of == part.path);
+    let lapses = states.map_or(&[][..], |states| &states.lapses);
+    lapses.iter().map(|lapse| (lapse.from.clone(), lapse.to.clone())).collect()
+}
+
+impl Query {
+    /// Whether one key is asked for: a get.
+    pub fn is_get(&self) -> bool {
+        let one = |parts: &[PartValues]| parts.iter().all(|part| part.values.is_one());
+        let sort_known = self.sort.as_ref().is_none_or(|sort| sort.whole && one(&sort.prefix));
+        self.index.is_none() && one(&self.partition) && sort_known
+    }
+
+    /// How dear the query is, for comparing: first how many rows share a partition, then how many partitions are asked, what
+    /// is left to filter, and how much of the sort key is used.
+    pub(super) fn cost(&self) -> Cost {
+        let fan = |values: &Values| match values {
+            Values::One(_) | Values::Formed(_) => 0,
+            Values::Each(_) => 1,
+            Values::Days { .. } | Values::Cells { .. } => 2,
+            Values::All(words) => 3 + u32::try_from(words.len()).unwrap_or(u32::MAX - 3),
+        };
+        let parts = self.partition.iter().chain(self.sort.iter().flat_map(|sort| &sort.prefix));
+        let fan_out = parts.map(|part| fan(&part.values)).sum();
+        let sort = self.sort.as_ref();
+        let bound = sort.map_or(0, |sort| sort.prefix.len() + usize::from(sort.low.is_some() || sort.high.is_some()));
+        (!self.is_get(), self.crowd(), self.follow, fan_out, self.rest.len(), usize::MAX - bound, self.index.is_some())
+    }
+
+    /// How crowded the partitions are: those of an id or an owner least, those of a cell or a day more, those of a state or a
+    /// constant most.
+    fn crowd(&self) -> u8 {
+        let spreads = |part: &PartValues| !part.small && !matches!(part.values, Values::Cells { .. } | Values::Days { .. });
+        if self.partition.iter().any(spreads) {
+            return 0;
+        }
+        match self.partition.iter().any(|part| !part.small) {
+            true => 1,
+            false => 2,
+        }
+    }
+}
+
+type Cost = (bool, u8, bool, u32, usize, usize, bool);
+
+/// Why a path does not answer a meaning, or loses to another.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Why {
+    /// The meaning leaves a part of the partition key open.
+    Open(String),
+    /// No conjunct of the meaning uses the path: all of it would be read.
+    Unused,
+    /// Rows that the meaning includes are not there: an attribute that may be absent.
+    Sparse(String),
+    /// The path holds only rows of which a condition is true, and the meaning does not say it.
+    Conditional,
+    /// The order by an attribute is not the key's.
+    Order(String),
+    /// A strong read is asked of a global index.
+    Eventual,
+    /// Another path is cheaper.
+    Dearer,
+}
+
+impl std::fmt::Display for Why {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Why::Open(part) => write!(out, "`{part}` in the partition key is not known"),
+            Why::Unused => out.write_str("the meaning says nothing about its key: all of it would be read"),
+            Why::Sparse(part) => write!(out, "rows without `{part}` are not in it"),
+            Why::Conditional => out.write_str("it holds only rows of which its condition is true"),
+            Why::Order(path) => write!(out, "its key does not give the order by `{path}`"),
+            Why::Eventual => out.write_str("a global index cannot be read strongly"),
+            Why::Dearer => out.write_str("it answers, and costs more"),
+        }
+    }
+}
+
+/// What a path is tried for.
+pub(super) struct Wanted<'a> {
+    pub model: &'a Model,
+    pub entity: &'a Entity,
+    pub order: &'a [Order],
+    pub consistent: bool,
+}
+
+/// Tries a path for the conjuncts of one alternative.
+pub(super) fn attempt(path: &AccessPath<'_>, wanted: &Wanted<'_>, conjuncts: &[&Expr]) -> Result<Query, Why> {
+    if wanted.consistent && path.index.is_some_and(|index| !index.local) {
+        return Err(Why::Eventual);
+    }
+    if !implied::implies_when(path.choice, conjuncts) {
+        return Err(Why::Conditional);
+    }
+    let parts = path.choice.keys.iter().flat_map(|key| &key.parts);
+    if let Some(part) = parts.into_iter().find(|part| part.optional && !implied::implies_present(&part.path, conjuncts)) {
+        return Err(Why::Sparse(part.path.clone()));
+    }
+    let source = wanted.model.source_of(path.entity);
+    let mut settled: Vec<&Expr> = Vec::new();
+    let mut partition = Vec::new();
+    for part in path.partition().iter().flat_map(|key| &key.parts) {
+        let Some(known) = values::bind(part, path.entity, conjuncts) else {
+            return Err(Why::Open(part.path.clone()));
+        };
+        let bound = PartValues::of(part, known.values, source);
+        // A stored state may have lapsed since: what the meaning says of it is checked on the row.
+        if bound.lapses.is_empty() {
+            settled.extend(known.settled);
+        }
+        partition.push(bound);
+    }
+    let mut sort = sort::bind(path, source, conjuncts, &mut settled);
+    let fixed = |name: &str| {
+        let bound = partition.iter().chain(&sort.prefix);
+        bound.into_iter().any(|part| part.path == name && part.exact && part.values.is_one())
+    };
+    let kept = order::kept(path, &sort, &fixed, wanted.order).map_err(Why::Order)?;
+    fan_out(&mut sort, &kept.fanned);
+    if uses_nothing(&partition, &sort, wanted) {
+        return Err(Why::Unused);
+    }
+    let rest = conjuncts
+        .iter()
+        .filter(|conjunct| !settled.iter().any(|known| std::ptr::eq(*known, **conjunct)))
+        .filter(|conjunct| !implied::settled_by(path.choice, conjunct))
+        .map(|conjunct| (*conjunct).clone())
+        .collect();
+    Ok(Query {
+        entity: path.entity.id,
+        index: path.index.and_then(|index| index_id(wanted.model, &index.name)),
+        choice: path.choice_at,
+        partition,
+        sort: (!path.sort().is_empty()).then_some(sort),
+        meaning: conjuncts.iter().map(|conjunct| (*conjunct).clone()).collect(),
+        rest,
+        descending: kept.descending || newest_first(path, wanted, &kept),
+        follow: !carries_all(path, wanted),
+    })
+}
+
+/// The current version is the newest: where no other order is asked for, versions come newest first.
+fn newest_first(path: &AccessPath<'_>, wanted: &Wanted<'_>, kept: &order::Kept) -> bool {
+    let history = wanted.entity.history.as_ref().filter(|_| wanted.order.is_empty());
+    let by_version = |at: &str| path.sort().iter().flat_map(|key| &key.parts).any(|part| part.path == at);
+    kept.fanned.is_empty() && history.is_some_and(|history| by_version(&history.at))
+}
+
+/// Parts that stand in the way of an order are asked for value by value.
+fn fan_out(sort: &mut SortBound, fanned: &[KeyPart]) {
+    for part in fanned {
+        let words = match &part.ty {
+            singlet_model::types::Type::Enum(words) => words.members.clone(),
+            _ => vec!["false".to_owned(), "true".to_owned()],
+        };
+        sort.prefix.push(PartValues::new(part, Values::All(words)));
+    }
+}
+
+/// Whether every value of the partition key would be asked for, though the meaning or the order says nothing about the path.
+fn uses_nothing(partition: &[PartValues], sort: &SortBound, wanted: &Wanted<'_>) -> bool {
+    let open = !partition.is_empty() && partition.iter().all(|part| matches!(part.values, Values::All(_)));
+    open && sort.prefix.is_empty() && sort.low.is_none() && sort.high.is_none() && wanted.order.is_empty()
+}
+
+/// Whether the path's rows have every attribute of the entity.
+fn carries_all(path: &AccessPath<'_>, wanted: &Wanted<'_>) -> bool {
+    let projected = path.index.is_none_or(|index| index.projection == Projection::All);
+    let attributes = &wanted.entity.attributes;
+    let carried = path.entity.id == wanted.entity.id
+        || attributes.iter().all(|attribute| path.entity.attribute(&attribute.name).is_some());
+    projected && carried
+}
+
+fn index_id(model: &Model, name: &str) -> Option<IndexId> {
+    let at = model.table.indexes.iter().position(|index| index.name == name)?;
+    Some(IndexId(u32::try_from(at).ok()?))
+}

@@ -1,0 +1,17 @@
+//! From a selection's meaning to the queries that answer it.
+//!
+//! A plan is an inert value: which rows are asked for, by expressions over the request, and what is left to be filtered. The
+//! planner tries every [access path](crate::access), keeps those that answer the meaning exactly, and takes the cheapest; the
+//! others stay in the plan with the reason for which they lost.
+
+mod candidate;
+mod choose;
+mod implied;
+mod order;
+mod show;
+mod sort;
+
+pub use candidate::{PartValues, Query, Why};
+pub use choose::{ReadPlan, SelectionPlan, plan_read, plan_selection};
+pub use show::{condition, describe, plan_text};
+pub use sort::{End, SortBound};

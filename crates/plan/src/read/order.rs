@@ -1,0 +1,70 @@
+//! Does a path give the order that a read asks for?
+
+use singlet_item::key::Order as KeyOrder;
+use singlet_model::model::{KeyPart, Order};
+
+use super::sort::SortBound;
+use crate::access::AccessPath;
+use crate::values::Values;
+
+/// Whether the rows come in the order asked for, and in which direction the query runs; or the attribute that no key gives.
+pub(super) fn kept(path: &AccessPath<'_>, sort: &SortBound, fixed: &dyn Fn(&str) -> bool, order: &[Order]) -> Result<Kept, String> {
+    let wanted: Vec<&Order> = order.iter().filter(|order| !fixed(&order.path)).collect();
+    let Some(first) = wanted.first() else {
+        return Ok(Kept::default());
+    };
+    let mut given = given(path, sort);
+    let mut kept = Kept::default();
+    let mut direction: Option<bool> = None;
+    for order in &wanted {
+        // A part with few values that stands in the way is fanned out: each of its values is a query of its own.
+        while let Some((part, _)) = given.first() {
+            let in_the_way = part.path != order.path && part.ty.cardinality().is_some() && direction.is_none();
+            if !in_the_way {
+                break;
+            }
+            kept.fanned.push((*part).clone());
+            given.remove(0);
+        }
+        let Some((part, key_order)) = given.first().copied() else {
+            return Err(order.path.clone());
+        };
+        if part.path != order.path {
+            return Err(order.path.clone());
+        }
+        given.remove(0);
+        let descends = match key_order {
+            KeyOrder::Ascending => order.descending,
+            KeyOrder::Descending => !order.descending,
+            KeyOrder::Unordered | KeyOrder::Coarse if part.ty.cardinality().is_some() && direction.is_none() => {
+                kept.fanned.push(part.clone());
+                continue;
+            }
+            KeyOrder::Unordered | KeyOrder::Coarse => return Err(order.path.clone()),
+        };
+        if *direction.get_or_insert(descends) != descends {
+            return Err(order.path.clone());
+        }
+    }
+    kept.descending = direction.unwrap_or(first.descending);
+    Ok(kept)
+}
+
+/// How an order is kept.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Kept {
+    /// Whether the queries run backwards.
+    pub descending: bool,
+    /// Parts of the sort key that are asked for value by value, in order.
+    pub fanned: Vec<KeyPart>,
+}
+
+/// The parts of the sort key that are not fixed to one value, and how keys sort by each.
+fn given<'a>(path: &AccessPath<'a>, sort: &SortBound) -> Vec<(&'a KeyPart, KeyOrder)> {
+    let parts = path.sort().iter().flat_map(|key| key.parts.iter().map(move |part| (part, key.template.order(part.position))));
+    parts
+        .enumerate()
+        .filter(|(at, _)| !sort.prefix.get(*at).is_some_and(|bound| !matches!(bound.values, Values::All(_))))
+        .map(|(_, given)| given)
+        .collect()
+}
