@@ -1,6 +1,8 @@
 //! Files that are no models: cut off, binary, huge, deep. None may bring the checker down or make it wait; each has an answer with
 //! a place in the file.
 
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "helpers of tests fail as tests do")]
+
 use std::fs;
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -117,7 +119,7 @@ fn deep_nesting_is_bounded() {
 #[test]
 fn aliases_do_not_multiply() {
     let mut bomb = String::from("a: &a [x, x, x, x, x, x, x, x, x]\n");
-    for (before, name) in ('a'..'z').zip('b'..='z') {
+    for (before, name) in ('a'..='y').zip('b'..='z') {
         let list = vec![format!("*{before}"); 9].join(", ");
         bomb.push_str(&format!("{name}: &{name} [{list}]\n"));
     }

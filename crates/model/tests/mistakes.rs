@@ -1,6 +1,8 @@
 //! The corpus of mistakes: each model in `mistakes/` holds one, and the text beside it is what the checker answers. The answers
 //! are read as a user reads them: place, mistake, way out, and nothing about what only follows from the mistake.
 
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "helpers of tests fail as tests do")]
+
 use std::fmt::Write;
 use std::fs;
 use std::path::{Path, PathBuf};
