@@ -14,7 +14,9 @@ mod key_space;
 mod prices;
 mod rules;
 mod size;
+mod steps;
 mod traffic;
+mod transaction;
 mod write_cost;
 
 pub use context::{Context, Findings};

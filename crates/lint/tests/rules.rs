@@ -1,6 +1,8 @@
 //! Every rule is tested by the two models beside it: `name.yaml`, where each finding of the rule is marked with `#~ CODE` at
 //! the end of its line, and `name.ok.yaml`, a near miss without any.
 
+#![allow(clippy::unwrap_used, reason = "helpers of tests fail as tests do")]
+
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};

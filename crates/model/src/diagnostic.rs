@@ -137,6 +137,12 @@ impl Diagnostic {
 /// How many findings of one file are kept: a broken file repeats itself.
 pub const DIAGNOSTICS_MAX: usize = 1_000;
 
+/// The longest message and the longest help, in bytes: a mistake in a long text quotes only its ends.
+pub const MESSAGE_BYTES_MAX: usize = 600;
+
+/// How many known words are compared with one that is not known.
+const NEAREST_CANDIDATES_MAX: usize = 1_000;
+
 /// The findings of one file, in the order in which they were made.
 #[derive(Debug, Default)]
 pub struct Diagnostics {
@@ -145,15 +151,31 @@ pub struct Diagnostics {
 
 impl Diagnostics {
     /// Adds a finding, unless the same rule already spoke of the same place.
-    pub fn push(&mut self, diagnostic: Diagnostic) {
+    pub fn push(&mut self, mut diagnostic: Diagnostic) {
+        if self.is_full() {
+            return;
+        }
+        diagnostic.message = shortened(diagnostic.message);
+        diagnostic.help = diagnostic.help.map(shortened);
         let same = |known: &Diagnostic| {
             known.span == diagnostic.span
                 && known.rule == diagnostic.rule
                 && known.message == diagnostic.message
         };
-        if self.list.len() < DIAGNOSTICS_MAX && !self.list.iter().any(same) {
+        if !self.list.iter().any(same) {
             self.list.push(diagnostic);
         }
+    }
+
+    /// Whether no more findings are kept.
+    pub fn is_full(&self) -> bool {
+        self.list.len() >= DIAGNOSTICS_MAX
+    }
+
+    /// Drops findings from the one at `start` on that are not worth keeping.
+    pub fn retain_from(&mut self, start: usize, keep: impl Fn(&Diagnostic) -> bool) {
+        let later = self.list.split_off(start.min(self.list.len()));
+        self.list.extend(later.into_iter().filter(keep));
     }
 
     /// Whether any finding is an error.
@@ -188,6 +210,17 @@ impl Diagnostics {
     }
 }
 
+/// A text without its middle, where it is long.
+fn shortened(text: String) -> String {
+    if text.len() <= MESSAGE_BYTES_MAX {
+        return text;
+    }
+    let kept = MESSAGE_BYTES_MAX / 3;
+    let head: String = text.chars().take(kept).collect();
+    let tail: Vec<char> = text.chars().rev().take(kept / 2).collect();
+    format!("{head} … {}", tail.into_iter().rev().collect::<String>())
+}
+
 /// The known word that `word` most likely meant: a few typing mistakes away, or the same but for case.
 pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let allowed = (word.chars().count() / 3).clamp(1, 3);
@@ -197,6 +230,7 @@ pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Opti
     };
     known
         .into_iter()
+        .take(NEAREST_CANDIDATES_MAX)
         .filter(|candidate| candidate.len().abs_diff(word.len()) <= 3 && *candidate != word)
         .map(|candidate| (distance(&candidate), candidate))
         .filter(|((folded, _), _)| *folded <= allowed)

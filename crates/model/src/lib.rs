@@ -47,9 +47,14 @@ pub struct Loaded {
 pub fn load(source: &Source) -> Loaded {
     let mut diagnostics = Diagnostics::default();
     let root = node::read(source, &mut diagnostics);
-    let model = root.map(|root| {
-        grammar::check(&root, &mut diagnostics);
-        resolve::resolve(&root, &mut diagnostics)
+    let model = root.map(|mut root| {
+        let torn = grammar::check(&root, source, &mut diagnostics);
+        // What has no value was reported, and is as if it were not there.
+        root.drop_entries(&|value| value.text().is_some_and(grammar::is_null));
+        let of_shape = diagnostics.len();
+        let model = resolve::resolve(&root, &mut diagnostics);
+        diagnostics.retain_from(of_shape, |finding| !torn.iter().any(|torn| torn.holds(finding.span)));
+        model
     });
     Loaded { model, diagnostics }
 }

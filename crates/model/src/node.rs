@@ -80,6 +80,18 @@ impl Node {
         self.entries().iter().find(|entry| entry.key.text == key)
     }
 
+    /// Drops the entries of maps, at any depth, whose value is one of those.
+    pub fn drop_entries(&mut self, unwanted: &impl Fn(&Node) -> bool) {
+        match self {
+            Node::Scalar(_) => {}
+            Node::List(elements, _) => elements.iter_mut().for_each(|element| element.drop_entries(unwanted)),
+            Node::Map(entries, _) => {
+                entries.retain(|entry| !unwanted(&entry.value));
+                entries.iter_mut().for_each(|entry| entry.value.drop_entries(unwanted));
+            }
+        }
+    }
+
     /// Whether the node is a map.
     pub fn is_map(&self) -> bool {
         matches!(self, Node::Map(..))
@@ -263,7 +275,9 @@ impl Reader<'_> {
     }
 
     fn refuse_properties(&mut self, anchor: usize, tagged: bool, span: Span) {
-        if anchor > 0 {
+        // After a tag, the `&&` of an expression reads as an anchor: one mistake.
+        if anchor > 0 && !tagged {
+            let span = self.with_sign(span, '&');
             self.report(
                 Diagnostic::new(&rules::YAML_FEATURE, span, "anchors (`&name`) are not part of the language")
                     .help("write the value out where it is used"),
@@ -273,12 +287,23 @@ impl Reader<'_> {
             self.report(
                 Diagnostic::new(
                     &rules::YAML_FEATURE,
-                    span,
+                    self.with_sign(span, '!'),
                     "YAML reads the word that starts with `!` before this value as a tag and drops it",
                 )
                 .help("put the whole expression in parentheses, such as `(!a && b)`, or in quotes"),
             );
         }
+    }
+
+    /// The value with the tag or anchor that stands before it on its line.
+    fn with_sign(&self, value: Span, sign: char) -> Span {
+        let before = self.source.text().get(..value.start as usize).unwrap_or_default();
+        let line_start = before.rfind('\n').map_or(0, |newline| newline + 1);
+        let line = before.get(line_start..).unwrap_or_default();
+        let at = line
+            .char_indices()
+            .find(|(at, char)| *char == sign && line.get(..*at).is_some_and(|before| before.ends_with([' ', '[', '{', ','])));
+        at.map_or(value, |(at, _)| Span::new(line_start + at, value.end as usize))
     }
 
     fn alias(&mut self, span: Span) {
@@ -292,7 +317,7 @@ impl Reader<'_> {
 
     fn syntax_error(&mut self, error: &ScanError) {
         let at = error.marker().byte_offset().unwrap_or(0).min(self.source.text().len());
-        let message = format!("this is not YAML: {}", error.info().to_lowercase());
+        let message = format!("this is not YAML: {}", one_line(&error.info()));
         let help = syntax_help(self.source.text(), at);
         let mut diagnostic = Diagnostic::new(&rules::YAML_SYNTAX, Span::new(at, at), message);
         diagnostic.help = help;
@@ -301,6 +326,16 @@ impl Reader<'_> {
 
     fn report(&mut self, diagnostic: Diagnostic) {
         self.out.push(diagnostic);
+    }
+}
+
+/// What the parser says, as our messages are written.
+fn one_line(info: &str) -> String {
+    let line = info.lines().next().unwrap_or_default().trim_end_matches('.');
+    let mut chars = line.chars();
+    match chars.next() {
+        Some(first) => first.to_lowercase().chain(chars).collect(),
+        None => "it cannot be read from here".to_owned(),
     }
 }
 

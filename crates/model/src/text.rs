@@ -7,6 +7,12 @@ use std::sync::Arc;
 
 use crate::source::Span;
 
+/// A word with its article: "an int", "a string".
+pub fn with_article(word: &str) -> String {
+    let vowel = word.starts_with(['a', 'e', 'i', 'o']);
+    format!("{} {word}", if vowel { "an" } else { "a" })
+}
+
 /// How a scalar is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Style {

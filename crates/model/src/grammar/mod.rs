@@ -10,7 +10,7 @@ pub mod words;
 
 pub use schema::json_schema;
 pub use shape_check::check;
-pub(crate) use shape_check::listed;
+pub(crate) use shape_check::{is_null, listed};
 
 /// What may stand at a place.
 #[derive(Debug)]

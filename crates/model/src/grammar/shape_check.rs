@@ -1,19 +1,29 @@
 //! Does the file have the shape of a model? Every deviation is reported; nothing stops the check.
 
+use std::collections::HashSet;
+
 use super::{Record, Shape, words};
-use crate::diagnostic::{Diagnostic, Diagnostics};
+use crate::diagnostic::{Diagnostic, Diagnostics, nearest};
 use crate::node::{Entry, Node};
 use crate::rules;
-use crate::source::Span;
-use crate::text::Text;
+use crate::source::{Source, Span};
+use crate::text::{Text, with_article};
 
-/// Checks a whole file.
-pub fn check(root: &Node, out: &mut Diagnostics) {
-    Check { out }.record(root, &words::MODEL, root.span());
+/// Checks a whole file. What it answers are the places that YAML has torn apart: whatever else is found there follows from that.
+pub fn check(root: &Node, source: &Source, out: &mut Diagnostics) -> Vec<Span> {
+    let mut check = Check {
+        source,
+        out,
+        unreadable: Vec::new(),
+    };
+    check.record(root, &words::MODEL, root.span());
+    check.unreadable
 }
 
 struct Check<'a> {
+    source: &'a Source,
     out: &'a mut Diagnostics,
+    unreadable: Vec<Span>,
 }
 
 impl Check<'_> {
@@ -37,8 +47,9 @@ impl Check<'_> {
             Some(shape) => self.node(node, shape, name),
             None => {
                 let wanted: Vec<String> = shapes.iter().map(describe).collect();
-                let message = format!("`{}` is {}, not {}", name.text, node.kind(), wanted.join(" or "));
-                self.out.push(Diagnostic::new(&rules::WRONG_SHAPE, node.span(), message));
+                let message = format!("`{}` takes {}, not {}", name.text, wanted.join(" or "), node.kind());
+                let help = "write one of these, or leave the field out";
+                self.out.push(Diagnostic::new(&rules::WRONG_SHAPE, node.span(), message).help(help));
             }
         }
     }
@@ -46,55 +57,62 @@ impl Check<'_> {
     fn record(&mut self, node: &Node, record: &Record, at: Span) {
         let Node::Map(entries, _) = node else {
             let fields: Vec<&str> = record.fields.iter().map(|field| field.name).take(6).collect();
-            let message = format!("a {} is a map, not {}", record.name, node.kind());
+            let message = format!("{} is a map, not {}", with_article(record.name), node.kind());
             let help = format!("its fields are {}", listed(&fields));
             self.out.push(Diagnostic::new(&rules::WRONG_SHAPE, node.span(), message).help(help));
             return;
         };
-        if self.cut(entries) {
+        if self.cut(entries, node.span()) {
             return;
         }
+        let mut meant: Vec<&str> = Vec::new();
         for entry in entries {
             match (record.field(&entry.key.text), record.others) {
                 (Some(field), _) => self.entry(entry, &field.shape),
                 (None, Some((_, shape))) => self.entry(entry, shape),
-                (None, None) => self.unknown_field(entry, record),
+                (None, None) => meant.extend(self.unknown_field(entry, record)),
             }
         }
-        self.missing_fields(entries, record, at);
+        self.missing_fields(entries, record, &meant, at);
     }
 
-    fn missing_fields(&mut self, entries: &[Entry], record: &Record, at: Span) {
-        let missing = record
-            .fields
-            .iter()
-            .filter(|field| field.required && !entries.iter().any(|entry| entry.key.text == field.name));
-        for field in missing {
+    /// A field that another one was meant to be is not missing too.
+    fn missing_fields(&mut self, entries: &[Entry], record: &Record, meant: &[&str], at: Span) {
+        let names: HashSet<&str> = entries.iter().map(|entry| entry.key.text.as_str()).collect();
+        let missing = record.fields.iter().filter(|field| field.required && !names.contains(field.name));
+        for field in missing.filter(|field| !meant.contains(&field.name)) {
             let message = format!("this {} has no `{}`", record.name, field.name);
-            let help = format!("`{}`: {}", field.name, field.doc);
+            let help = format!("add `{}: …`: {}", field.name, sentence(field.doc));
             self.out.push(Diagnostic::new(&rules::MISSING_FIELD, at, message).help(help));
         }
     }
 
-    fn unknown_field(&mut self, entry: &Entry, record: &Record) {
-        let known = record.fields.iter().map(|field| field.name);
-        let message = format!("a {} has no field `{}`", record.name, entry.key.text);
-        let mut diagnostic =
-            Diagnostic::new(&rules::UNKNOWN_FIELD, entry.key.span, message).did_you_mean(&entry.key.text, known.clone());
-        if diagnostic.help.is_none() {
-            let known: Vec<&str> = known.collect();
-            diagnostic = diagnostic.help(format!("its fields are {}", listed(&known)));
+    /// Reports a field that there is not, and says which one was meant, where that can be told.
+    fn unknown_field(&mut self, entry: &Entry, record: &Record) -> Option<&'static str> {
+        if self.out.is_full() {
+            return None;
         }
-        self.out.push(diagnostic);
+        let word = entry.key.text.as_str();
+        let known: Vec<&'static str> = record.fields.iter().map(|field| field.name).collect();
+        let message = format!("{} has no field `{word}`", with_article(record.name));
+        let diagnostic = Diagnostic::new(&rules::UNKNOWN_FIELD, entry.key.span, message);
+        let elsewhere = called_elsewhere(word).filter(|ours| known.contains(ours));
+        let meant = elsewhere.or_else(|| nearest(word, known.iter().copied()));
+        self.out.push(match meant {
+            Some(meant) => diagnostic.help(format!("did you mean `{meant}`?")).replace_with(meant),
+            None => diagnostic.help(format!("its fields are {}", listed(&known))),
+        });
+        meant
     }
 
     fn names(&mut self, node: &Node, what: &str, inner: &Shape, name: &Text) {
         let Node::Map(entries, _) = node else {
             let message = format!("`{}` is a map from {what} names, not {}", name.text, node.kind());
-            self.out.push(Diagnostic::new(&rules::WRONG_SHAPE, node.span(), message));
+            let help = format!("write each {what} as `name: …`, without `-` before it");
+            self.out.push(Diagnostic::new(&rules::WRONG_SHAPE, node.span(), message).help(help));
             return;
         };
-        if self.cut(entries) {
+        if self.cut(entries, node.span()) {
             return;
         }
         for entry in entries {
@@ -116,7 +134,10 @@ impl Check<'_> {
                 self.null(text.span, &format!("an element of `{}`", name.text));
                 continue;
             }
-            self.node(element, inner, name);
+            match inner {
+                Shape::Record(record) => self.record(element, record, element.span()),
+                _ => self.node(element, inner, name),
+            }
         }
     }
 
@@ -139,13 +160,21 @@ impl Check<'_> {
         match shape {
             Shape::Whole if text.text.parse::<u64>().is_err() => {
                 let message = format!("`{}` is no whole number", text.text);
-                self.out.push(Diagnostic::new(&rules::WRONG_SHAPE, text.span, message));
+                let help = "write digits alone, such as `25`";
+                self.out.push(Diagnostic::new(&rules::WRONG_SHAPE, text.span, message).help(help));
             }
             Shape::Flag if !matches!(text.text.as_str(), "true" | "false") => {
                 let message = format!("`{}` is neither `true` nor `false`", text.text);
-                self.out.push(Diagnostic::new(&rules::WRONG_SHAPE, text.span, message));
+                let help = "write `true`, or leave the field out";
+                self.out.push(Diagnostic::new(&rules::WRONG_SHAPE, text.span, message).help(help));
             }
             Shape::Words(known) if !known.contains(&text.text.as_str()) => self.unknown_word(text, known),
+            Shape::Template if text.is_plain() && self.comment_after(text).is_some() => {
+                let dropped = self.comment_after(text).unwrap_or_default();
+                let message = format!("YAML takes `{dropped}` for a comment, and the template ends at `{}`", text.text);
+                let help = format!("quote the whole template: `\"{} {dropped}\"`", text.text);
+                self.out.push(Diagnostic::new(&rules::UNQUOTED_TEMPLATE, text.span, message).help(help));
+            }
             Shape::Template if text.is_plain() => {
                 let message = format!("the template `{}` is not quoted", text.text);
                 let help = "YAML reads `#`, `{` and `: ` in a template as its own: quote it";
@@ -157,25 +186,34 @@ impl Check<'_> {
         }
     }
 
-    fn unknown_word(&mut self, text: &Text, known: &[&str]) {
-        let message = format!("`{}` is not one of {}", text.text, listed(known));
-        self.out.push(
-            Diagnostic::new(&rules::WRONG_SHAPE, text.span, message).did_you_mean(&text.text, known.iter().copied()),
-        );
+    /// What stands after a scalar in its line and looks like a template's part, though YAML takes it for a comment.
+    fn comment_after(&self, text: &Text) -> Option<&str> {
+        let rest = self.source.text().get(text.span.end as usize..)?.lines().next()?;
+        let comment = rest.trim();
+        (rest.starts_with(' ') && comment.starts_with("#{")).then_some(comment)
     }
 
-    fn mismatch(&mut self, node: &Node, shape: &Shape, name: &Text) {
-        let message = format!("`{}` is {}, not {}", name.text, describe(shape), node.kind());
-        let mut diagnostic = Diagnostic::new(&rules::WRONG_SHAPE, node.span(), message);
-        if matches!(shape, Shape::Expr | Shape::Template | Shape::Text) {
-            diagnostic = diagnostic.help("quote a text that begins with `{` or `[`");
+    fn unknown_word(&mut self, text: &Text, known: &[&str]) {
+        let message = format!("`{}` is not one of {}", text.text, listed(known));
+        let mut diagnostic = Diagnostic::new(&rules::WRONG_SHAPE, text.span, message).did_you_mean(&text.text, known.iter().copied());
+        if diagnostic.help.is_none() {
+            diagnostic = diagnostic.help("write one of these words");
         }
         self.out.push(diagnostic);
     }
 
+    fn mismatch(&mut self, node: &Node, shape: &Shape, name: &Text) {
+        let message = format!("`{}` takes {}, not {}", name.text, describe(shape), node.kind());
+        let help = match shape {
+            Shape::Expr | Shape::Template | Shape::Text => "quote it: YAML makes a map or a list of a text that begins with `{` or `[`",
+            _ => "write the value alone, without brackets",
+        };
+        self.out.push(Diagnostic::new(&rules::WRONG_SHAPE, node.span(), message).help(help));
+    }
+
     /// A comma or bracket inside an unquoted expression of a flow map ends the expression for YAML, and what is left turns
     /// into keys without values. That is one mistake, not several.
-    fn cut(&mut self, entries: &[Entry]) -> bool {
+    fn cut(&mut self, entries: &[Entry], whole: Span) -> bool {
         let cut = entries.iter().zip(entries.iter().skip(1)).find_map(|(entry, next)| {
             let text = entry.value.text()?;
             let left_over = next.value.text().is_some_and(is_null);
@@ -190,12 +228,42 @@ impl Check<'_> {
                 .note(next.key.span, "the rest became a key of its own")
                 .help("put the whole expression in quotes"),
         );
+        self.unreadable.push(whole);
         true
     }
 }
 
+/// What other tools call our fields.
+fn called_elsewhere(word: &str) -> Option<&'static str> {
+    Some(match word {
+        "hash" | "hashKey" | "partitionKey" | "pk" | "PK" | "HASH" => "partition",
+        "range" | "rangeKey" | "sortKey" | "sk" | "SK" | "RANGE" => "sort",
+        "projection" | "projects" => "project",
+        "gsi" | "globalSecondaryIndexes" | "secondaryIndexes" => "indexes",
+        "fields" | "properties" | "schema" | "columns" => "attributes",
+        "ttl" | "expiry" | "expiration" => "expires",
+        "filter" | "condition" | "if" => "where",
+        "sortBy" | "orderBy" | "sort_by" | "order_by" => "order",
+        "route" | "path" | "url" | "endpoint" => "http",
+        "params" | "arguments" | "input" | "parameters" => "args",
+        "authorize" | "auth" | "permission" | "permissions" => "allow",
+        "steps" | "actions" => "do",
+        "returns" | "output" | "response" => "return",
+        "timezone" => "zone",
+        "models" => "entities",
+        _ => return None,
+    })
+}
+
+/// The documentation of a field as part of a help: without its full stop, in lower case.
+fn sentence(doc: &str) -> String {
+    let doc = doc.trim_end_matches('.');
+    let mut chars = doc.chars();
+    chars.next().map(|first| first.to_lowercase().chain(chars).collect()).unwrap_or_default()
+}
+
 /// A field that is present but null: YAML's spellings of nothing.
-fn is_null(text: &Text) -> bool {
+pub(crate) fn is_null(text: &Text) -> bool {
     text.is_plain() && matches!(text.text.as_str(), "" | "~" | "null" | "Null" | "NULL")
 }
 

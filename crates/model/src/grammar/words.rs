@@ -430,7 +430,7 @@ pub static STEP: Record = Record {
         optional("else", Either(&[Text, Names("cause", &Text)]), "The refusal's name, or one for each cause."),
         optional("using", Map(&USING_CALL), "The call that a document names."),
     ],
-    others: Some(("argument", &Names("argument", &Expr))),
+    others: Some(("argument", &Either(&[Names("argument", &Expr), Text]))),
 };
 
 static MOVE_TO: Record = record(

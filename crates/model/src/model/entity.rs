@@ -231,7 +231,7 @@ impl IndexEntry {
     /// The choices of templates; none for an entry without any.
     pub fn choices(&self) -> &[KeyChoice] {
         match &self.kind {
-            IndexEntryKind::Own(choice) => std::slice::from_ref(choice),
+            IndexEntryKind::Own(choice) => std::slice::from_ref(choice.as_ref()),
             IndexEntryKind::Templates(choices) => choices,
             IndexEntryKind::None => &[],
         }
@@ -242,7 +242,7 @@ impl IndexEntry {
 #[derive(Debug)]
 pub enum IndexEntryKind {
     /// The key attributes are plain attributes of the entity.
-    Own(KeyChoice),
+    Own(Box<KeyChoice>),
     /// The entity is never in it.
     None,
     /// Templates fill the key attributes.
@@ -270,12 +270,15 @@ pub struct States {
     /// The moves.
     pub moves: Vec<Move>,
     /// Attributes that hold while in a state: states, attribute, value.
-    pub holding: Vec<(Vec<String>, Vec<(String, Expr)>)>,
+    pub holding: Vec<Holding>,
     /// States that end by time.
     pub lapses: Vec<Lapse>,
     /// Where it stands.
     pub span: Span,
 }
+
+/// Some states, and the attributes that hold while in one of them.
+pub type Holding = (Vec<String>, Vec<(String, Expr)>);
 
 /// A move between states.
 #[derive(Debug)]

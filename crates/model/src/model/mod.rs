@@ -6,7 +6,7 @@ mod table;
 mod write;
 
 pub use entity::{
-    Attribute, Copy, Entity, EntityClaims, Guard, History, IndexEntry, IndexEntryKind, KeyChoice, KeyPart, KeyTemplate,
+    Attribute, Copy, Entity, EntityClaims, Guard, History, Holding, IndexEntry, IndexEntryKind, KeyChoice, KeyPart, KeyTemplate,
     Kept, Lapse, Mirror, Move, PartFunction, Role, States, Stored,
 };
 pub use read::{

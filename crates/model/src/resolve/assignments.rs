@@ -8,7 +8,7 @@ use crate::model::{Assignment, Attribute, Entity, Step, Taken};
 use crate::node::{Entry, Node};
 use crate::rules;
 use crate::source::Span;
-use crate::text::Text;
+use crate::text::{Text, with_article};
 use crate::types::{EntityId, Type};
 
 /// The row that a step writes.
@@ -87,7 +87,7 @@ fn expected(ty: &Type, way: Way, attribute: &Attribute, span: Span, out: &mut Di
         (Way::Remove, _) => ("`remove`", "sets"),
         (Way::Append, _) => ("`append`", "lists"),
     };
-    let message = format!("{fits} is for {wanted}, and `{}` is a {}", attribute.name, attribute.ty);
+    let message = format!("{fits} is for {wanted}, and `{}` is {}", attribute.name, with_article(&attribute.ty.to_string()));
     out.push(Diagnostic::new(&rules::NOT_ASSIGNABLE, span, message).help("use `set`"));
     None
 }
@@ -194,7 +194,7 @@ fn check_from(step: &Step, target: &Target<'_>, out: &mut Diagnostics) {
         Type::Object(object) => object,
         Type::Unknown | Type::Json | Type::Row(_) => return,
         other => {
-            let message = format!("`from` takes an element with fields, not a {}", target.scope.catalog.describe(other));
+            let message = format!("`from` takes an element with fields, not {}", with_article(&target.scope.catalog.describe(other)));
             out.push(Diagnostic::new(&rules::WRONG_SHAPE, from.span, message));
             return;
         }

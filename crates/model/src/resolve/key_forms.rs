@@ -7,6 +7,7 @@ use super::template_syntax::Part;
 use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::model::PartFunction;
 use crate::rules;
+use crate::text::with_article;
 use crate::types::{LengthLimits, NumberLimits, TextLimits, Type};
 
 /// Epoch seconds and milliseconds stand in keys at the width that they have until the year 2286.
@@ -120,8 +121,8 @@ fn number_range(limits: &NumberLimits, decimals: Option<u8>) -> NumberRange {
 
 fn misfit(part: &Part, ty: &Type) -> Diagnostic {
     let message = match part.function {
-        Some(_) => format!("`{}` does not fit a {ty}", part.whole.text),
-        None => format!("`{}` is a {ty}, which cannot stand in a key", part.path.text),
+        Some(_) => format!("`{}` does not fit {}", part.whole.text, with_article(&ty.to_string())),
+        None => format!("`{}` is {}, which cannot stand in a key", part.path.text, with_article(&ty.to_string())),
     };
     let help = match (part.function, ty) {
         (Some(PartFunction::Day | PartFunction::Month | PartFunction::Year), Type::Seconds | Type::Millis) => {

@@ -115,7 +115,7 @@ impl Resolver<'_> {
             Some(_) => {
                 let empty = no_templates(entry.key.span);
                 let own = self.complete_index(entity, empty, &[], &attributes, &entry.key.text);
-                Some(IndexEntryKind::Own(own))
+                Some(IndexEntryKind::Own(Box::new(own)))
             }
             None => {
                 let choices = self.choices(entity, &entry.value, &attributes, entry.key.span);
@@ -176,11 +176,16 @@ impl Resolver<'_> {
         let mut keys = Vec::new();
         let mut broken = Vec::new();
         for entry in node.entries().iter().filter(|entry| entry.key.text != "when") {
+            // Without key attributes the table itself could not be read.
+            if attributes.is_empty() {
+                continue;
+            }
             if !attributes.iter().any(|attribute| attribute.name == entry.key.text) {
                 let known = attributes.iter().map(|attribute| attribute.name.as_str());
                 let message = format!("`{}` is no key attribute here", entry.key.text);
                 let diagnostic = Diagnostic::new(&rules::UNKNOWN_KEY_ATTRIBUTE, entry.key.span, message)
                     .did_you_mean(&entry.key.text, known.clone());
+                broken.extend(crate::diagnostic::nearest(&entry.key.text, known.clone()).map(str::to_owned));
                 let listed = crate::grammar::listed(&known.collect::<Vec<_>>());
                 self.out.push(match diagnostic.help {
                     Some(_) => diagnostic,
@@ -188,7 +193,10 @@ impl Resolver<'_> {
                 });
                 continue;
             }
-            let Some(text) = entry.value.text() else { continue };
+            let Some(text) = entry.value.text() else {
+                broken.push(entry.key.text.clone());
+                continue;
+            };
             let catalog = &self.names.catalog;
             let mut lookup = |path: &Text, out: &mut Diagnostics| attribute_at(catalog, entity.id, path, out);
             match key_template(&entry.key.text, text, self.table.delimiter, &mut lookup, self.out) {
@@ -222,6 +230,12 @@ pub(super) fn key_template(
     lookup: &mut Lookup<'_>,
     out: &mut Diagnostics,
 ) -> Option<KeyTemplate> {
+    if let Some(at) = text.text.find("${").filter(|_| delimiter != '$') {
+        let message = "`$` would stand in the key as it is";
+        let help = "a part is written `{name}`, without `$`";
+        out.push(Diagnostic::new(&rules::BAD_TEMPLATE, text.span_of(at, at + 2), message).help(help));
+        return None;
+    }
     let pieces = match template_syntax::parse(text) {
         Ok(pieces) => pieces,
         Err(diagnostic) => {

@@ -30,7 +30,7 @@ mod type_syntax;
 mod types;
 mod writes;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use crate::catalog::Catalog;
 use crate::diagnostic::{Diagnostic, Diagnostics};
@@ -82,12 +82,9 @@ pub(crate) fn resolve(root: &Node, out: &mut Diagnostics) -> Model {
     routes::check(&reads, &writes, resolver.out);
     let Resolver { table, names, .. } = resolver;
     let catalog = names.catalog;
-    let known = |name: &str| {
-        catalog.entity(name).is_some()
-            || reads.iter().any(|read| read.name == name)
-            || writes.iter().any(|write| write.name == name)
-    };
-    let estimates = table::estimates(root.get("estimates"), &known, out);
+    let operations = reads.iter().map(|read| read.name.as_str()).chain(writes.iter().map(|write| write.name.as_str()));
+    let subjects: HashSet<&str> = catalog.entity_names().chain(operations).collect();
+    let estimates = table::estimates(root.get("estimates"), &subjects, out);
     Model {
         name: table::word(root, "name").unwrap_or_default(),
         zone: zone(root.get("zone"), out),
@@ -199,10 +196,7 @@ impl Resolver<'_> {
     fn find_entity(&mut self, text: &Text) -> Option<EntityId> {
         let found = self.names.catalog.entity(&text.text);
         if found.is_none() {
-            let message = format!("there is no entity `{}`", text.text);
-            let diagnostic = Diagnostic::new(&rules::UNKNOWN_ENTITY, text.span, message)
-                .did_you_mean(&text.text, self.names.catalog.entity_names());
-            self.out.push(diagnostic);
+            self.out.push(unknown_entity(&self.names.catalog, text));
         }
         found
     }
@@ -231,9 +225,37 @@ impl Resolver<'_> {
         }
     }
 
+    /// Whether something was already found within a read, a write or a step, so that what follows from it need not be said.
+    fn is_broken(&self, entry: &Entry) -> bool {
+        let whole = entry.key.span.to(entry.value.span());
+        self.out.iter().any(|finding| whole.holds(finding.span))
+    }
+
     fn not_yet(&mut self, span: Span, what: &str, help: &str) {
         let message = format!("{what} is not built yet");
         self.out.push(Diagnostic::new(&rules::NOT_YET, span, message).help(help));
+    }
+}
+
+/// The finding for an entity that there is not.
+fn unknown_entity(catalog: &Catalog, name: &Text) -> Diagnostic {
+    let message = format!("there is no entity `{}`", name.text);
+    let diagnostic = Diagnostic::new(&rules::UNKNOWN_ENTITY, name.span, message);
+    meant(diagnostic, &name.text, &catalog.entity_names().collect::<Vec<_>>(), "the entities are")
+}
+
+/// How many names a help lists: more are not read.
+const NAMES_LISTED_MAX: usize = 12;
+
+/// Adds "did you mean", or else the names that there are.
+fn meant(diagnostic: Diagnostic, word: &str, known: &[&str], these: &str) -> Diagnostic {
+    let diagnostic = diagnostic.did_you_mean(word, known.iter().copied());
+    match (diagnostic.help.is_some(), known.get(..NAMES_LISTED_MAX.min(known.len()))) {
+        (false, Some(listed)) if !listed.is_empty() => {
+            let more = if known.len() > listed.len() { ", …" } else { "" };
+            diagnostic.help(format!("{these} {}{more}", crate::grammar::listed(listed)))
+        }
+        _ => diagnostic,
     }
 }
 
@@ -241,8 +263,8 @@ impl Resolver<'_> {
 fn unknown_attribute(catalog: &Catalog, entity: EntityId, name: &str, span: Span) -> Diagnostic {
     let message = format!("`{}` has no attribute `{name}`", catalog.name(entity));
     let known = catalog.names(entity).map_or(&[][..], |names| names.attributes());
-    let known = known.iter().map(|attribute| attribute.name.as_str());
-    Diagnostic::new(&rules::UNKNOWN_ATTRIBUTE, span, message).did_you_mean(name, known)
+    let known: Vec<&str> = known.iter().map(|attribute| attribute.name.as_str()).collect();
+    meant(Diagnostic::new(&rules::UNKNOWN_ATTRIBUTE, span, message), name, &known, "its attributes are")
 }
 
 fn is_identifier(name: &str) -> bool {

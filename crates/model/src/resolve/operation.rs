@@ -4,12 +4,13 @@ use super::promises::rows_of;
 use super::selection::Place;
 use super::table::{find_index, flag, whole};
 use super::types::TypeTable;
-use super::{Resolver, keys, selection};
+use super::{Resolver, keys, route, selection};
 use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::expression::{self, Args, Bound, Expr, RowWord, Scope};
 use crate::model::{Argument, Comparison, KeyTemplate, LetValue, Route, SelectionKind, Using, UsingKey};
 use crate::node::{Entry, Node};
 use crate::rules;
+use crate::source::Span;
 use crate::text::Text;
 use crate::types::{EntityId, Type};
 
@@ -20,16 +21,52 @@ pub(super) struct Named {
     pub optional: bool,
 }
 
-/// Where arguments come from, for the message about one that nobody uses.
+/// Whether an argument that nothing uses is worth saying: not where the expressions that may use it could not be read.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum ArgSource {
-    Request,
-    NamedStep,
+pub(super) enum Unused {
+    Reported,
+    PassedOver,
+}
+
+/// The route of a read or write.
+pub(super) enum Http {
+    /// There is none.
+    None,
+    /// It could be read.
+    Route(Route),
+    /// It could not, which was reported; its variables are arguments all the same.
+    Broken(Vec<String>, Span),
+}
+
+impl Http {
+    pub(super) fn of(node: Option<&Node>, reads: bool, out: &mut Diagnostics) -> Self {
+        let Some(text) = node.and_then(Node::text) else {
+            return Http::None;
+        };
+        match route::parse(text, reads, out) {
+            Some(route) => Http::Route(route),
+            None => Http::Broken(route::variables(&text.text), text.span),
+        }
+    }
+
+    pub(super) fn route(&self) -> Option<&Route> {
+        match self {
+            Http::Route(route) => Some(route),
+            _ => None,
+        }
+    }
+
+    pub(super) fn into_route(self) -> Option<Route> {
+        match self {
+            Http::Route(route) => Some(route),
+            _ => None,
+        }
+    }
 }
 
 impl Resolver<'_> {
     /// The declared arguments and the path's variables.
-    pub(super) fn declare_args(&mut self, node: Option<&Node>, http: Option<&Route>, types: &mut TypeTable) -> Args {
+    pub(super) fn declare_args(&mut self, node: Option<&Node>, http: &Http, types: &mut TypeTable) -> Args {
         let mut args = Args::default();
         for entry in node.map_or(&[][..], Node::entries) {
             self.check_name(&entry.key, "an argument");
@@ -40,9 +77,17 @@ impl Resolver<'_> {
             });
             args.declare(&entry.key.text, ty, optional, entry.key.span);
         }
-        if let Some(route) = http {
-            for variable in &route.path_variables {
-                args.declare_path_variable(variable, route.span);
+        match http {
+            Http::None => {}
+            Http::Route(route) => {
+                for variable in &route.path_variables {
+                    args.declare_path_variable(variable, route.span);
+                }
+            }
+            Http::Broken(variables, span) => {
+                for variable in variables {
+                    args.declare_path_variable(variable, *span);
+                }
             }
         }
         args
@@ -218,13 +263,13 @@ fn using_template(attribute: &str, text: &Text, delimiter: char, scope: &Scope<'
 }
 
 /// The arguments as the model has them. One that no expression uses is a mistake.
-pub(super) fn arguments(args: &Args, mut defaults: Vec<(String, Expr)>, source: ArgSource, out: &mut Diagnostics) -> Vec<Argument> {
+pub(super) fn arguments(args: &Args, mut defaults: Vec<(String, Expr)>, unused: Unused, out: &mut Diagnostics) -> Vec<Argument> {
     let mut all = Vec::new();
     for arg in args.iter() {
-        if !arg.is_used() {
-            let message = match (arg.is_inferred(), source) {
-                (true, _) => format!("the path variable `{}` is not used", arg.name),
-                (false, _) => format!("the argument `{}` is not used", arg.name),
+        if !arg.is_used() && unused == Unused::Reported {
+            let message = match arg.is_inferred() {
+                true => format!("the path variable `{}` is not used", arg.name),
+                false => format!("the argument `{}` is not used", arg.name),
             };
             let help = format!("use `args.{}`, or remove it", arg.name);
             out.push(Diagnostic::new(&rules::UNKNOWN_ARGUMENT, arg.span, message).help(help));

@@ -5,11 +5,11 @@ use super::table::{flag_span, names, word};
 use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::expression::{self, Absence, Expr, Scope};
 use crate::grammar::listed;
-use crate::model::{Entity, EntityClaims, Guard, History, Lapse, Move, States};
+use crate::model::{Entity, EntityClaims, Guard, History, Holding, Lapse, Move, States};
 use crate::node::{Entry, Node};
 use crate::rules;
 use crate::source::Span;
-use crate::text::Text;
+use crate::text::{Text, with_article};
 use crate::types::{LengthLimits, Type};
 use std::sync::Arc;
 
@@ -49,7 +49,8 @@ impl Resolver<'_> {
         let source = mirror.of;
         if source == entity.id {
             let message = format!("`{}` mirrors itself", entity.name);
-            self.out.push(Diagnostic::new(&rules::BAD_MIRROR, mirror.span, message));
+            let help = "name the entity of which it is another row";
+            self.out.push(Diagnostic::new(&rules::BAD_MIRROR, mirror.span, message).help(help));
             return;
         }
         if self
@@ -77,7 +78,7 @@ impl Resolver<'_> {
             };
             let value = expression::check(text, &scope, None, self.out);
             if !(value.ty.is_textual() || value.ty.is_number() || value.ty.is_unknown()) {
-                let message = format!("a {} cannot be guarded", self.names.catalog.describe(&value.ty));
+                let message = format!("{} cannot be guarded", with_article(&self.names.catalog.describe(&value.ty)));
                 self.out
                     .push(Diagnostic::new(&rules::BAD_UNIQUE, text.span, message).help("guard text or a number"));
             }
@@ -95,7 +96,7 @@ impl Resolver<'_> {
         let scope = self.names.row_scope(entity.id);
         let expr = expression::check(text, &scope, None, self.out);
         if !expr.ty.is_instant() && !expr.ty.is_unknown() {
-            let message = format!("`expires` is an instant, not a {}", self.names.catalog.describe(&expr.ty));
+            let message = format!("`expires` is an instant, not {}", with_article(&self.names.catalog.describe(&expr.ty)));
             self.out.push(
                 Diagnostic::new(&rules::WRONG_SHAPE, text.span, message)
                     .help("such as `createdAt + days(30)`, of a time, seconds or millis attribute"),
@@ -149,7 +150,8 @@ impl Resolver<'_> {
         let (ty, optional) = self.find_attribute(entity.id, text)?;
         if !fits(&ty, optional) && !ty.is_unknown() {
             let message = format!("`{}` is not {wanted}", text.text);
-            self.out.push(Diagnostic::new(&rules::BAD_HISTORY, text.span, message));
+            let help = format!("declare it so under `attributes` of `{}`", entity.name);
+            self.out.push(Diagnostic::new(&rules::BAD_HISTORY, text.span, message).help(help));
         }
         Some(text.text.clone())
     }
@@ -160,7 +162,7 @@ impl Resolver<'_> {
         let of = node.get("of")?.text()?;
         let (ty, optional) = self.find_attribute(entity.id, of)?;
         let Some(members) = ty.members().map(<[String]>::to_vec) else {
-            let message = format!("`{}` is a {ty}, and states are those of an enum", of.text);
+            let message = format!("`{}` is {}, and states are those of an enum", of.text, with_article(&ty.to_string()));
             self.out
                 .push(Diagnostic::new(&rules::BAD_STATES, of.span, message).help("define the states as an enum under `types`"));
             return None;
@@ -184,7 +186,7 @@ impl Resolver<'_> {
         })
     }
 
-    fn holding(&mut self, entity: &Entity, node: Option<&Node>, states: &KnownStates<'_>) -> Vec<(Vec<String>, Vec<(String, Expr)>)> {
+    fn holding(&mut self, entity: &Entity, node: Option<&Node>, states: &KnownStates<'_>) -> Vec<Holding> {
         let mut all = Vec::new();
         for entry in node.map_or(&[][..], Node::entries) {
             let holding = states.list(&entry.key, self.out);
@@ -226,7 +228,7 @@ impl Resolver<'_> {
             let scope = self.names.row_scope(entity.id);
             let expr = expression::check(&when, &scope, None, self.out);
             if !expr.ty.is_instant() && !expr.ty.is_unknown() {
-                let message = format!("a state ends at an instant, not at a {}", self.names.catalog.describe(&expr.ty));
+                let message = format!("a state ends at an instant, not at {}", with_article(&self.names.catalog.describe(&expr.ty)));
                 self.out.push(Diagnostic::new(&rules::BAD_STATES, when.span, message));
             }
             all.push(Lapse {
@@ -311,7 +313,11 @@ impl KnownStates<'_> {
         let text = entry.value.text()?;
         let Some(arrow) = text.text.find("->") else {
             let message = format!("the move `{}` does not say where it leads", entry.key.text);
-            out.push(Diagnostic::new(&rules::BAD_STATES, text.span, message).help("write `pending | active -> done`"));
+            let help = match text.text.contains("=>") {
+                true => "write `->`",
+                false => "write `pending | active -> done`",
+            };
+            out.push(Diagnostic::new(&rules::BAD_STATES, text.span, message).help(help));
             return None;
         };
         let to = text.part(arrow + 2, text.text.len()).trimmed();

@@ -1,12 +1,12 @@
 //! Pass 6, first half: reads.
 
 use super::numbers;
-use super::operation::{ArgSource, arguments};
+use super::operation::{Http, Unused, arguments};
 use super::promises::rows_of;
 use super::selection::Place;
 use super::table::{flag_span, whole, word};
 use super::types::TypeTable;
-use super::{Resolver, condition, route, value};
+use super::{Resolver, condition, value};
 use crate::diagnostic::Diagnostic;
 use crate::expression::{self, Args, RowWord, Scope};
 use crate::model::{Bounds, Claim, Each, Entity, Let, Read, Return, Route, Selection, SelectionKind, WithPart};
@@ -25,12 +25,9 @@ impl Resolver<'_> {
     fn read(&mut self, entry: &Entry, entities: &[Entity], types: &mut TypeTable) -> Read {
         let node = &entry.value;
         self.check_name(&entry.key, "a read");
-        let http = node
-            .get("http")
-            .and_then(Node::text)
-            .and_then(|text| route::parse(text, true, self.out));
-        let args = self.declare_args(node.get("args"), http.as_ref(), types);
-        self.check_query(http.as_ref(), &args);
+        let http = Http::of(node.get("http"), true, self.out);
+        let args = self.declare_args(node.get("args"), &http, types);
+        self.check_query(http.route(), &args);
         let mut bound = Vec::new();
         let lets = self.lets(node.get("let"), &args, &mut bound);
         let each = self.each(node.entry("each"), &args, &mut bound);
@@ -67,7 +64,7 @@ impl Resolver<'_> {
             pages: word(node, "pages"),
             returns,
             allow,
-            http,
+            http: http.into_route(),
             at,
             all_versions: node.get("versions").is_some(),
             consistent: flag_span(node, "consistent"),
@@ -83,8 +80,9 @@ impl Resolver<'_> {
             claim: self.claim(node.get("claim")),
         };
         self.check_read(&read, node, entities, &args);
+        let unused = if self.is_broken(entry) { Unused::PassedOver } else { Unused::Reported };
         Read {
-            args: arguments(&args, self.arg_defaults(node.get("args"), types), ArgSource::Request, self.out),
+            args: arguments(&args, self.arg_defaults(node.get("args"), types), unused, self.out),
             ..read
         }
     }
@@ -114,7 +112,7 @@ impl Resolver<'_> {
         let list = value(&name.value, &scope, self.out);
         let element = list.ty.element().cloned().unwrap_or(Type::Unknown);
         if element.is_unknown() && !list.ty.is_unknown() {
-            let message = format!("`each` goes through a list, not a {}", self.names.catalog.describe(&list.ty));
+            let message = format!("`each` goes through a list, not {}", crate::text::with_article(&self.names.catalog.describe(&list.ty)));
             self.out.push(Diagnostic::new(&rules::WRONG_SHAPE, list.span, message));
         }
         bound.push(expression::Bound {

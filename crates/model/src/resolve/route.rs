@@ -61,6 +61,11 @@ fn parse_status(text: &Text, status: &str) -> Result<u16, Failure> {
 }
 
 fn check_method(text: &Text, method: &str, reads: bool) -> Result<(), Failure> {
+    if method.starts_with('/') {
+        let method = if reads { "GET" } else { "POST" };
+        let message = "a route begins with its method, not with its path";
+        return Err(error(text, &text.text, message, &format!("write `{method} {}`", text.text)));
+    }
     if !METHODS.contains(&method) {
         let message = format!("`{method}` is no method");
         return Err(error(text, method, message, "a route begins with GET, POST, PUT, PATCH or DELETE"));
@@ -86,6 +91,11 @@ fn path_variables(text: &Text, path: &str) -> Result<Vec<String>, Failure> {
                 let message = format!("the path has `{{{name}}}` twice");
                 return Err(error(text, segment, message, "give the second another name"));
             }
+            None if segment.starts_with(':') => {
+                let message = format!("`{segment}` is text here, not a variable");
+                let name = segment.trim_start_matches(':');
+                return Err(error(text, segment, message, &format!("write `{{{name}}}`")));
+            }
             None if !segment.contains(['{', '}', ' ']) => {}
             _ => {
                 let message = format!("`{segment}` is neither text nor one variable");
@@ -94,6 +104,20 @@ fn path_variables(text: &Text, path: &str) -> Result<Vec<String>, Failure> {
         }
     }
     Ok(variables)
+}
+
+/// The variables that a route which cannot be read seems to have.
+pub(super) fn variables(route: &str) -> Vec<String> {
+    let path = route.split('?').next().unwrap_or(route);
+    let mut variables: Vec<String> = Vec::new();
+    for segment in path.split(['/', ' ']) {
+        let braced = segment.strip_prefix('{').map(|rest| rest.trim_end_matches('}'));
+        let name = braced.or_else(|| segment.strip_prefix(':')).unwrap_or_default();
+        if is_name(name) && !variables.iter().any(|known| known == name) {
+            variables.push(name.to_owned());
+        }
+    }
+    variables
 }
 
 fn parse_query(text: &Text, query: &str) -> Result<Vec<(String, ParamValue)>, Failure> {

@@ -25,8 +25,7 @@ pub(super) fn selection(node: &Node, place: &Place<'_>, catalog: &Catalog, out: 
     let (kind, name) = verb(node, out)?;
     let entity = catalog.entity(&name.text);
     let Some(entity) = entity else {
-        let message = format!("there is no entity `{}`", name.text);
-        out.push(Diagnostic::new(&rules::UNKNOWN_ENTITY, name.span, message).did_you_mean(&name.text, catalog.entity_names()));
+        out.push(super::unknown_entity(catalog, &name));
         return None;
     };
     conflicts(place.scope, catalog, entity, out, name.span);
@@ -86,8 +85,9 @@ fn verb(node: &Node, out: &mut Diagnostics) -> Option<(SelectionKind, Text)> {
 pub(super) fn conflicts(scope: &Scope<'_>, catalog: &Catalog, entity: EntityId, out: &mut Diagnostics, span: crate::source::Span) {
     for bound in &scope.bound {
         if catalog.attribute(entity, &bound.name).is_some() {
-            let message = format!("`{}` is bound here and is an attribute of `{}` too", bound.name, catalog.name(entity));
-            out.push(Diagnostic::new(&rules::AMBIGUOUS_NAME, span, message).help("rename the bound one"));
+            let message = format!("`{}` is the name of a value and an attribute of `{}`: it could mean either here", bound.name, catalog.name(entity));
+            let help = format!("give the value another name where `let`, `for`, `as` or `each` binds `{}`", bound.name);
+            out.push(Diagnostic::new(&rules::AMBIGUOUS_NAME, span, message).help(help));
         }
     }
 }
@@ -130,8 +130,9 @@ fn orderable(path: &Text, entity: EntityId, catalog: &Catalog, out: &mut Diagnos
         Type::Geo(_) | Type::Json | Type::Object(_) | Type::List(..) | Type::Set(..) | Type::Map(..)
     );
     if unordered && root == path.text {
-        let message = format!("rows cannot come by `{}`, a {}", path.text, attribute.ty);
-        out.push(Diagnostic::new(&rules::BAD_ORDER, path.span, message));
+        let help = "order by a string, a number, a date, a time, an id, an enum or a bool";
+        let message = format!("rows cannot come by `{}`, {}", path.text, crate::text::with_article(&attribute.ty.to_string()));
+        out.push(Diagnostic::new(&rules::BAD_ORDER, path.span, message).help(help));
     }
     !unordered || root != path.text
 }

@@ -11,7 +11,7 @@ use crate::grammar::{listed, words};
 use crate::model::{Cause, Entity, LetValue, MoveTo, NamedStep, Refusal, Requirement, Step, StepKind, UsingCall};
 use crate::node::{Entry, Node};
 use crate::rules;
-use crate::text::Text;
+use crate::text::{Text, with_article};
 use crate::types::{EntityId, Type};
 
 const VERBS: [&str; 6] = ["create", "update", "delete", "upsert", "present", "absent"];
@@ -118,6 +118,9 @@ impl StepScope<'_> {
         let fields = words::STEP.fields.iter().map(|field| field.name);
         let known: Vec<&str> = fields.chain(self.step_names.keys().copied()).collect();
         let diagnostic = Diagnostic::new(&rules::UNKNOWN_STEP, text.span, message);
+        if let Some(ours) = called_elsewhere(&text.text) {
+            return diagnostic.help(format!("did you mean `{ours}`?")).replace_with(ours);
+        }
         match nearest(&text.text, known.iter().copied()) {
             Some(_) => diagnostic.did_you_mean(&text.text, known),
             None => diagnostic.help("define it under `steps`, or use create, update, delete, upsert, present or absent"),
@@ -150,8 +153,7 @@ impl StepScope<'_> {
             out.push(Diagnostic::new(&rules::BAD_MIRROR, text.span, message).help(help));
         }
         if found.is_none() {
-            let message = format!("there is no entity `{}`", text.text);
-            out.push(Diagnostic::new(&rules::UNKNOWN_ENTITY, text.span, message).did_you_mean(&text.text, catalog.entity_names()));
+            out.push(super::unknown_entity(catalog, text));
         }
         found
     }
@@ -164,7 +166,7 @@ impl StepScope<'_> {
         let expr = expression::check(text, &self.facts_scope, None, out);
         let Type::Row(id) = expr.ty else {
             if !expr.ty.is_unknown() {
-                let message = format!("`{}` takes a row, not a {}", action.key.text, self.facts_scope.catalog.describe(&expr.ty));
+                let message = format!("`{}` takes a row, not {}", action.key.text, with_article(&self.facts_scope.catalog.describe(&expr.ty)));
                 let help = "name an entity with its key, such as `Task(caller.id, args.task_id)`, or a row from `let`";
                 out.push(Diagnostic::new(&rules::WRONG_SHAPE, text.span, message).help(help));
             }
@@ -198,6 +200,13 @@ impl StepScope<'_> {
             });
             return StepKind::Group(Vec::new());
         };
+        if !action.value.is_map() {
+            let message = format!("the step `{}` takes its arguments as a map, not as {}", named.name, action.value.kind());
+            let wanted: Vec<String> = named.args.iter().map(|arg| format!("{}: …", arg.name)).collect();
+            let help = format!("write `{}: {{{}}}`", named.name, wanted.join(", "));
+            out.push(Diagnostic::new(&rules::WRONG_SHAPE, action.value.span(), message).help(help));
+            return StepKind::Group(Vec::new());
+        }
         let mut args = Vec::new();
         for entry in action.value.entries() {
             let Some(param) = named.args.iter().find(|arg| arg.name == entry.key.text) else {
@@ -240,8 +249,9 @@ impl StepScope<'_> {
         let element = match &named.ty {
             Type::Unknown => Type::Unknown,
             ty => ty.element().cloned().unwrap_or_else(|| {
-                let message = format!("`for` goes through a list, not a {}", self.facts_scope.catalog.describe(ty));
-                out.push(Diagnostic::new(&rules::WRONG_SHAPE, entry.value.span(), message));
+                let message = format!("`for` goes through a list, not {}", with_article(&self.facts_scope.catalog.describe(ty)));
+                let help = "name a list, a set, or rows: `for: {t: {find: Task, where: …}}`";
+                out.push(Diagnostic::new(&rules::WRONG_SHAPE, entry.value.span(), message).help(help));
                 Type::Unknown
             }),
         };
@@ -307,6 +317,7 @@ impl StepScope<'_> {
         } else if let Some(stray) = node.entries().iter().find(|entry| is_change(&entry.key.text))
             && matches!(step.kind, StepKind::Call { .. } | StepKind::Group(_))
             && action.key.text != "create"
+            && self.knows(&action.key.text)
         {
             let message = format!("`{}` says nothing here: it belongs to a create or update", stray.key.text);
             out.push(Diagnostic::new(&rules::NO_MEANING, stray.key.span, message).help("move it to that step"));
@@ -315,6 +326,18 @@ impl StepScope<'_> {
         step.refusals = step_refusals(node.get("else"), entity, self.entities, &self.facts_scope, out);
         step
     }
+}
+
+/// What other tools call our steps.
+fn called_elsewhere(word: &str) -> Option<&'static str> {
+    Some(match word.to_lowercase().as_str() {
+        "put" | "insert" | "putitem" | "post" => "create",
+        "modify" | "updateitem" | "change" | "edit" => "update",
+        "remove" | "deleteitem" | "destroy" | "drop" => "delete",
+        "save" | "merge" | "replace" | "write" => "upsert",
+        "check" | "conditioncheck" | "exists" | "expect" => "present",
+        _ => return None,
+    })
 }
 
 fn is_change(field: &str) -> bool {

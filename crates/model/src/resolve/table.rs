@@ -1,6 +1,6 @@
 //! Pass 1: the table, its indexes, the callers; and at the end estimates and acceptances.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use super::numbers;
 use crate::diagnostic::{Diagnostic, Diagnostics};
@@ -211,15 +211,20 @@ pub(super) fn callers(node: Option<&Node>, out: &mut Diagnostics) -> Callers {
     }
 }
 
-pub(super) fn estimates(node: Option<&Node>, known: &dyn Fn(&str) -> bool, out: &mut Diagnostics) -> Vec<Estimate> {
+pub(super) fn estimates(node: Option<&Node>, known: &HashSet<&str>, out: &mut Diagnostics) -> Vec<Estimate> {
     let entries = node.map_or(&[][..], Node::entries);
     entries.iter().map(|entry| estimate(entry, known, out)).collect()
 }
 
-fn estimate(entry: &Entry, known: &dyn Fn(&str) -> bool, out: &mut Diagnostics) -> Estimate {
-    if !known(&entry.key.text) {
+fn estimate(entry: &Entry, known: &HashSet<&str>, out: &mut Diagnostics) -> Estimate {
+    if !known.contains(entry.key.text.as_str()) {
         let message = format!("`{}` is no entity, read or write of this model", entry.key.text);
-        out.push(Diagnostic::new(&rules::UNKNOWN_SUBJECT, entry.key.span, message));
+        let mut diagnostic = Diagnostic::new(&rules::UNKNOWN_SUBJECT, entry.key.span, message);
+        diagnostic = diagnostic.did_you_mean(&entry.key.text, known.iter().copied());
+        if diagnostic.help.is_none() {
+            diagnostic = diagnostic.help("name an entity, a read or a write, or remove the estimate");
+        }
+        out.push(diagnostic);
     }
     let node = &entry.value;
     let rate_text = node.text().or_else(|| node.get("rate")?.text());

@@ -50,7 +50,7 @@ impl Limit {
 }
 
 /// Reads the short form.
-pub(crate) fn parse(text: &Text) -> Result<Written, Diagnostic> {
+pub(crate) fn parse(text: &Text) -> Result<Written, Box<Diagnostic>> {
     let mut scan = Scan { text, at: 0 };
     let written = scan.written(0)?;
     scan.spaces();
@@ -58,9 +58,9 @@ pub(crate) fn parse(text: &Text) -> Result<Written, Diagnostic> {
         "" => Ok(written),
         rest => {
             let message = format!("`{}` does not belong to a type", rest.trim());
-            Err(scan
+            Err(Box::new(scan
                 .error(scan.at, text.text.len(), message)
-                .help("a type is `TYPE[?] [LIMIT] [= DEFAULT]`, such as `string? 1..200` or `int 0.. = 0`"))
+                .help("a type is `TYPE[?] [LIMIT] [= DEFAULT]`, such as `string? 1..200` or `int 0.. = 0`")))
         }
     }
 }
@@ -71,7 +71,7 @@ struct Scan<'a> {
 }
 
 impl<'a> Scan<'a> {
-    fn written(&mut self, depth: usize) -> Result<Written, Diagnostic> {
+    fn written(&mut self, depth: usize) -> Result<Written, Box<Diagnostic>> {
         self.spaces();
         let base = self.base(depth)?;
         let optional = self.eat("?");
@@ -86,7 +86,7 @@ impl<'a> Scan<'a> {
         })
     }
 
-    fn base(&mut self, depth: usize) -> Result<Base, Diagnostic> {
+    fn base(&mut self, depth: usize) -> Result<Base, Box<Diagnostic>> {
         let start = self.at;
         let name_end = self.rest().find(|char: char| !(char.is_alphanumeric() || "_-.".contains(char)));
         // `string..5` has no space before its limit; `..` never belongs to a name.
@@ -98,7 +98,7 @@ impl<'a> Scan<'a> {
                 Some(char) => format!("a type begins with a name, not with `{char}`"),
                 None => "a type is missing here".to_owned(),
             };
-            return Err(self.error(start, start + 1, message).help("types are string int number bool bytes date time seconds millis duration month ulid ksuid uuid geo json version, list(…) set(…) map(…), names under `types`, and `Entity.attribute`"));
+            return Err(Box::new(self.error(start, start + 1, message).help("types are string int number bool bytes date time seconds millis duration month ulid ksuid uuid geo json version, list(…) set(…) map(…), names under `types`, and `Entity.attribute`")));
         }
         self.at += word.len();
         let name = self.text.part(start, self.at);
@@ -107,18 +107,18 @@ impl<'a> Scan<'a> {
         }
         if depth >= TYPE_DEPTH_MAX {
             let message = format!("types nest more than {TYPE_DEPTH_MAX} deep here");
-            return Err(self.error(start, self.at, message));
+            return Err(Box::new(self.error(start, self.at, message)));
         }
         let inner = self.written(depth + 1)?;
         self.spaces();
         if !self.eat(")") {
             let message = format!("`{}(` is not closed", name.text);
-            return Err(self.error(start, self.at.max(start + 1), message).help("add `)` after the type inside"));
+            return Err(Box::new(self.error(start, self.at.max(start + 1), message).help("add `)` after the type inside")));
         }
         Ok(Base::Of(name, Box::new(inner)))
     }
 
-    fn or_words(&mut self, base: Base) -> Result<Base, Diagnostic> {
+    fn or_words(&mut self, base: Base) -> Result<Base, Box<Diagnostic>> {
         let mut words = Vec::new();
         loop {
             let before = self.at;
@@ -132,7 +132,7 @@ impl<'a> Scan<'a> {
             let closed = self.eat("\"").then(|| self.rest().find('"')).flatten();
             let Some(length) = closed else {
                 let message = "after `|` stands a word in double quotes";
-                return Err(self.error(start, self.text.text.len(), message).help("such as `date | \"AVAILABLE\"`"));
+                return Err(Box::new(self.error(start, self.text.text.len(), message).help("such as `date | \"AVAILABLE\"`")));
             };
             words.push(self.rest().get(..length).unwrap_or_default().to_owned());
             self.at += length + 1;
@@ -143,7 +143,7 @@ impl<'a> Scan<'a> {
         })
     }
 
-    fn limit(&mut self) -> Result<Option<Limit>, Diagnostic> {
+    fn limit(&mut self) -> Result<Option<Limit>, Box<Diagnostic>> {
         let before = self.at;
         self.spaces();
         let rest = self.rest();
@@ -159,9 +159,9 @@ impl<'a> Scan<'a> {
         let min = self.number(start)?;
         if !self.eat("..") {
             let message = format!("`{}` is not a limit", self.word_at(start));
-            return Err(self
+            return Err(Box::new(self
                 .error(start, start + self.word_at(start).len(), message)
-                .help("a limit is a range such as `1..200`, `..200` or `0..`, or a pattern such as `/[A-Z]{2}/`"));
+                .help("a limit is a range such as `1..200`, `..200` or `0..`, or a pattern such as `/[A-Z]{2}/`")));
         }
         let max = self.number(self.at)?;
         let span = self.text.span_of(start, self.at);
@@ -171,7 +171,7 @@ impl<'a> Scan<'a> {
             && low > high
         {
             let message = format!("the limit `{low}..{high}` is empty");
-            return Err(self.error(start, self.at, message).help(format!("write `{high}..{low}`")));
+            return Err(Box::new(self.error(start, self.at, message).help(format!("write `{high}..{low}`"))));
         }
         let decimals = min_decimals.unwrap_or(0).max(max_decimals.unwrap_or(0));
         Ok(Some(Limit::Range {
@@ -183,7 +183,7 @@ impl<'a> Scan<'a> {
     }
 
     /// A number up to the next `..`, with how many decimals it is written.
-    fn number(&mut self, start: usize) -> Result<Option<(Number, u8)>, Diagnostic> {
+    fn number(&mut self, start: usize) -> Result<Option<(Number, u8)>, Box<Diagnostic>> {
         let rest = self.rest();
         let end = rest
             .find("..")
@@ -197,14 +197,14 @@ impl<'a> Scan<'a> {
         }
         let Ok(number) = digits.parse::<Number>() else {
             let message = format!("`{digits}` is not a number");
-            return Err(self.error(start, self.at + end, message));
+            return Err(Box::new(self.error(start, self.at + end, message)));
         };
         let decimals = digits.split_once('.').map_or(0, |(_, after)| after.len());
         self.at += end;
         Ok(Some((number, u8::try_from(decimals).unwrap_or(u8::MAX))))
     }
 
-    fn pattern(&mut self) -> Result<Limit, Diagnostic> {
+    fn pattern(&mut self) -> Result<Limit, Box<Diagnostic>> {
         let start = self.at;
         let rest = self.rest();
         let closing = rest.char_indices().skip(1).find(|(at, char)| {
@@ -212,7 +212,7 @@ impl<'a> Scan<'a> {
         });
         let Some((length, _)) = closing else {
             let message = "the pattern is not closed";
-            return Err(self.error(start, self.text.text.len(), message).help("end it with `/`"));
+            return Err(Box::new(self.error(start, self.text.text.len(), message).help("end it with `/`")));
         };
         let pattern = self.text.part(start + 1, start + length);
         self.at += length + 1;
@@ -220,12 +220,13 @@ impl<'a> Scan<'a> {
             let reason = error.to_string();
             let reason = reason.lines().last().unwrap_or_default().trim_start_matches("error: ").to_owned();
             let message = format!("`/{}/` is not a pattern: {reason}", pattern.text);
-            return Err(Diagnostic::new(&rules::BAD_TYPE, pattern.span, message));
+            let help = "correct it: a pattern is a regular expression that matches the whole text; `\\` before a sign takes it as it is";
+            return Err(Box::new(Diagnostic::new(&rules::BAD_TYPE, pattern.span, message).help(help)));
         }
         Ok(Limit::Pattern(pattern))
     }
 
-    fn default(&mut self) -> Result<Option<Text>, Diagnostic> {
+    fn default(&mut self) -> Result<Option<Text>, Box<Diagnostic>> {
         self.spaces();
         let start = self.at;
         if !self.eat("=") {
@@ -234,7 +235,7 @@ impl<'a> Scan<'a> {
         let value = self.text.part(self.at, self.text.text.len()).trimmed();
         if value.text.is_empty() || value.text.starts_with('=') {
             let message = "after `=` stands the default";
-            return Err(self.error(start, self.text.text.len(), message).help("such as `= \"pending\"`, `= 0` or `= now`"));
+            return Err(Box::new(self.error(start, self.text.text.len(), message).help("such as `= \"pending\"`, `= 0` or `= now`")));
         }
         self.at = self.text.text.len();
         Ok(Some(value))

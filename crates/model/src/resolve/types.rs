@@ -171,7 +171,7 @@ impl Resolver<'_> {
         match type_syntax::parse(text) {
             Ok(written) => self.written(&written, types),
             Err(diagnostic) => {
-                self.out.push(diagnostic);
+                self.out.push(*diagnostic);
                 None
             }
         }
@@ -200,18 +200,16 @@ impl Resolver<'_> {
     }
 
     fn collection(&mut self, name: &Text, inner: &Written, types: &mut TypeTable) -> Option<Declared> {
+        if !["list", "set", "map"].contains(&name.text.as_str()) {
+            self.no_collection(name);
+            return None;
+        }
         let inner = self.written(inner, types)?;
         let (element, limits) = (Arc::new(inner.ty), LengthLimits::default());
         let ty = match name.text.as_str() {
             "list" => Type::List(element, limits),
             "set" => Type::Set(element, limits),
-            "map" => Type::Map(element, limits),
-            other => {
-                let message = format!("`{other}` takes no type in parentheses");
-                let help = "only `list(…)`, `set(…)` and `map(…)` do";
-                self.out.push(Diagnostic::new(&rules::BAD_TYPE, name.span, message).help(help));
-                return None;
-            }
+            _ => Type::Map(element, limits),
         };
         if matches!(ty, Type::Set(ref element, _) if !element.is_textual() && !element.is_number() && !matches!(**element, Type::Bytes(_) | Type::Unknown)) {
             let message = "a set holds strings, numbers or bytes";
@@ -219,6 +217,32 @@ impl Resolver<'_> {
                 .push(Diagnostic::new(&rules::BAD_TYPE, name.span, message).help("use `list(…)` for anything else"));
         }
         Some(Declared::of(ty))
+    }
+
+    /// `varchar(200)`, `string(200)`, `array(string)`.
+    fn no_collection(&mut self, name: &Text) {
+        let ours = common_names(&name.text);
+        let diagnostic = match (ours, built_in(&name.text).is_some()) {
+            (Some("list"), _) => {
+                let message = format!("there is no type `{}`", name.text);
+                Diagnostic::new(&rules::UNKNOWN_TYPE, name.span, message).help("did you mean `list`?").replace_with("list")
+            }
+            (Some(ours), _) => {
+                let message = format!("there is no type `{}`", name.text);
+                let help = format!("did you mean `{ours}`? a limit is a range after it: `{ours} ..200`");
+                Diagnostic::new(&rules::UNKNOWN_TYPE, name.span, message).help(help)
+            }
+            (None, true) => {
+                let message = format!("`{}` takes nothing in parentheses", name.text);
+                let help = format!("a limit is a range after the type: `{} ..200`", name.text);
+                Diagnostic::new(&rules::BAD_TYPE, name.span, message).help(help)
+            }
+            (None, false) => {
+                let message = format!("`{}` takes no type in parentheses", name.text);
+                Diagnostic::new(&rules::BAD_TYPE, name.span, message).help("only `list(…)`, `set(…)` and `map(…)` do")
+            }
+        };
+        self.out.push(diagnostic);
     }
 
     fn type_name(&mut self, name: &Text, types: &mut TypeTable) -> Option<Declared> {
@@ -242,6 +266,10 @@ impl Resolver<'_> {
         let diagnostic = match common_names(&name.text) {
             Some(ours) => diagnostic.help(format!("did you mean `{ours}`?")).replace_with(ours),
             None => diagnostic.did_you_mean(&name.text, known),
+        };
+        let diagnostic = match diagnostic.help {
+            Some(_) => diagnostic,
+            None => diagnostic.help(format!("define it under `types`, or use one of {}", BUILT_IN.join(" "))),
         };
         self.out.push(diagnostic);
         None
@@ -382,7 +410,7 @@ impl Resolver<'_> {
                 only: None,
             }),
             (other, _) => {
-                let message = format!("a {other} has no such limit");
+                let message = format!("{} has no such limit", crate::text::with_article(&other.to_string()));
                 let help = "strings have a length or a pattern, numbers a range, lists, sets and maps a length";
                 self.out
                     .push(Diagnostic::new(&rules::BAD_TYPE, limit.span(), message).help(help));
@@ -449,8 +477,8 @@ fn unknown_declared(resolver: &Resolver<'_>, entity: EntityId, name: &str, span:
         .and_then(|entry| entry.value.get("attributes"))
         .map_or(&[][..], Node::entries);
     let message = format!("`{entity_name}` has no attribute `{name}`");
-    Diagnostic::new(&rules::UNKNOWN_ATTRIBUTE, span, message)
-        .did_you_mean(name, known.iter().map(|entry| entry.key.text.as_str()))
+    let known: Vec<&str> = known.iter().map(|entry| entry.key.text.as_str()).collect();
+    super::meant(Diagnostic::new(&rules::UNKNOWN_ATTRIBUTE, span, message), name, &known, "its attributes are")
 }
 
 fn enum_type(words: &Node, name: &str) -> Type {

@@ -1,15 +1,18 @@
 //! Pass 6, second half: writes and named steps.
 
-use super::operation::{ArgSource, arguments};
+use super::operation::{Http, Unused, arguments};
 use super::reads::returned;
 use super::steps::StepScope;
 use super::table::{flag, whole};
 use super::taken;
 use super::types::TypeTable;
-use super::{Resolver, condition, refusals, route};
+use super::{Resolver, condition, refusals};
+use crate::diagnostic::{Diagnostic, Diagnostics, nearest};
 use crate::expression::{self, Args, Bound, Expr, ExprKind, Known, Scope, Words};
 use crate::model::{Entity, Idempotency, IdempotencyNeed, NamedStep, Requirement, Step, Write};
 use crate::node::{Entry, Node};
+use crate::rules;
+use crate::text::Text;
 use crate::types::{EntityId, Type};
 
 impl Resolver<'_> {
@@ -20,12 +23,12 @@ impl Resolver<'_> {
         let mut declared: Vec<Args> = Vec::new();
         for entry in entries {
             self.check_name(&entry.key, "a step");
-            let args = self.declare_args(entry.value.get("args"), None, types);
-            let mut silent = crate::diagnostic::Diagnostics::default();
+            let args = self.declare_args(entry.value.get("args"), &Http::None, types);
+            let mut silent = Diagnostics::default();
             named.push(NamedStep {
                 name: entry.key.text.clone(),
                 span: entry.key.span,
-                args: arguments(&args, Vec::new(), ArgSource::NamedStep, &mut silent),
+                args: arguments(&args, Vec::new(), Unused::PassedOver, &mut silent),
                 steps: Vec::new(),
             });
             declared.push(args);
@@ -33,7 +36,9 @@ impl Resolver<'_> {
         for (at, (entry, args)) in entries.iter().zip(&declared).enumerate() {
             let earlier = named.get(..at).unwrap_or_default();
             let steps = self.steps_of_named(entry, args, entities, earlier);
-            arguments(args, Vec::new(), ArgSource::NamedStep, self.out);
+            if !self.is_broken(entry) {
+                arguments(args, Vec::new(), Unused::Reported, self.out);
+            }
             if let Some(step) = named.get_mut(at) {
                 step.steps = steps;
             }
@@ -69,11 +74,8 @@ impl Resolver<'_> {
         let node = &entry.value;
         self.check_name(&entry.key, "a write");
         self.refuse_triggers(node);
-        let http = node
-            .get("http")
-            .and_then(Node::text)
-            .and_then(|text| route::parse(text, false, self.out));
-        let mut args = self.declare_args(node.get("args"), http.as_ref(), types);
+        let http = Http::of(node.get("http"), false, self.out);
+        let mut args = self.declare_args(node.get("args"), &http, types);
         taken::declare(node, &self.names.catalog, &mut args);
         let mut bound: Vec<Bound> = Vec::new();
         let lets = self.lets(node.get("let"), &args, &mut bound);
@@ -110,17 +112,18 @@ impl Resolver<'_> {
         if nodes.is_empty() && node.get("do").is_some() {
             let message = format!("the write `{}` does nothing", entry.key.text);
             self.out.push(
-                crate::diagnostic::Diagnostic::new(&crate::rules::NO_MEANING, entry.key.span, message).help("add a step to `do`"),
+                Diagnostic::new(&rules::NO_MEANING, entry.key.span, message).help("add a step to `do`"),
             );
         }
         let scope = step_scope.facts_scope;
         let returns = returned(node.get("return"), &scope, self.out);
         drop(scope);
         let defaults = self.arg_defaults(node.get("args"), types);
+        let unused = if self.is_broken(entry) { Unused::PassedOver } else { Unused::Reported };
         Write {
             name: entry.key.text.clone(),
             span: entry.key.span,
-            args: arguments(&args, defaults, ArgSource::Request, self.out),
+            args: arguments(&args, defaults, unused, self.out),
             lets,
             allow,
             requirements,
@@ -128,7 +131,7 @@ impl Resolver<'_> {
             returns,
             idempotency,
             bulk,
-            http,
+            http: http.into_route(),
             claim: self.claim(node.get("claim")),
         }
     }
@@ -151,7 +154,7 @@ fn write_words(bulk: bool) -> Words {
     }
 }
 
-fn idempotency(node: Option<&Node>, scope: &Scope<'_>, out: &mut crate::diagnostic::Diagnostics) -> Idempotency {
+fn idempotency(node: Option<&Node>, scope: &Scope<'_>, out: &mut Diagnostics) -> Idempotency {
     let mut found = Idempotency {
         need: IdempotencyNeed::Optional,
         replay: None,
@@ -164,20 +167,40 @@ fn idempotency(node: Option<&Node>, scope: &Scope<'_>, out: &mut crate::diagnost
             "optional" => {}
             "required" => found.need = IdempotencyNeed::Required,
             "none" => found.need = IdempotencyNeed::None,
-            _ => {
-                found.need = IdempotencyNeed::Required;
-                found.key = Some(expression::check(text, scope, None, out));
-            }
+            word => match nearest(word, IDEMPOTENCY_WORDS) {
+                Some(_) => out.push(not_idempotency(text).did_you_mean(word, IDEMPOTENCY_WORDS)),
+                None => {
+                    found.need = IdempotencyNeed::Required;
+                    found.key = Some(own_id(text, scope, out));
+                }
+            },
         },
         Some(map) => {
             if flag(map, "required") {
                 found.need = IdempotencyNeed::Required;
             }
             found.replay = whole(map, "replay");
-            found.key = map.get("key").and_then(Node::text).map(|text| expression::check(text, scope, None, out));
+            found.key = map.get("key").and_then(Node::text).map(|text| own_id(text, scope, out));
         }
     }
     found
+}
+
+const IDEMPOTENCY_WORDS: [&str; 3] = ["optional", "required", "none"];
+
+/// The caller's own id: something of the request that differs from one request to the next.
+fn own_id(text: &Text, scope: &Scope<'_>, out: &mut Diagnostics) -> Expr {
+    let expr = expression::check(text, scope, None, out);
+    let fits = expr.ty.is_textual() || expr.ty.is_number() || expr.ty.is_unknown();
+    if !expr.is_invalid() && (expr.is_constant() || !fits) {
+        out.push(not_idempotency(text).help("write `required`, `optional`, `none`, or the caller's own id, such as `args.id`"));
+    }
+    expr
+}
+
+fn not_idempotency(text: &Text) -> Diagnostic {
+    let message = format!("`{}` does not tell a retry from a new request", text.text);
+    Diagnostic::new(&rules::WRONG_SHAPE, text.span, message)
 }
 
 /// The attributes of rows that `allow` names: a caller must not be able to change what decides access.

@@ -1,0 +1,38 @@
+use singlet_model::model::Kept;
+
+use crate::{Context, Findings, design_rule};
+
+design_rule! {
+    /// A copy of a value that changes, and nobody changes the copy.
+    ///
+    /// An attribute repeats another row's, so that a list needs no second read. When the original is renamed, the copies keep
+    /// the old name for ever, and no read can tell.
+    ///
+    /// ```yaml
+    /// ItemName: {copy: "Item(ItemId).Name"}
+    /// ```
+    ///
+    /// Way out: say how it follows. `kept: transaction` where the holder's key follows from the source, `kept: stream` with
+    /// `found:` where holders must be looked for, `kept: frozen` where the value of that day is what is wanted.
+    "W009" "stale-copy" Error
+}
+
+fn check(context: &Context<'_>, findings: &mut Findings<'_>) {
+    for entity in &context.model.entities {
+        for attribute in &entity.attributes {
+            let Some(copy) = attribute.copy.as_ref().filter(|copy| copy.kept == Kept::Unsaid) else {
+                continue;
+            };
+            let Some(source) = context.model.entity(copy.entity) else { continue };
+            if !context.changes(source, &copy.attribute) {
+                continue;
+            }
+            let message = format!(
+                "`{}.{}` copies `{}.{}`, which changes, and nothing updates the copy",
+                entity.name, attribute.name, source.name, copy.attribute
+            );
+            let help = "say `kept: transaction`, `kept: stream` with `found:`, or `kept: frozen` for a snapshot on purpose";
+            findings.push(findings.at(attribute.span, format!("{}.{}", entity.name, attribute.name), message).help(help));
+        }
+    }
+}
