@@ -30,7 +30,7 @@ mod type_syntax;
 mod types;
 mod writes;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use crate::catalog::Catalog;
 use crate::diagnostic::{Diagnostic, Diagnostics};
@@ -82,11 +82,9 @@ pub(crate) fn resolve(root: &Node, out: &mut Diagnostics) -> Model {
     routes::check(&reads, &writes, resolver.out);
     let Resolver { table, names, .. } = resolver;
     let catalog = names.catalog;
-    let known = |name: &str| {
-        catalog.entity(name).is_some()
-            || reads.iter().any(|read| read.name == name)
-            || writes.iter().any(|write| write.name == name)
-    };
+    let reads_and_writes = reads.iter().map(|read| read.name.as_str()).chain(writes.iter().map(|write| write.name.as_str()));
+    let operations: HashSet<&str> = reads_and_writes.collect();
+    let known = |name: &str| catalog.entity(name).is_some() || operations.contains(name);
     let estimates = table::estimates(root.get("estimates"), &known, out);
     Model {
         name: table::word(root, "name").unwrap_or_default(),
@@ -200,9 +198,8 @@ impl Resolver<'_> {
         let found = self.names.catalog.entity(&text.text);
         if found.is_none() {
             let message = format!("there is no entity `{}`", text.text);
-            let diagnostic = Diagnostic::new(&rules::UNKNOWN_ENTITY, text.span, message)
-                .did_you_mean(&text.text, self.names.catalog.entity_names());
-            self.out.push(diagnostic);
+            let diagnostic = Diagnostic::new(&rules::UNKNOWN_ENTITY, text.span, message);
+            self.out.push_unknown(diagnostic, &text.text, self.names.catalog.entity_names());
         }
         found
     }

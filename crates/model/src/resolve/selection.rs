@@ -26,7 +26,8 @@ pub(super) fn selection(node: &Node, place: &Place<'_>, catalog: &Catalog, out: 
     let entity = catalog.entity(&name.text);
     let Some(entity) = entity else {
         let message = format!("there is no entity `{}`", name.text);
-        out.push(Diagnostic::new(&rules::UNKNOWN_ENTITY, name.span, message).did_you_mean(&name.text, catalog.entity_names()));
+        let finding = Diagnostic::new(&rules::UNKNOWN_ENTITY, name.span, message);
+        out.push_unknown(finding, &name.text, catalog.entity_names());
         return None;
     };
     conflicts(place.scope, catalog, entity, out, name.span);

@@ -151,7 +151,8 @@ impl StepScope<'_> {
         }
         if found.is_none() {
             let message = format!("there is no entity `{}`", text.text);
-            out.push(Diagnostic::new(&rules::UNKNOWN_ENTITY, text.span, message).did_you_mean(&text.text, catalog.entity_names()));
+            let finding = Diagnostic::new(&rules::UNKNOWN_ENTITY, text.span, message);
+            out.push_unknown(finding, &text.text, catalog.entity_names());
         }
         found
     }
@@ -409,6 +410,10 @@ fn cause(text: &Text, entity: Option<&Entity>, entities: &[Entity], out: &mut Di
     };
     let guards = entity.unique.iter().map(|guard| guard.name.as_str());
     let attributes = entity.attributes.iter().map(|attribute| attribute.name.as_str());
+    // Mirrors are looked for among all entities, so they come last.
+    if guards.clone().chain(attributes.clone()).any(|known| known == text.text) {
+        return Some(Cause::Named(text.text.clone()));
+    }
     let mirrors = entities
         .iter()
         .filter(|other| other.mirror.as_ref().is_some_and(|mirror| mirror.of == entity.id))
