@@ -130,7 +130,7 @@ fn each_shell_has_completions() {
         let output = singlet(["completions", shell]).output().unwrap();
         assert!(output.status.success(), "{shell}");
         let script = String::from_utf8(output.stdout).unwrap();
-        for word in ["check", "explain", "schema", "completions", "sarif", "watch"] {
+        for word in ["check", "explain", "schema", "completions", "format", "watch"] {
             assert!(script.contains(word), "the completions for {shell} lack `{word}`");
         }
     }
@@ -154,6 +154,19 @@ fn a_byte_order_mark_is_no_finding() {
     folder.write("model.yaml", &[b"\xef\xbb\xbf".as_slice(), &model].concat());
     let output = singlet(["check", "model.yaml"]).current_dir(folder.path()).output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
+}
+
+#[test]
+fn the_help_of_every_subcommand_is_in_a_transcript() {
+    let output = singlet(["--help"]).output().unwrap();
+    let help = String::from_utf8(output.stdout).unwrap();
+    let listed = help.lines().skip_while(|line| *line != "Commands:").skip(1).take_while(|line| !line.is_empty());
+    let commands = listed.filter(|line| !line.starts_with("   ")).filter_map(|line| line.split_whitespace().next());
+    let transcript = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cmd/help.md")).unwrap();
+    for command in commands.filter(|command| *command != "help") {
+        let wanted = format!("\n$ singlet {command} --help\n");
+        assert!(transcript.contains(&wanted), "tests/cmd/help.md lacks `singlet {command} --help`");
+    }
 }
 
 /// `singlet explain | head -1`.

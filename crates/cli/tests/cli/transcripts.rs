@@ -29,8 +29,11 @@ fn replayed(written: &str, folder: &Folder) -> String {
     while let Some(line) = lines.next() {
         current.push_str(line);
         current.push('\n');
-        let Some(language) = line.strip_prefix("```") else { continue };
-        let body: Vec<&str> = lines.by_ref().take_while(|line| *line != "```").collect();
+        // A fence of four backticks holds output that has fences of three.
+        let language = line.trim_start_matches('`');
+        let fence = line.get(..line.len() - language.len()).filter(|fence| fence.len() >= 3);
+        let Some(fence) = fence else { continue };
+        let body: Vec<&str> = lines.by_ref().take_while(|line| *line != fence).collect();
         match language.split_once(' ') {
             None if language == "console" => current.push_str(&commands(&body, folder)),
             file => {
@@ -41,7 +44,8 @@ fn replayed(written: &str, folder: &Folder) -> String {
                 }
             }
         }
-        current.push_str("```\n");
+        current.push_str(fence);
+        current.push('\n');
     }
     current
 }

@@ -46,7 +46,7 @@ impl Check<'_> {
     fn record(&mut self, node: &Node, record: &Record, at: Span) {
         let Node::Map(entries, _) = node else {
             let fields: Vec<&str> = record.fields.iter().map(|field| field.name).take(6).collect();
-            let message = format!("a {} is a map, not {}", record.name, node.kind());
+            let message = format!("{} is a map, not {}", with_article(record.name), node.kind());
             let help = format!("its fields are {}", listed(&fields));
             self.out.push(Diagnostic::new(&rules::WRONG_SHAPE, node.span(), message).help(help));
             return;
@@ -78,7 +78,7 @@ impl Check<'_> {
 
     fn unknown_field(&mut self, entry: &Entry, record: &Record) {
         let known = record.fields.iter().map(|field| field.name);
-        let message = format!("a {} has no field `{}`", record.name, entry.key.text);
+        let message = format!("{} has no field `{}`", with_article(record.name), entry.key.text);
         let mut diagnostic =
             Diagnostic::new(&rules::UNKNOWN_FIELD, entry.key.span, message).did_you_mean(&entry.key.text, known.clone());
         if diagnostic.help.is_none() {
@@ -231,6 +231,12 @@ fn describe(shape: &Shape) -> String {
         Shape::Record(record) => format!("a map of {}", record.name),
         Shape::Either(shapes) => shapes.iter().map(describe).collect::<Vec<_>>().join(" or "),
     }
+}
+
+/// `a read`, `an entity`.
+fn with_article(name: &str) -> String {
+    let article = if name.starts_with(['a', 'e', 'i', 'o', 'u']) && !name.starts_with("us") { "an" } else { "a" };
+    format!("{article} {name}")
 }
 
 /// Words in backticks, with commas.
