@@ -8,8 +8,8 @@ use std::fmt::Write;
 
 /// What rows are called; entities beyond these get a number.
 const NOUNS: [&str; 12] = [
-    "Order", "Invoice", "Shipment", "Ticket", "Comment", "Review", "Payment", "Booking", "Message", "Device", "Session",
-    "Document",
+    "Order", "Invoice", "Shipment", "Ticket", "Comment", "Review", "Payment", "Booking", "Message", "Device",
+    "Session", "Document",
 ];
 
 const HEAD: &str = r##"singlet: 1
@@ -102,14 +102,23 @@ impl Entity {
     }
 
     fn entity(&self, out: &mut String) {
-        let Entity { name, prefix, states, .. } = self;
+        let Entity {
+            name, prefix, states, ..
+        } = self;
         let mut line = |text: std::fmt::Arguments<'_>| {
             // Writing to a text does not fail.
             let _ = writeln!(out, "{text}");
         };
         line(format_args!("\n  {name}:\n    attributes:"));
         line(format_args!("      user_id: User.user_id"));
-        line(format_args!("      id: {}", if self.at % 7 == 0 { "uuid = uuid()" } else { "ulid = ulid()" }));
+        line(format_args!(
+            "      id: {}",
+            if self.at % 7 == 0 {
+                "uuid = uuid()"
+            } else {
+                "ulid = ulid()"
+            }
+        ));
         line(format_args!("      title: string 1..{}", 50 + self.at % 9 * 25));
         line(format_args!("      status: {}", states.0));
         line(format_args!("      due: date?"));
@@ -118,22 +127,31 @@ impl Entity {
             line(format_args!("      total: number 0.01..{}.99", 9_999 + self.at));
         }
         if self.has_reference() {
-            line(format_args!("      reference: string? /[A-Z]{{2}}-[0-9]{{{}}}/", 4 + self.at % 6));
+            line(format_args!(
+                "      reference: string? /[A-Z]{{2}}-[0-9]{{{}}}/",
+                4 + self.at % 6
+            ));
         }
         if self.at % 2 == 0 {
             line(format_args!("      updated_at: {{type: time, always: now}}"));
         }
         match self.apart() {
             true => line(format_args!("    key: {{PK: \"{prefix}#{{id}}\", SK: \"{prefix}\"}}")),
-            false => line(format_args!("    key: {{PK: \"USER#{{user_id}}\", SK: \"{prefix}#{{id}}\"}}")),
+            false => line(format_args!(
+                "    key: {{PK: \"USER#{{user_id}}\", SK: \"{prefix}#{{id}}\"}}"
+            )),
         }
         line(format_args!("    index:"));
         line(format_args!(
             "      GSI1: {{GSI1PK: \"USER#{{user_id}}#{prefix}\", GSI1SK: \"{{status}}#{{created_at}}#{{id}}\"}}"
         ));
-        line(format_args!("      GSI2: {{GSI2PK: \"{prefix}#{{user_id}}\", GSI2SK: \"{{due}}#{{id}}\"}}"));
+        line(format_args!(
+            "      GSI2: {{GSI2PK: \"{prefix}#{{user_id}}\", GSI2SK: \"{{due}}#{{id}}\"}}"
+        ));
         let [first, second, third, last] = states.1;
-        line(format_args!("    states:\n      of: status\n      start: {first}\n      moves:"));
+        line(format_args!(
+            "    states:\n      of: status\n      start: {first}\n      moves:"
+        ));
         line(format_args!("        begin: {first} -> {second}"));
         line(format_args!("        finish: {first} | {second} -> {third}"));
         line(format_args!("        stop: {first} | {second} -> {last}"));
@@ -153,7 +171,14 @@ impl Entity {
         line(format_args!("  {word}sByStatus:\n    find: {name}"));
         line(format_args!("    args: {{status: {}}}", states.0));
         line(format_args!("    where: user_id == caller.id && status == args.status"));
-        line(format_args!("    order: {}", if self.at % 2 == 0 { "-created_at, -id" } else { "created_at" }));
+        line(format_args!(
+            "    order: {}",
+            if self.at % 2 == 0 {
+                "-created_at, -id"
+            } else {
+                "created_at"
+            }
+        ));
         line(format_args!("    allow: caller.authenticated"));
         line(format_args!("    http: GET /{word}s?status"));
 
@@ -164,11 +189,16 @@ impl Entity {
             1 => format!(" && status in [\"{first}\", \"{second}\"]"),
             2 if self.has_total() => " && total > 10".to_owned(),
             3 => " && title != \"\"".to_owned(),
-            4 => format!(" && (status == \"{first}\" || created_at < now - days({}))", 1 + self.at % 30),
+            4 => format!(
+                " && (status == \"{first}\" || created_at < now - days({}))",
+                1 + self.at % 30
+            ),
             _ => format!(" && !(status == \"{last}\" && title.startsWith(\"{}\"))", self.word),
         };
         line(format_args!("    where: >-"));
-        line(format_args!("      user_id == caller.id && due != absent && due >= args.from && due <= args.to"));
+        line(format_args!(
+            "      user_id == caller.id && due != absent && due >= args.from && due <= args.to"
+        ));
         line(format_args!("     {more}"));
         line(format_args!("    order: due, id"));
         line(format_args!("    limit: {}", 20 + self.at % 80));
@@ -201,27 +231,40 @@ impl Entity {
             0 => {
                 line(format_args!("  create{name}:\n    http: POST /{word}s -> 201"));
                 line(format_args!("    allow: caller.authenticated\n    do:"));
-                line(format_args!("      - present: User(caller.id)\n        else: not_registered"));
-                line(format_args!("      - create: {name}\n        set: {{user_id: caller.id}}"));
+                line(format_args!(
+                    "      - present: User(caller.id)\n        else: not_registered"
+                ));
+                line(format_args!(
+                    "      - create: {name}\n        set: {{user_id: caller.id}}"
+                ));
                 line(format_args!("        take: [title, due{total}]"));
             }
             1 => {
                 line(format_args!("  update{name}:\n    http: PATCH /{word}s/{{id}}"));
                 line(format_args!("    allow: caller.authenticated\n    do:"));
-                line(format_args!("      - update: {name}({row})\n        patch: [title, due{total}]"));
+                line(format_args!(
+                    "      - update: {name}({row})\n        patch: [title, due{total}]"
+                ));
             }
             2 => {
                 line(format_args!("  finish{name}:\n    http: POST /{word}s/{{id}}/finish"));
                 line(format_args!("    let:\n      found: {name}({row})"));
                 line(format_args!("    allow: caller.authenticated\n    require:"));
-                line(format_args!("      - found.due == absent || found.due >= today - days({}) else too_late(due = found.due)", 1 + self.at % 20));
-                line(format_args!("    do:\n      - update: found\n        move: finish\n        else: {{state: not_{first}}}"));
+                line(format_args!(
+                    "      - found.due == absent || found.due >= today - days({}) else too_late(due = found.due)",
+                    1 + self.at % 20
+                ));
+                line(format_args!(
+                    "    do:\n      - update: found\n        move: finish\n        else: {{state: not_{first}}}"
+                ));
             }
             _ => {
                 line(format_args!("  remove{name}:\n    http: DELETE /{word}s/{{id}}"));
                 line(format_args!("    let:\n      found: {name}({row})"));
                 line(format_args!("    allow: found.user_id == caller.id\n    require:"));
-                line(format_args!("      - found.status in [\"{first}\", \"{second}\"] else 409 in_use(status = found.status)"));
+                line(format_args!(
+                    "      - found.status in [\"{first}\", \"{second}\"] else 409 in_use(status = found.status)"
+                ));
                 line(format_args!("    do:\n      - delete: found"));
             }
         }

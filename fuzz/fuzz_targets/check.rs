@@ -16,7 +16,13 @@ fuzz_target!(|bytes: &[u8]| {
     for finding in &findings {
         let text = source.text();
         let range = finding.span.range();
-        assert!(range.end <= text.len(), "{} ends at byte {} of {}", finding.rule.code, range.end, text.len());
+        assert!(
+            range.end <= text.len(),
+            "{} ends at byte {} of {}",
+            finding.rule.code,
+            range.end,
+            text.len()
+        );
         assert!(
             text.is_char_boundary(range.start) && text.is_char_boundary(range.end),
             "{} cuts a character: {range:?} {}",

@@ -45,7 +45,11 @@ fn once(stage: &str, entities: usize) -> ExitCode {
 
 fn measure() {
     let sizes: Vec<usize> = std::env::args().skip(1).filter_map(|text| text.parse().ok()).collect();
-    let sizes = if sizes.is_empty() { vec![100, 1_000, 10_000] } else { sizes };
+    let sizes = if sizes.is_empty() {
+        vec![100, 1_000, 10_000]
+    } else {
+        sizes
+    };
     println!("entities      KiB  events ms  serde ms  load ms  check ms  load ×  check ×  check µs/entity  findings");
     let mut first: Option<(usize, f64)> = None;
     for entities in sizes {
@@ -57,7 +61,11 @@ fn measure() {
             Some((from, least)) => println!("{}", growth(from, entities, each / least)),
         }
         if entities == 1_000 {
-            let verdict = if measured.multiple() <= MULTIPLE_MAX { "met" } else { "missed" };
+            let verdict = if measured.multiple() <= MULTIPLE_MAX {
+                "met"
+            } else {
+                "missed"
+            };
             println!("  goal of {MULTIPLE_MAX} × the events for 1000 entities: {verdict}");
         }
     }
@@ -127,7 +135,9 @@ impl Measured {
 fn growth(from: usize, to: usize, grown: f64) -> String {
     let allowed = (to as f64).ln() / (from as f64).ln();
     let verdict = if grown <= allowed { "met" } else { "missed" };
-    format!("  from {from} to {to} entities, the time for each grows {grown:.2} ×; n log n allows {allowed:.2}: {verdict}")
+    format!(
+        "  from {from} to {to} entities, the time for each grows {grown:.2} ×; n log n allows {allowed:.2}: {verdict}"
+    )
 }
 
 /// The largest models are beyond the bounds that `serde-saphyr` sets by itself.

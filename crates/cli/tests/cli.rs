@@ -26,17 +26,27 @@ fn repository() -> PathBuf {
 #[test]
 fn every_transcript_is_what_the_command_prints() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cmd");
-    let mut files: Vec<PathBuf> = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+    let mut files: Vec<PathBuf> = fs::read_dir(folder)
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .collect();
     files.push(repository().join("docs/check.md"));
     files.sort();
     let failures: Vec<String> = files.iter().filter_map(|file| transcripts::check(file)).collect();
-    assert!(failures.is_empty(), "{}\nSINGLET_UPDATE=1 writes transcripts anew", failures.join("\n"));
+    assert!(
+        failures.is_empty(),
+        "{}\nSINGLET_UPDATE=1 writes transcripts anew",
+        failures.join("\n")
+    );
 }
 
 #[test]
 fn the_systems_have_neither_errors_nor_warnings() {
-    for entry in fs::read_dir(repository().join("systems")).unwrap() {
-        let model = entry.unwrap().path().join("model.yaml");
+    let folders = fs::read_dir(repository().join("systems"))
+        .unwrap()
+        .map(|entry| entry.unwrap().path());
+    for folder in folders.filter(|path| path.is_dir()) {
+        let model = folder.join("model.yaml");
         let output = singlet(["check", "--deny", "warnings"]).arg(&model).output().unwrap();
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
     }
@@ -54,7 +64,10 @@ fn the_schema_in_the_repository_is_current() {
         fs::write(&path, &printed).unwrap();
     }
     let stored = fs::read_to_string(&path).unwrap_or_default();
-    assert_eq!(stored, printed, "schema/singlet.schema.json is stale: run the tests with SINGLET_UPDATE=1");
+    assert_eq!(
+        stored, printed,
+        "schema/singlet.schema.json is stale: run the tests with SINGLET_UPDATE=1"
+    );
     let schema: Value = serde_json::from_str(&printed).unwrap();
     let definitions = schema["$defs"].as_object().unwrap();
     let mut references = Vec::new();
@@ -80,7 +93,10 @@ fn collect_references(value: &Value, found: &mut Vec<String>) {
 fn sarif_has_what_code_scanning_needs() {
     let folder = Folder::new("sarif");
     folder.write("model.yaml", b"singlet: 1\nname: broken\n");
-    let output = singlet(["check", "--format", "sarif", "model.yaml"]).current_dir(folder.path()).output().unwrap();
+    let output = singlet(["check", "--format", "sarif", "model.yaml"])
+        .current_dir(folder.path())
+        .output()
+        .unwrap();
     assert_eq!(output.status.code(), Some(1));
     let log: Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!(log["version"], "2.1.0");
@@ -91,7 +107,9 @@ fn sarif_has_what_code_scanning_needs() {
     let rules = driver["rules"].as_array().unwrap();
     assert!(rules.iter().all(|rule| {
         let level = rule["defaultConfiguration"]["level"].as_str().unwrap_or_default();
-        rule["id"].is_string() && rule["shortDescription"]["text"].is_string() && ["error", "warning", "note"].contains(&level)
+        rule["id"].is_string()
+            && rule["shortDescription"]["text"].is_string()
+            && ["error", "warning", "note"].contains(&level)
     }));
     let results = run["results"].as_array().unwrap();
     assert!(!results.is_empty());
@@ -103,7 +121,11 @@ fn sarif_has_what_code_scanning_needs() {
         let place = &result["locations"][0]["physicalLocation"];
         assert_eq!(place["artifactLocation"]["uri"], "model.yaml");
         let numbers = ["startLine", "startColumn", "endLine", "endColumn"];
-        assert!(numbers.iter().all(|number| place["region"][number].as_u64().is_some_and(|number| number >= 1)));
+        assert!(
+            numbers
+                .iter()
+                .all(|number| place["region"][number].as_u64().is_some_and(|number| number >= 1))
+        );
     }
 }
 
@@ -111,13 +133,25 @@ fn sarif_has_what_code_scanning_needs() {
 fn json_findings_have_exactly_the_documented_fields() {
     let folder = Folder::new("json");
     folder.write("model.yaml", b"singlet: 1\nname: broken\n");
-    let output = singlet(["check", "--format", "json", "model.yaml"]).current_dir(folder.path()).output().unwrap();
+    let output = singlet(["check", "--format", "json", "model.yaml"])
+        .current_dir(folder.path())
+        .output()
+        .unwrap();
     let findings: Value = serde_json::from_slice(&output.stdout).unwrap();
     let documented = fs::read_to_string(repository().join("docs/check.md")).unwrap();
     for finding in findings.as_array().unwrap() {
         let fields: Vec<&String> = finding.as_object().unwrap().keys().collect();
         let wanted = [
-            "code", "name", "severity", "message", "help", "file", "line", "column", "end_line", "end_column",
+            "code",
+            "name",
+            "severity",
+            "message",
+            "help",
+            "file",
+            "line",
+            "column",
+            "end_line",
+            "end_column",
         ];
         assert_eq!(fields, wanted);
         assert!(wanted.iter().all(|field| documented.contains(&format!("`{field}`"))));
@@ -140,7 +174,10 @@ fn each_shell_has_completions() {
 fn bytes_that_are_not_utf8_are_a_finding() {
     let folder = Folder::new("utf8");
     folder.write("model.yaml", b"singlet: 1\nname: caf\xe9\n");
-    let output = singlet(["check", "model.yaml"]).current_dir(folder.path()).output().unwrap();
+    let output = singlet(["check", "model.yaml"])
+        .current_dir(folder.path())
+        .output()
+        .unwrap();
     assert_eq!(output.status.code(), Some(1));
     let text = String::from_utf8(output.stdout).unwrap();
     assert!(text.contains("error[S016]: byte 21 of the file is not UTF-8"), "{text}");
@@ -152,7 +189,10 @@ fn a_byte_order_mark_is_no_finding() {
     let folder = Folder::new("bom");
     let model = fs::read(repository().join("systems/todo/model.yaml")).unwrap();
     folder.write("model.yaml", &[b"\xef\xbb\xbf".as_slice(), &model].concat());
-    let output = singlet(["check", "model.yaml"]).current_dir(folder.path()).output().unwrap();
+    let output = singlet(["check", "model.yaml"])
+        .current_dir(folder.path())
+        .output()
+        .unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
 }
 
@@ -160,19 +200,32 @@ fn a_byte_order_mark_is_no_finding() {
 fn the_help_of_every_subcommand_is_in_a_transcript() {
     let output = singlet(["--help"]).output().unwrap();
     let help = String::from_utf8(output.stdout).unwrap();
-    let listed = help.lines().skip_while(|line| *line != "Commands:").skip(1).take_while(|line| !line.is_empty());
-    let commands = listed.filter(|line| !line.starts_with("   ")).filter_map(|line| line.split_whitespace().next());
+    let listed = help
+        .lines()
+        .skip_while(|line| *line != "Commands:")
+        .skip(1)
+        .take_while(|line| !line.is_empty());
+    let commands = listed
+        .filter(|line| !line.starts_with("   "))
+        .filter_map(|line| line.split_whitespace().next());
     let transcript = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cmd/help.md")).unwrap();
     for command in commands.filter(|command| *command != "help") {
         let wanted = format!("\n$ singlet {command} --help\n");
-        assert!(transcript.contains(&wanted), "tests/cmd/help.md lacks `singlet {command} --help`");
+        assert!(
+            transcript.contains(&wanted),
+            "tests/cmd/help.md lacks `singlet {command} --help`"
+        );
     }
 }
 
 /// `singlet explain | head -1`.
 #[test]
 fn a_reader_that_goes_away_is_no_failure() {
-    let mut child = singlet(["completions", "bash"]).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut child = singlet(["completions", "bash"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
     drop(child.stdout.take());
     let mut complaint = String::new();
     child.stderr.take().unwrap().read_to_string(&mut complaint).unwrap();
@@ -230,7 +283,11 @@ fn until(lines: &mpsc::Receiver<String>, wanted: &str) -> String {
 #[test]
 fn a_file_that_may_not_be_read_is_named() {
     let folder = Folder::new("unreadable");
-    let output = Command::new(env!("CARGO_BIN_EXE_singlet")).args(["check", "."]).current_dir(folder.path()).output().unwrap();
+    let output = Command::new(env!("CARGO_BIN_EXE_singlet"))
+        .args(["check", "."])
+        .current_dir(folder.path())
+        .output()
+        .unwrap();
     assert_eq!(output.status.code(), Some(2));
     assert!(String::from_utf8_lossy(&output.stderr).contains("`.`"));
 }

@@ -40,7 +40,10 @@ fn the_tables_are_current() {
     if std::env::var_os("SINGLET_UPDATE").is_some() {
         fs::write(&path, &current).unwrap();
     } else {
-        assert_eq!(text, current, "docs/language.md is stale: run the tests with SINGLET_UPDATE=1");
+        assert_eq!(
+            text, current,
+            "docs/language.md is stale: run the tests with SINGLET_UPDATE=1"
+        );
     }
     let unused: Vec<&str> = words::RECORDS
         .iter()
@@ -62,7 +65,12 @@ fn the_samples_are_one_model_without_errors() {
         .filter(|finding| finding.rule.severity == Severity::Error)
         .map(|finding| shown(&source, finding))
         .collect();
-    assert!(errors.is_empty(), "the samples of docs/language.md:\n{}\n\n{}", errors.join("\n"), numbered(&source));
+    assert!(
+        errors.is_empty(),
+        "the samples of docs/language.md:\n{}\n\n{}",
+        errors.join("\n"),
+        numbered(&source)
+    );
 }
 
 #[test]
@@ -79,7 +87,11 @@ fn each_wrong_sample_has_the_finding_that_it_is_named_after() {
         let shown: Vec<String> = findings.iter().map(|finding| shown(&source, finding)).collect();
         let wanted = sample.code.as_deref().unwrap_or_default();
         let (line, text) = (sample.line, &sample.text);
-        assert!(codes.contains(wanted), "docs/language.md:{line} lacks {wanted}:\n{text}\n{}", shown.join("\n"));
+        assert!(
+            codes.contains(wanted),
+            "docs/language.md:{line} lacks {wanted}:\n{text}\n{}",
+            shown.join("\n")
+        );
     }
 }
 
@@ -125,12 +137,21 @@ fn samples() -> Vec<Sample> {
     let mut samples = Vec::new();
     let mut lines = text.lines().enumerate();
     while let Some((at, line)) = lines.next() {
-        let Some(language) = line.strip_prefix("```") else { continue };
-        let body: Vec<&str> = lines.by_ref().map(|(_, line)| line).take_while(|line| *line != "```").collect();
+        let Some(language) = line.strip_prefix("```") else {
+            continue;
+        };
+        let body: Vec<&str> = lines
+            .by_ref()
+            .map(|(_, line)| line)
+            .take_while(|line| *line != "```")
+            .collect();
         let code = match language.split_whitespace().collect::<Vec<_>>().as_slice() {
             ["yaml"] => None,
             ["yaml", "wrong", code] => Some((*code).to_owned()),
-            _ => panic!("docs/language.md:{}: a block is `yaml` or `yaml wrong CODE`, so that it is checked", at + 1),
+            _ => panic!(
+                "docs/language.md:{}: a block is `yaml` or `yaml wrong CODE`, so that it is checked",
+                at + 1
+            ),
         };
         samples.push(Sample {
             code,
@@ -186,10 +207,18 @@ fn regenerated(text: &str, used: &mut BTreeSet<String>) -> String {
     while let Some(line) = lines.next() {
         current.push_str(line);
         current.push('\n');
-        let name = line.strip_prefix("<!-- generated: ").and_then(|rest| rest.strip_suffix(" -->"));
+        let name = line
+            .strip_prefix("<!-- generated: ")
+            .and_then(|rest| rest.strip_suffix(" -->"));
         let Some(name) = name else { continue };
-        assert!(used.insert(name.to_owned()), "docs/language.md has two tables of `{name}`");
-        assert!(lines.by_ref().any(|line| line == "<!-- end -->"), "the table of `{name}` has no `<!-- end -->`");
+        assert!(
+            used.insert(name.to_owned()),
+            "docs/language.md has two tables of `{name}`"
+        );
+        assert!(
+            lines.by_ref().any(|line| line == "<!-- end -->"),
+            "the table of `{name}` has no `<!-- end -->`"
+        );
         current.push_str(&table(name));
         current.push_str("<!-- end -->\n");
     }
@@ -208,10 +237,18 @@ fn table(name: &str) -> String {
 }
 
 fn fields(record: &Record) -> String {
-    let mut table = format!("\n**{}**: {}\n\n| field | holds | |\n|---|---|---|\n", record.name, record.doc);
+    let mut table = format!(
+        "\n**{}**: {}\n\n| field | holds | |\n|---|---|---|\n",
+        record.name, record.doc
+    );
     for field in record.fields {
         let required = if field.required { "**required.** " } else { "" };
-        let row = format!("| `{}` | {} | {required}{} |\n", field.name, cell(&holds(&field.shape)), cell(field.doc));
+        let row = format!(
+            "| `{}` | {} | {required}{} |\n",
+            field.name,
+            cell(&holds(&field.shape)),
+            cell(field.doc)
+        );
         table.push_str(&row);
     }
     if let Some((what, shape)) = record.others {
@@ -243,9 +280,17 @@ fn holds(shape: &Shape) -> String {
 fn functions() -> String {
     let mut table = String::from("\n| function | | decided by DynamoDB |\n|---|---|---|\n");
     for function in FUNCTIONS {
-        let only = if function.key_only { " Only in key templates." } else { "" };
+        let only = if function.key_only {
+            " Only in key templates."
+        } else {
+            ""
+        };
         let lowers = if function.lowers { "yes" } else { "" };
-        let row = format!("| `{}` | {}{only} | {lowers} |\n", cell(function.signature), cell(function.doc));
+        let row = format!(
+            "| `{}` | {}{only} | {lowers} |\n",
+            cell(function.signature),
+            cell(function.doc)
+        );
         table.push_str(&row);
     }
     table + "\n"
@@ -255,11 +300,17 @@ fn limits() -> String {
     let limits = [
         ("the file", format!("{} MiB", SOURCE_BYTES_MAX / 1_024 / 1_024)),
         ("lists and maps within one another", format!("{NESTING_DEPTH_MAX} deep")),
-        ("an expression", format!("{EXPRESSION_BYTES_MAX} bytes, {TOKENS_MAX} words and signs")),
+        (
+            "an expression",
+            format!("{EXPRESSION_BYTES_MAX} bytes, {TOKENS_MAX} words and signs"),
+        ),
         ("brackets in an expression, and its `? :`", format!("{NESTING_MAX}")),
         ("findings of one file", format!("{DIAGNOSTICS_MAX}")),
     ];
-    let rows: String = limits.iter().map(|(what, limit)| format!("| {what} | {limit} |\n")).collect();
+    let rows: String = limits
+        .iter()
+        .map(|(what, limit)| format!("| {what} | {limit} |\n"))
+        .collect();
     format!("\n| what | at most |\n|---|---|\n{rows}\n")
 }
 

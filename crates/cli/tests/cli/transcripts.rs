@@ -52,11 +52,15 @@ fn replayed(written: &str, folder: &Folder) -> String {
 
 fn commands(body: &[&str], folder: &Folder) -> String {
     let commands = body.iter().filter_map(|line| line.strip_prefix("$ "));
-    commands.map(|command| format!("$ {command}\n{}", run(command, folder))).collect()
+    commands
+        .map(|command| format!("$ {command}\n{}", run(command, folder)))
+        .collect()
 }
 
 fn run(command: &str, folder: &Folder) -> String {
-    let (command, input) = command.split_once(" < ").map_or((command, None), |(command, file)| (command, Some(file)));
+    let (command, input) = command
+        .split_once(" < ")
+        .map_or((command, None), |(command, file)| (command, Some(file)));
     let args: Vec<&str> = command.split_whitespace().collect();
     let ["singlet", args @ ..] = args.as_slice() else {
         panic!("a transcript runs `singlet`, not `{command}`");
@@ -84,7 +88,11 @@ fn difference(written: &str, current: &str) -> String {
         at += 1;
         let (before, now) = (old.next(), new.next());
         if before != now || before.is_none() {
-            return format!("line {at}\n  written: {}\n  printed: {}", before.unwrap_or("(end)"), now.unwrap_or("(end)"));
+            return format!(
+                "line {at}\n  written: {}\n  printed: {}",
+                before.unwrap_or("(end)"),
+                now.unwrap_or("(end)")
+            );
         }
     }
 }
