@@ -401,7 +401,7 @@ pub fn counted(number: u64, thing: &str) -> String {
 }
 
 /// Names in a row, as a sentence has them: `a`, `b` and `c`.
-pub fn listed(names: &[String]) -> String {
+pub fn enumerated(names: &[String]) -> String {
     match names {
         [] => String::new(),
         [one] => one.clone(),

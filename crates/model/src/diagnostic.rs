@@ -172,6 +172,13 @@ impl Diagnostics {
         self.list.len() >= DIAGNOSTICS_MAX
     }
 
+    /// Adds a finding about a word that is not known, with the nearest that is.
+    pub fn push_unknown<'a>(&mut self, diagnostic: Diagnostic, word: &str, known: impl IntoIterator<Item = &'a str>) {
+        if !self.is_full() {
+            self.push(diagnostic.did_you_mean(word, known));
+        }
+    }
+
     /// Drops findings from the one at `start` on that are not worth keeping.
     pub fn retain_from(&mut self, start: usize, keep: impl Fn(&Diagnostic) -> bool) {
         let later = self.list.split_off(start.min(self.list.len()));
@@ -224,43 +231,64 @@ fn shortened(text: String) -> String {
 /// The known word that `word` most likely meant: a few typing mistakes away, or the same but for case.
 pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let allowed = (word.chars().count() / 3).clamp(1, 3);
-    let distance = |candidate: &&str| {
-        let folded = edit_distance(&word.to_lowercase(), &candidate.to_lowercase());
-        (folded, edit_distance(word, candidate))
-    };
+    let chars: Vec<char> = word.chars().collect();
+    let folded: Vec<char> = word.chars().flat_map(char::to_lowercase).collect();
+    let mut rows = Rows::default();
     known
         .into_iter()
         .take(NEAREST_CANDIDATES_MAX)
         .filter(|candidate| candidate.len().abs_diff(word.len()) <= 3 && *candidate != word)
-        .map(|candidate| (distance(&candidate), candidate))
-        .filter(|((folded, _), _)| *folded <= allowed)
+        .filter_map(|candidate| {
+            let near = rows.distance(&folded, candidate.chars().flat_map(char::to_lowercase), allowed)?;
+            let exact = rows.distance(&chars, candidate.chars(), usize::MAX)?;
+            Some(((near, exact), candidate))
+        })
         .min_by_key(|(distance, _)| *distance)
         .map(|(_, candidate)| candidate)
 }
 
-/// Insertions, deletions, replacements and swaps of neighbours.
-fn edit_distance(a: &str, b: &str) -> usize {
-    let b: Vec<char> = b.chars().collect();
-    let mut before: Vec<usize> = Vec::new();
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    let mut last_a = None;
-    for (i, char_a) in a.chars().enumerate() {
-        let mut next = vec![i + 1];
-        let mut last_b = None;
-        for (j, char_b) in b.iter().enumerate() {
-            let cell = |row: &[usize], at: usize| row.get(at).copied().unwrap_or(usize::MAX / 2);
-            let replaced = cell(&row, j) + usize::from(char_a != *char_b);
-            let mut best = replaced.min(cell(&row, j + 1) + 1).min(cell(&next, j) + 1);
-            if last_a == Some(*char_b) && last_b == Some(char_a) {
-                best = best.min(cell(&before, j.saturating_sub(1)) + 1);
+/// The rows of a table of distances, kept from one pair of words to the next: a model may have thousands of names.
+#[derive(Default)]
+struct Rows {
+    before: Vec<usize>,
+    row: Vec<usize>,
+    next: Vec<usize>,
+}
+
+impl Rows {
+    /// Insertions, deletions, replacements and swaps of neighbours; none where there are more than `allowed`.
+    fn distance(&mut self, b: &[char], a: impl Iterator<Item = char>, allowed: usize) -> Option<usize> {
+        let cell = |row: &[usize], at: usize| row.get(at).copied().unwrap_or(usize::MAX / 2);
+        self.before.clear();
+        self.row.clear();
+        self.row.extend(0..=b.len());
+        let mut last_a = None;
+        let mut least_before = 0;
+        for (i, char_a) in a.enumerate() {
+            self.next.clear();
+            self.next.push(i + 1);
+            let mut last_b = None;
+            for (j, char_b) in b.iter().enumerate() {
+                let replaced = cell(&self.row, j) + usize::from(char_a != *char_b);
+                let mut best = replaced.min(cell(&self.row, j + 1) + 1).min(cell(&self.next, j) + 1);
+                if last_a == Some(*char_b) && last_b == Some(char_a) {
+                    best = best.min(cell(&self.before, j.saturating_sub(1)) + 1);
+                }
+                self.next.push(best);
+                last_b = Some(*char_b);
             }
-            next.push(best);
-            last_b = Some(*char_b);
+            // A row never falls below the one before it, but for a swap, which looks two rows back.
+            let least = self.next.iter().copied().min().unwrap_or(0);
+            if least > allowed && least_before >= allowed {
+                return None;
+            }
+            least_before = least;
+            std::mem::swap(&mut self.before, &mut self.row);
+            std::mem::swap(&mut self.row, &mut self.next);
+            last_a = Some(char_a);
         }
-        before = std::mem::replace(&mut row, next);
-        last_a = Some(char_a);
+        self.row.last().copied().filter(|distance| *distance <= allowed)
     }
-    row.last().copied().unwrap_or(0)
 }
 
 #[cfg(test)]
@@ -278,7 +306,25 @@ mod tests {
 
     #[test]
     fn swapped_neighbours_are_one_mistake() {
-        assert_eq!(edit_distance("staets", "states"), 1);
-        assert_eq!(edit_distance("abc", ""), 3);
+        assert_eq!(edit_distance("staets", "states", usize::MAX), Some(1));
+        assert_eq!(edit_distance("abc", "", usize::MAX), Some(3));
+    }
+
+    #[test]
+    fn a_bound_on_the_distance_changes_no_distance_within_it() {
+        let words = ["", "a", "ab", "ba", "states", "staets", "tsates", "setats", "status", "index", "xendi"];
+        for a in words {
+            for b in words {
+                let distance = edit_distance(a, b, usize::MAX);
+                for allowed in 0..4 {
+                    assert_eq!(edit_distance(a, b, allowed), distance.filter(|known| *known <= allowed), "{a} {b} {allowed}");
+                }
+            }
+        }
+    }
+
+    fn edit_distance(a: &str, b: &str, allowed: usize) -> Option<usize> {
+        let b: Vec<char> = b.chars().collect();
+        Rows::default().distance(&b, a.chars(), allowed)
     }
 }

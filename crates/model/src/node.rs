@@ -12,6 +12,9 @@ use crate::text::{Style, Text};
 /// How deep lists and maps may nest.
 pub const NESTING_DEPTH_MAX: usize = 64;
 
+/// The most entries of a map among which a duplicate key is looked for one by one.
+const ENTRIES_LOOKED_AT_MAX: usize = 16;
+
 /// A value of the file.
 #[derive(Clone, Debug)]
 pub enum Node {
@@ -245,15 +248,13 @@ impl Reader<'_> {
                 key,
                 ..
             }) => match key.take() {
-                Some(key) => {
-                    let first = *names.entry(key.text.clone()).or_insert(key.span);
-                    if first == key.span {
-                        entries.push(Entry { key, value: node });
-                    } else {
+                Some(key) => match first_of(&key, entries, names) {
+                    Some(first) => {
                         let duplicate = duplicate_key(&key, first);
                         self.report(duplicate);
                     }
-                }
+                    None => entries.push(Entry { key, value: node }),
+                },
                 None => match node {
                     Node::Scalar(text) => *key = Some(text),
                     other => {
@@ -357,6 +358,22 @@ fn syntax_help(text: &str, at: usize) -> Option<String> {
         return Some("quote a text that contains `: `, such as an expression with `? :`".to_owned());
     }
     None
+}
+
+/// Where a map has the same key already. Most maps are small, and a look at each entry is quicker than a table.
+fn first_of(key: &Text, entries: &[Entry], names: &mut HashMap<String, Span>) -> Option<Span> {
+    if entries.len() < ENTRIES_LOOKED_AT_MAX {
+        let same = entries.iter().find(|entry| entry.key.text == key.text);
+        return same.map(|entry| entry.key.span);
+    }
+    if names.is_empty() {
+        names.extend(entries.iter().map(|entry| (entry.key.text.clone(), entry.key.span)));
+    }
+    let first = names.get(&key.text).copied();
+    if first.is_none() {
+        names.insert(key.text.clone(), key.span);
+    }
+    first
 }
 
 fn duplicate_key(key: &Text, first: Span) -> Diagnostic {

@@ -1,4 +1,4 @@
-//! The stable list: `docs/json.md` documents it.
+//! The stable list: `docs/check.md` documents it.
 
 use serde::Serialize;
 

@@ -19,7 +19,9 @@ pub fn render(report: &Report, coloured: bool, hints: bool) -> String {
             text.push_str("\n\n");
         }
     }
-    text.push_str(&closing(report, hints));
+    if report.file_count() > 0 {
+        text.push_str(&closing(report, hints));
+    }
     text
 }
 

@@ -339,5 +339,8 @@ fn computed(entry: &Entry) -> Option<&crate::text::Text> {
 }
 
 fn default_of(text: &crate::text::Text) -> Option<crate::text::Text> {
+    if !text.text.contains('=') {
+        return None;
+    }
     super::type_syntax::parse(text).ok()?.default
 }

@@ -432,6 +432,10 @@ fn cause(text: &Text, entity: Option<&Entity>, entities: &[Entity], out: &mut Di
     };
     let guards = entity.unique.iter().map(|guard| guard.name.as_str());
     let attributes = entity.attributes.iter().map(|attribute| attribute.name.as_str());
+    // Mirrors are looked for among all entities, so they come last.
+    if guards.clone().chain(attributes.clone()).any(|known| known == text.text) {
+        return Some(Cause::Named(text.text.clone()));
+    }
     let mirrors = entities
         .iter()
         .filter(|other| other.mirror.as_ref().is_some_and(|mirror| mirror.of == entity.id))

@@ -84,7 +84,7 @@ fn shown(bounds: &Bounds) -> String {
 }
 
 /// A plain get: one row by its whole key, and nothing else.
-fn check_get(context: &Context<'_>, findings: &mut Findings<'_>, read: &Read, (claimed, span): (&Bounds, Span)) {
+fn check_get<'a>(context: &Context<'a>, findings: &mut Findings<'_>, read: &'a Read, (claimed, span): (&Bounds, Span)) {
     let Some((entity, selection)) = plain_get(context, read) else { return };
     let consistency = match (read.together, read.consistent.is_some() || selection.consistent) {
         (true, _) => Consistency::Transactional,

@@ -1,7 +1,7 @@
 use singlet_item::limits::ITEM_SIZE_BYTES_MAX;
 use singlet_model::model::Entity;
 
-use crate::context::{listed, thousands};
+use crate::context::{enumerated, thousands};
 use crate::size::SizeBound;
 use crate::{Context, Findings, design_rule};
 
@@ -47,7 +47,7 @@ fn report(findings: &mut Findings<'_>, entity: &Entity, bound: &SizeBound<'_>) {
         "a `{}` can have {} KB, and an item holds 400: {}",
         entity.name,
         kilobytes(bound.bytes),
-        listed(&largest),
+        enumerated(&largest),
     );
     findings.push(
         findings

@@ -1,4 +1,4 @@
-use crate::context::listed;
+use crate::context::enumerated;
 use crate::{Context, Findings, design_rule};
 
 design_rule! {
@@ -32,7 +32,7 @@ fn check(context: &Context<'_>, findings: &mut Findings<'_>) {
         Some(_) => return,
     };
     let readers: Vec<String> = table.stream_readers.iter().map(|reader| format!("`{reader}`")).collect();
-    let message = format!("{} read the change stream, but {problem}", listed(&readers)).replacen(
+    let message = format!("{} read the change stream, but {problem}", enumerated(&readers)).replacen(
         " read the",
         if readers.len() == 1 { " reads the" } else { " read the" },
         1,

@@ -1,4 +1,4 @@
-use crate::context::listed;
+use crate::context::enumerated;
 use crate::{Context, Findings, design_rule};
 
 design_rule! {
@@ -28,7 +28,7 @@ fn check(context: &Context<'_>, findings: &mut Findings<'_>) {
     let message = format!(
         "{} read the change stream: {}, and it serves {READERS_MAX}",
         readers.len(),
-        listed(&readers)
+        enumerated(&readers)
     );
     findings.push(
         findings

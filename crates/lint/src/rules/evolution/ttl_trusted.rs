@@ -4,7 +4,7 @@ design_rule! {
     /// Correctness rests on the TTL, which may be two days late.
     ///
     /// DynamoDB removes expired rows in the background, usually within 48 hours and without a promise. Until then they are
-    /// read, listed, counted and updated like any other, and a hold that ended a day ago still keeps its item. When a row
+    /// read, enumerated, counted and updated like any other, and a hold that ended a day ago still keeps its item. When a row
     /// vanishes at last, nothing else happens: what it held is not set free.
     ///
     /// ```yaml

@@ -2,7 +2,7 @@ use singlet_item::key::{Witness, ambiguous};
 use singlet_model::model::{Entity, KeyChoice};
 
 use super::colliding_keys::with_values;
-use crate::context::{listed, templates};
+use crate::context::{enumerated, templates};
 use crate::{Context, Findings, design_rule};
 
 design_rule! {
@@ -43,7 +43,7 @@ fn report(findings: &mut Findings<'_>, entity: &Entity, choice: &KeyChoice, witn
         with_values(&witness.left),
         entity.name,
         with_values(&witness.right),
-        listed(&keys),
+        enumerated(&keys),
     );
     findings.push(
         findings

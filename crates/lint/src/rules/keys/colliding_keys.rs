@@ -3,7 +3,7 @@ use std::collections::HashSet;
 use singlet_item::key::{Witness, collide};
 use singlet_plan::access::AccessPath;
 
-use crate::context::{listed, templates};
+use crate::context::{enumerated, templates};
 use crate::key_space::{KeySpace, leading_text};
 use crate::{Context, Findings, design_rule};
 
@@ -64,7 +64,7 @@ fn report(findings: &mut Findings<'_>, first: &AccessPath<'_>, second: &AccessPa
         with_values(&witness.left),
         second.entity.name,
         with_values(&witness.right),
-        listed(&keys),
+        enumerated(&keys),
     );
     findings.push(
         findings
@@ -77,5 +77,5 @@ fn report(findings: &mut Findings<'_>, first: &AccessPath<'_>, second: &AccessPa
 /// The values of one side, to stand after its entity's name.
 pub(crate) fn with_values(values: &[(String, String)]) -> String {
     let shown: Vec<String> = values.iter().map(|(name, value)| format!("{name} = `{value}`")).collect();
-    if shown.is_empty() { String::new() } else { format!(" with {}", listed(&shown)) }
+    if shown.is_empty() { String::new() } else { format!(" with {}", enumerated(&shown)) }
 }

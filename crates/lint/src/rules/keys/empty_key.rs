@@ -29,7 +29,7 @@ fn check(context: &Context<'_>, findings: &mut Findings<'_>) {
             key.attribute,
             path.entity.name,
             path.name(),
-            crate::context::listed(&names),
+            crate::context::enumerated(&names),
         );
         let name = key.parts.first().map_or("", |part| part.path.as_str());
         findings.push(

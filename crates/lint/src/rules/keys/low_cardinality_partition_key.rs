@@ -1,7 +1,7 @@
 use singlet_item::limits::PARTITION_WRITE_UNITS_PER_SECOND_MAX;
 use singlet_plan::access::AccessPath;
 
-use crate::context::{counted, listed, thousands};
+use crate::context::{counted, enumerated, thousands};
 use crate::{Context, Findings, design_rule};
 
 design_rule! {
@@ -53,7 +53,7 @@ fn report(context: &Context<'_>, findings: &mut Findings<'_>, path: &AccessPath<
         path.entity.name,
         counted(partitions, "partition"),
         path.name(),
-        listed(&names),
+        enumerated(&names),
         thousands(PARTITION_WRITE_UNITS_PER_SECOND_MAX),
     );
     let writes = context.traffic().writes(context.model, path.entity);

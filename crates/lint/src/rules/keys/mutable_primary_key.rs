@@ -2,7 +2,7 @@ use std::collections::HashSet;
 
 use singlet_model::model::{Entity, Step};
 
-use crate::context::listed;
+use crate::context::enumerated;
 use crate::{Context, Findings, design_rule};
 
 design_rule! {
@@ -31,7 +31,7 @@ fn check(context: &Context<'_>, findings: &mut Findings<'_>) {
         let entity = step.entity().and_then(|entity| context.model.entity(entity));
         let Some(entity) = entity.filter(|_| reported.insert(step.span)) else { continue };
         let changed = changed_keys(entity, step);
-        let which = if changed.is_empty() { String::new() } else { format!(" ({})", listed(&changed)) };
+        let which = if changed.is_empty() { String::new() } else { format!(" ({})", enumerated(&changed)) };
         let message = format!(
             "`{}` changes the primary key of `{}`{which}: the row is deleted and written anew, and references go stale",
             write.name, entity.name

@@ -7,7 +7,7 @@ design_rule! {
     /// A raw part of a key can contain the delimiter.
     ///
     /// `raw(x)` writes a string as it is. If it holds the delimiter, its key reads as one with more parts: the category
-    /// `home#office` lies under the prefix `CATEGORY#home#` and is listed with `home`, or passes for the key of another row.
+    /// `home#office` lies under the prefix `CATEGORY#home#` and is enumerated with `home`, or passes for the key of another row.
     /// An enum without the delimiter, or a pattern that rules it out, is safe and not reported; nor is a raw part that is
     /// the whole key.
     ///

@@ -36,9 +36,9 @@ fn check(context: &Context<'_>, findings: &mut Findings<'_>) {
 }
 
 fn look_at(context: &Context<'_>, findings: &mut Findings<'_>, read: &Read, (selection, allow): (&Selection, &Expr)) {
-    let listed = matches!(selection.kind, SelectionKind::Find | SelectionKind::Count);
+    let enumerated = matches!(selection.kind, SelectionKind::Find | SelectionKind::Count);
     let entity = selection.entity().and_then(|entity| context.model.entity(entity));
-    let Some(entity) = entity.filter(|_| listed) else { return };
+    let Some(entity) = entity.filter(|_| enumerated) else { return };
     for conjunct in allow.conjuncts() {
         let Some(owner) = owner(conjunct).filter(|owner| !is_in_partition(context, entity, owner)) else { continue };
         let message = format!(

@@ -34,9 +34,8 @@ impl Checker<'_, '_> {
         let Some(entity) = self.scope.catalog.entity(name) else {
             let message = format!("`{name}` is not an entity");
             let known = self.scope.catalog.entity_names();
-            let mistake =
-                Diagnostic::new(&rules::UNKNOWN_FUNCTION, self.span(&node.name), message).did_you_mean(name, known);
-            self.report(mistake);
+            let mistake = Diagnostic::new(&rules::UNKNOWN_FUNCTION, self.span(&node.name), message);
+            self.out.push_unknown(mistake, name, known);
             return self.invalid(node);
         };
         let variables = self.key_variables(entity);

@@ -160,6 +160,7 @@ impl Checker<'_, '_> {
         let mistake = Diagnostic::new(&rules::UNKNOWN_FUNCTION, self.span(&node.name), message);
         let mistake = match FUNCTIONS_ELSEWHERE.iter().find(|(foreign, _)| *foreign == name) {
             Some((_, instead)) => mistake.help(format!("write `{instead}`")),
+            None if self.out.is_full() => mistake,
             None => mistake.did_you_mean(name, known),
         };
         self.report(mistake);

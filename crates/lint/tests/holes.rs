@@ -1,0 +1,182 @@
+//! The holes that are known in the five documents, as a table: `systems/*/holes.yaml` says what finds each of them in
+//! `systems/*/documented.yaml`, or why nothing can yet.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use singlet_model::node::{self, Node};
+use singlet_model::{Diagnostic, Diagnostics, Source};
+
+/// How many holes each system's page numbers.
+const HOLES: [(&str, usize); 5] = [
+    ("booking", 9),
+    ("country", 9),
+    ("ecobid", 10),
+    ("todo", 12),
+    ("wardrobe", 9),
+];
+
+#[test]
+fn every_hole_is_found_or_says_why_not() {
+    let mut failures = Vec::new();
+    for (system, _) in HOLES {
+        let found = findings(system);
+        for hole in holes(system) {
+            let problems = hole.problems(&found);
+            failures.extend(
+                problems
+                    .into_iter()
+                    .map(|problem| format!("{system}, hole {}: {problem}", hole.number)),
+            );
+        }
+    }
+    assert!(
+        failures.is_empty(),
+        "{} of the holes are not as stated:\n{}",
+        failures.len(),
+        failures.join("\n")
+    );
+}
+
+#[test]
+fn every_hole_stands_in_the_table_once() {
+    for (system, count) in HOLES {
+        let mut numbers: Vec<usize> = holes(system).iter().map(|hole| hole.number).collect();
+        numbers.sort_unstable();
+        assert_eq!(numbers, (1..=count).collect::<Vec<_>>(), "{system}");
+    }
+}
+
+#[test]
+fn every_system_has_its_table() {
+    let listed: BTreeSet<String> = HOLES.iter().map(|(system, _)| (*system).to_owned()).collect();
+    let entries = fs::read_dir(systems()).unwrap().map(|entry| entry.unwrap());
+    let folders = entries.filter(|entry| entry.path().is_dir());
+    let there: BTreeSet<String> = folders.map(|entry| entry.file_name().into_string().unwrap()).collect();
+    assert_eq!(there, listed);
+}
+
+/// One entry of a table.
+struct Hole {
+    number: usize,
+    text: String,
+    found_by: Vec<FoundBy>,
+    open: Option<String>,
+}
+
+/// A rule, and what its findings are about.
+struct FoundBy {
+    rule: String,
+    at: Vec<String>,
+}
+
+impl Hole {
+    fn of(node: &Node) -> Self {
+        let word = |field: &str| node.get(field).and_then(Node::str).map(str::to_owned);
+        let found_by = match node.get("found_by") {
+            Some(Node::List(rules, _)) => rules.iter().map(FoundBy::of).collect(),
+            Some(one) => vec![FoundBy::of(one)],
+            None => Vec::new(),
+        };
+        Hole {
+            number: word("hole")
+                .and_then(|text| text.parse().ok())
+                .expect("a hole has a number"),
+            text: word("text").unwrap_or_default(),
+            found_by,
+            open: word("open"),
+        }
+    }
+
+    fn problems(&self, found: &[Diagnostic]) -> Vec<String> {
+        let mut problems = Vec::new();
+        if self.text.trim().is_empty() {
+            problems.push("has no text".to_owned());
+        }
+        if self.open.as_deref().is_some_and(|reason| reason.trim().is_empty()) {
+            problems.push("is open without a reason".to_owned());
+        }
+        if self.found_by.is_empty() && self.open.is_none() {
+            problems.push("has neither `found_by` nor `open`".to_owned());
+        }
+        problems.extend(self.found_by.iter().flat_map(|by| by.problems(found)));
+        problems
+    }
+}
+
+impl FoundBy {
+    fn of(node: &Node) -> Self {
+        let at = node.get("at").map_or(&[][..], Node::elements);
+        FoundBy {
+            rule: node.get("rule").and_then(Node::str).unwrap_or_default().to_owned(),
+            at: at.iter().filter_map(Node::str).map(str::to_owned).collect(),
+        }
+    }
+
+    fn problems(&self, found: &[Diagnostic]) -> Vec<String> {
+        if singlet_lint::find_rule(&self.rule).is_none() {
+            return vec![format!("there is no rule `{}`", self.rule)];
+        }
+        if self.at.is_empty() {
+            return vec![format!("does not say where `{}` finds it", self.rule)];
+        }
+        let subjects: BTreeSet<&str> = found
+            .iter()
+            .filter(|finding| finding.rule.name == self.rule)
+            .map(|finding| finding.subject.as_str())
+            .collect();
+        let missed = self.at.iter().filter(|at| !subjects.contains(at.as_str()));
+        missed
+            .map(|at| format!("`{}` finds nothing at `{at}`, only at {subjects:?}", self.rule))
+            .collect()
+    }
+}
+
+fn systems() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../systems")
+}
+
+fn source(system: &str, file: &str) -> Source {
+    let path = systems().join(system).join(file);
+    Source::new(path.display().to_string(), fs::read_to_string(path).unwrap())
+}
+
+fn holes(system: &str) -> Vec<Hole> {
+    let mut diagnostics = Diagnostics::default();
+    let root = node::read(&source(system, "holes.yaml"), &mut diagnostics).expect("a list of holes");
+    assert!(
+        diagnostics.is_empty(),
+        "systems/{system}/holes.yaml: {:?}",
+        diagnostics.into_sorted()
+    );
+    let entries = root.elements();
+    for entry in entries {
+        let known = ["hole", "text", "found_by", "open"];
+        let strange = entry
+            .entries()
+            .iter()
+            .find(|field| !known.contains(&field.key.text.as_str()));
+        assert!(
+            strange.is_none(),
+            "systems/{system}/holes.yaml has an unknown field {strange:?}"
+        );
+    }
+    entries.iter().map(Hole::of).collect()
+}
+
+/// What `check` says of the document's design.
+fn findings(system: &str) -> Vec<Diagnostic> {
+    let source = source(system, "documented.yaml");
+    let loaded = singlet_model::load(&source);
+    let mistakes: Vec<&str> = loaded
+        .diagnostics
+        .iter()
+        .map(|finding| finding.message.as_str())
+        .collect();
+    assert!(
+        !loaded.diagnostics.has_errors(),
+        "systems/{system}/documented.yaml is no valid model: {mistakes:?}"
+    );
+    singlet_lint::check(loaded).into_sorted()
+}
