@@ -16,7 +16,10 @@ pub fn read(path: &Path) -> Result<Vec<u8>, String> {
     let mut bytes = Vec::new();
     let bytes_max = SOURCE_BYTES_MAX as u64 + 1;
     if path.as_os_str() == "-" {
-        std::io::stdin().take(bytes_max).read_to_end(&mut bytes).map_err(failed)?;
+        std::io::stdin()
+            .take(bytes_max)
+            .read_to_end(&mut bytes)
+            .map_err(failed)?;
     } else {
         let file = fs::File::open(path).map_err(failed)?;
         file.take(bytes_max).read_to_end(&mut bytes).map_err(failed)?;

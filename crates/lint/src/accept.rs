@@ -49,7 +49,9 @@ pub(crate) fn apply(model: &Model, diagnostics: Diagnostics) -> Diagnostics {
             kept.push(Diagnostic::new(&UNKNOWN_RULE, accepted.rule_span, message).did_you_mean(&accepted.rule, names));
         } else if !used {
             let message = format!("nothing at `{}` breaks the rule `{}`", accepted.at, accepted.rule);
-            kept.push(Diagnostic::new(&UNUSED_ACCEPTANCE, accepted.span, message).help("remove the entry, or correct `at`"));
+            kept.push(
+                Diagnostic::new(&UNUSED_ACCEPTANCE, accepted.span, message).help("remove the entry, or correct `at`"),
+            );
         }
     }
     kept

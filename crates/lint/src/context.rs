@@ -6,8 +6,8 @@ use std::collections::{HashMap, HashSet};
 use singlet_item::key::Template;
 use singlet_model::expression::{Expr, ExprKind, FunctionId};
 use singlet_model::model::{
-    Attribute, Entity, Index, KeyChoice, KeyPart, KeyTemplate, KeyType, Let, LetValue, NamedStep, Read, Selection, Step,
-    StepKind, Stored, Write,
+    Attribute, Entity, Index, KeyChoice, KeyPart, KeyTemplate, KeyType, Let, LetValue, NamedStep, Read, Selection,
+    Step, StepKind, Stored, Write,
 };
 use singlet_model::types::{EntityId, Type};
 use singlet_model::{Diagnostic, Diagnostics, Model, Rule, Span};
@@ -60,7 +60,11 @@ impl<'a> Asked<'a> {
     /// Whether the meaning, the order or the grouping names an attribute.
     pub fn mentions(&self, attribute: &str) -> bool {
         let filter = self.selection.filter.iter().chain(self.allow);
-        let ordered = self.selection.order.iter().any(|order| order.path.split('.').next() == Some(attribute));
+        let ordered = self
+            .selection
+            .order
+            .iter()
+            .any(|order| order.path.split('.').next() == Some(attribute));
         let grouped = self.selection.by.iter().any(|by| by == attribute);
         ordered || grouped || filter.into_iter().any(|expr| expr.mentions_attribute(attribute))
     }
@@ -106,11 +110,15 @@ impl<'a> Context<'a> {
     pub fn is_made(&self, entity: &Entity, part: &KeyPart) -> bool {
         let source = self.model.source_of(entity);
         let attribute = source.attribute(part.root());
-        let made = attribute.and_then(|attribute| attribute.is.as_ref().or(attribute.default.as_ref())).is_some_and(|expr| {
-            let text = |arg: &Expr| arg.ty.is_instant() || arg.ty.is_number() || matches!(arg.ty, Type::Date | Type::Month);
-            let of_string = matches!(&expr.kind, ExprKind::Call(FunctionId::String, args) if args.iter().all(text));
-            expr.is_generated() || of_string
-        });
+        let made = attribute
+            .and_then(|attribute| attribute.is.as_ref().or(attribute.default.as_ref()))
+            .is_some_and(|expr| {
+                let text = |arg: &Expr| {
+                    arg.ty.is_instant() || arg.ty.is_number() || matches!(arg.ty, Type::Date | Type::Month)
+                };
+                let of_string = matches!(&expr.kind, ExprKind::Call(FunctionId::String, args) if args.iter().all(text));
+                expr.is_generated() || of_string
+            });
         made && !self.given.contains(&(source.id, part.root()))
     }
 
@@ -121,7 +129,9 @@ impl<'a> Context<'a> {
             let partition = path.partition().iter().map(move |key| (path, key, false));
             partition.chain(path.sort().iter().map(move |key| (path, key, true)))
         };
-        self.own_paths().flat_map(both).filter(move |(_, key, sort)| seen.insert((key.span, *sort)))
+        self.own_paths()
+            .flat_map(both)
+            .filter(move |(_, key, sort)| seen.insert((key.span, *sort)))
     }
 
     /// How many partitions the keys of a path can make, where all their variables have few values.
@@ -129,7 +139,9 @@ impl<'a> Context<'a> {
         let mut seen = HashSet::new();
         let parts = path.partition().iter().flat_map(|key| &key.parts);
         let distinct = parts.filter(|part| seen.insert(part.path.as_str()));
-        distinct.map(|part| part.ty.cardinality()).try_fold(1_u64, |all, values| all.checked_mul(values?))
+        distinct
+            .map(|part| part.ty.cardinality())
+            .try_fold(1_u64, |all, values| all.checked_mul(values?))
     }
 
     /// Whether a part spreads rows on purpose: a small number that is a hash or random.
@@ -155,7 +167,9 @@ impl<'a> Context<'a> {
             let own = read.selection.iter().map(|selection| (selection, Some(&read.allow)));
             let with = read.with.iter().map(|part| (&part.selection, None));
             let answers = own.chain(with);
-            all.extend(answers.filter_map(|(selection, allow)| self.one_asked(&read.name, selection, Some(read), allow)));
+            all.extend(
+                answers.filter_map(|(selection, allow)| self.one_asked(&read.name, selection, Some(read), allow)),
+            );
             all.extend(self.bound(&read.name, &read.lets, &[]));
         }
         for write in &self.model.writes {
@@ -168,13 +182,17 @@ impl<'a> Context<'a> {
     }
 
     fn bound(&self, name: &'a str, lets: &'a [Let], steps: &[&'a Step]) -> Vec<Asked<'a>> {
-        let repeated = steps.iter().filter_map(|step| step.repeat.as_ref().map(|(_, value)| value));
+        let repeated = steps
+            .iter()
+            .filter_map(|step| step.repeat.as_ref().map(|(_, value)| value));
         let values = lets.iter().map(|named| &named.value).chain(repeated);
         let selections = values.filter_map(|value| match value {
             LetValue::Read(selection) => Some(selection),
             LetValue::Value(_) => None,
         });
-        selections.filter_map(|selection| self.one_asked(name, selection, None, None)).collect()
+        selections
+            .filter_map(|selection| self.one_asked(name, selection, None, None))
+            .collect()
     }
 
     fn one_asked(
@@ -196,13 +214,18 @@ impl<'a> Context<'a> {
     /// Every way to rows of the model: for each entity the table and the indexes that it is in.
     pub fn own_paths(&self) -> impl Iterator<Item = AccessPath<'a>> {
         let model = self.model;
-        model.entities.iter().flat_map(move |entity| access::own_paths(model, entity))
+        model
+            .entities
+            .iter()
+            .flat_map(move |entity| access::own_paths(model, entity))
     }
 
     /// Every way to the rows of an entity, mirrors included.
     pub fn paths(&self, entity: EntityId) -> Vec<AccessPath<'a>> {
         let entity = self.model.entity(entity);
-        entity.map(|entity| access::paths(self.model, entity)).unwrap_or_default()
+        entity
+            .map(|entity| access::paths(self.model, entity))
+            .unwrap_or_default()
     }
 
     /// What a read's selection, and what its `allow` says about the row, bind before anything is read.
@@ -255,7 +278,9 @@ impl<'a> Context<'a> {
             return false;
         }
         let computed = declared.is.as_ref().is_some_and(|expr| {
-            expr.attributes().into_iter().any(|from| from != attribute && self.changes(source, from))
+            expr.attributes()
+                .into_iter()
+                .any(|from| from != attribute && self.changes(source, from))
         });
         let written = self.written.contains(&(source.id, attribute));
         moved || declared.always.is_some() || computed || written
@@ -302,7 +327,12 @@ fn given(model: &Model) -> HashSet<(EntityId, &str)> {
     for step in named.chain(own) {
         let Some(entity) = step.entity() else { continue };
         given.extend(step.set.iter().map(|set| (entity, set.attribute.as_str())));
-        given.extend(step.take.iter().chain(&step.patch).map(|taken| (entity, taken.attribute.as_str())));
+        given.extend(
+            step.take
+                .iter()
+                .chain(&step.patch)
+                .map(|taken| (entity, taken.attribute.as_str())),
+        );
     }
     given
 }
@@ -358,7 +388,9 @@ pub fn held_key(model: &Model, entity: &Entity, index: &Index) -> Option<HeldKey
 fn made_elsewhere(entity: &Entity, name: &str) -> Option<bool> {
     let choices = entity.index.iter().flat_map(|entry| entry.choices());
     let made = choices.filter_map(|choice| Some((choice, choice.template(name)?)));
-    let mut made = made.map(|(choice, key)| choice.when.is_some() || key.parts.iter().any(|part| part.optional)).peekable();
+    let mut made = made
+        .map(|(choice, key)| choice.when.is_some() || key.parts.iter().any(|part| part.optional))
+        .peekable();
     made.peek()?;
     Some(made.all(|may_be_absent| may_be_absent))
 }

@@ -52,7 +52,9 @@ pub(crate) use design_rule;
 /// Every rule there is: the language's and the design's.
 pub fn all_rules() -> impl Iterator<Item = &'static Rule> {
     let design = DESIGN_RULES.iter().map(|design| &design.rule);
-    singlet_model::rules::all().chain(design).chain(accept::RULES.iter().copied())
+    singlet_model::rules::all()
+        .chain(design)
+        .chain(accept::RULES.iter().copied())
 }
 
 /// The rule of that name or code.
@@ -69,10 +71,7 @@ pub fn page(rule: &Rule) -> String {
 
 /// Runs every design rule over a model that has no errors, and takes out what the model accepts.
 pub fn check(loaded: Loaded) -> Diagnostics {
-    let Loaded {
-        model,
-        mut diagnostics,
-    } = loaded;
+    let Loaded { model, mut diagnostics } = loaded;
     let Some(model) = model else {
         return diagnostics;
     };

@@ -39,8 +39,12 @@ pub fn bound<'a>(model: &'a Model, entity: &'a Entity) -> SizeBound<'a> {
     let keys = key_bytes(entity);
     complete &= keys.is_some();
     attributes.sort_by(|(_, one), (_, two)| two.cmp(one));
-    let own = attributes.iter().fold(0_u64, |all, (_, bytes)| all.saturating_add(*bytes));
-    let bytes = own.saturating_add(keys.unwrap_or(0)).saturating_add(overhead(model, entity));
+    let own = attributes
+        .iter()
+        .fold(0_u64, |all, (_, bytes)| all.saturating_add(*bytes));
+    let bytes = own
+        .saturating_add(keys.unwrap_or(0))
+        .saturating_add(overhead(model, entity));
     SizeBound {
         bytes,
         complete,
@@ -64,21 +68,43 @@ fn key_bytes(entity: &Entity) -> Option<u64> {
     let own = |name: &str| entity.attribute(name).is_some_and(is_stored);
     let choice_bytes = |keys: &[singlet_model::model::KeyTemplate]| {
         let written = keys.iter().filter(|key| !own(&key.attribute));
-        written.map(|key| Some((key.template.max_bytes()? + key.attribute.len()) as u64)).sum::<Option<u64>>()
+        written
+            .map(|key| Some((key.template.max_bytes()? + key.attribute.len()) as u64))
+            .sum::<Option<u64>>()
     };
     let longest = |choices: &[singlet_model::model::KeyChoice]| {
-        let all = choices.iter().map(|choice| choice_bytes(&choice.keys)).collect::<Option<Vec<u64>>>()?;
+        let all = choices
+            .iter()
+            .map(|choice| choice_bytes(&choice.keys))
+            .collect::<Option<Vec<u64>>>()?;
         Some(all.into_iter().max().unwrap_or(0))
     };
-    let indexes = entity.index.iter().map(|entry| longest(entry.choices())).sum::<Option<u64>>()?;
+    let indexes = entity
+        .index
+        .iter()
+        .map(|entry| longest(entry.choices()))
+        .sum::<Option<u64>>()?;
     Some(longest(&entity.key)?.saturating_add(indexes))
 }
 
 /// The attributes that the table asks for: the entity's name, and the expiry.
 fn overhead(model: &Model, entity: &Entity) -> u64 {
-    let kind = model.table.type_attribute.as_ref().map_or(0, |name| name.len() + entity.name.len());
-    let expiry = entity.expires.as_ref().and(model.table.ttl.as_ref()).map_or(0, String::len);
-    (kind as u64) + if expiry > 0 { expiry as u64 + INSTANT_BYTES_MAX } else { 0 }
+    let kind = model
+        .table
+        .type_attribute
+        .as_ref()
+        .map_or(0, |name| name.len() + entity.name.len());
+    let expiry = entity
+        .expires
+        .as_ref()
+        .and(model.table.ttl.as_ref())
+        .map_or(0, String::len);
+    (kind as u64)
+        + if expiry > 0 {
+            expiry as u64 + INSTANT_BYTES_MAX
+        } else {
+            0
+        }
 }
 
 /// The most bytes that a value of a type takes; nothing where it has no limit.
@@ -127,7 +153,8 @@ fn pattern_bytes(pattern: &str) -> Option<u64> {
 
 fn object_bytes(object: &ObjectType) -> Option<u64> {
     object.fields.iter().try_fold(CONTAINER_BYTES, |all, field| {
-        all.checked_add(1 + field.name.len() as u64)?.checked_add(largest(&field.ty)?)
+        all.checked_add(1 + field.name.len() as u64)?
+            .checked_add(largest(&field.ty)?)
     })
 }
 

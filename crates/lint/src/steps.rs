@@ -90,12 +90,18 @@ pub fn changed(step: &Step) -> impl Iterator<Item = &str> {
 
 /// Whether a step changes or makes a row.
 pub fn writes_row(step: &Step) -> bool {
-    !matches!(step.kind, StepKind::Present(_) | StepKind::Absent(_) | StepKind::Call { .. } | StepKind::Group(_))
+    !matches!(
+        step.kind,
+        StepKind::Present(_) | StepKind::Absent(_) | StepKind::Call { .. } | StepKind::Group(_)
+    )
 }
 
 /// The variables of an entity's primary key whose value a create makes up, so that the same request twice makes two rows.
 pub fn makes_up_key(model: &Model, step: &Step, entity: &Entity) -> bool {
-    let variables = model.catalog.names(entity.id).map_or(&[][..], |names| &names.key_variables);
+    let variables = model
+        .catalog
+        .names(entity.id)
+        .map_or(&[][..], |names| &names.key_variables);
     variables.iter().any(|variable| {
         if step.take.iter().any(|taken| taken.attribute == *variable) {
             return false;
@@ -103,7 +109,9 @@ pub fn makes_up_key(model: &Model, step: &Step, entity: &Entity) -> bool {
         let set = step.set.iter().find(|assignment| assignment.attribute == *variable);
         let value = set.map(|assignment| &assignment.value);
         let default = || entity.attribute(variable)?.default.as_ref();
-        value.or_else(default).is_some_and(|value| value.any(|part| part.is_generated() || part.kind == ExprKind::Now))
+        value
+            .or_else(default)
+            .is_some_and(|value| value.any(|part| part.is_generated() || part.kind == ExprKind::Now))
     })
 }
 
@@ -128,8 +136,13 @@ impl<'a> Rows<'a> {
     /// The row of a step, where it can be told; a name given with `as` stands for it from here on.
     pub fn row(&mut self, placed: &Placed<'a>) -> Option<String> {
         let row = match &placed.step.kind {
-            StepKind::Create(_) => Some(self.created(placed).unwrap_or_else(|| format!("new {}", placed.step.span.start))),
-            StepKind::Update(target) | StepKind::Delete(target) | StepKind::Upsert(target) => self.value(target, placed),
+            StepKind::Create(_) => Some(
+                self.created(placed)
+                    .unwrap_or_else(|| format!("new {}", placed.step.span.start)),
+            ),
+            StepKind::Update(target) | StepKind::Delete(target) | StepKind::Upsert(target) => {
+                self.value(target, placed)
+            }
             StepKind::Present(target) | StepKind::Absent(target) => self.value(target, placed),
             StepKind::Call { .. } | StepKind::Group(_) => None,
         }?;
@@ -173,11 +186,19 @@ impl<'a> Rows<'a> {
                 format!("{}({})", function.name(), parts?.join(", "))
             }
             ExprKind::Binary(op, left, right) => {
-                format!("({} {} {})", self.value(left, placed)?, op.symbol(), self.value(right, placed)?)
+                format!(
+                    "({} {} {})",
+                    self.value(left, placed)?,
+                    op.symbol(),
+                    self.value(right, placed)?
+                )
             }
-            ExprKind::Arg(_) | ExprKind::Caller(_) | ExprKind::Setting(_) | ExprKind::Now | ExprKind::Today | ExprKind::Word(_) => {
-                expr.path()?
-            }
+            ExprKind::Arg(_)
+            | ExprKind::Caller(_)
+            | ExprKind::Setting(_)
+            | ExprKind::Now
+            | ExprKind::Today
+            | ExprKind::Word(_) => expr.path()?,
             _ => return None,
         })
     }
@@ -201,9 +222,15 @@ impl<'a> Rows<'a> {
         if placed.loops.iter().any(|(element, _)| element == bound) || self.named.contains_key(bound.as_str()) {
             return None;
         }
-        let LetValue::Value(row) = self.lets.get(bound.as_str())? else { return None };
-        let ExprKind::Entity { key, .. } = &row.kind else { return None };
-        key.iter().find(|(variable, _)| variable == name).map(|(_, value)| value)
+        let LetValue::Value(row) = self.lets.get(bound.as_str())? else {
+            return None;
+        };
+        let ExprKind::Entity { key, .. } = &row.kind else {
+            return None;
+        };
+        key.iter()
+            .find(|(variable, _)| variable == name)
+            .map(|(_, value)| value)
     }
 }
 
@@ -213,7 +240,9 @@ pub fn exclusive(left: &[&Expr], right: &[&Expr]) -> bool {
         return false;
     }
     let left = tests(left);
-    tests(right).iter().any(|right| left.iter().any(|left| left.excludes(right)))
+    tests(right)
+        .iter()
+        .any(|right| left.iter().any(|left| left.excludes(right)))
 }
 
 /// What one conjunct says of one value.

@@ -37,11 +37,16 @@ fn all(model: &Model, steps: &[Step]) -> u64 {
             None => alternatives.push((vec![when], count)),
         }
     }
-    alternatives.iter().fold(total, |total, (_, most)| total.saturating_add(*most))
+    alternatives
+        .iter()
+        .fold(total, |total, (_, most)| total.saturating_add(*most))
 }
 
 fn repeated(model: &Model, step: &Step) -> u64 {
-    let times = step.repeat.as_ref().map_or(1, |(_, list)| most_elements(list).unwrap_or(1));
+    let times = step
+        .repeat
+        .as_ref()
+        .map_or(1, |(_, list)| most_elements(list).unwrap_or(1));
     let once = match &step.kind {
         StepKind::Group(inner) => all(model, inner),
         StepKind::Call { step: name, .. } => {
@@ -63,16 +68,25 @@ pub fn step_actions(model: &Model, step: &Step) -> u64 {
     match &step.kind {
         StepKind::Create(_) => 1 + guards + mirrors + entity.excludes.as_ref().map_or(0, excluded),
         StepKind::Delete(_) => 1 + u64::from(entity.history.is_some()) + guards + mirrors,
-        StepKind::Update(_) | StepKind::Upsert(_) => 1 + u64::from(entity.history.is_some()) + followers(model, entity, step),
+        StepKind::Update(_) | StepKind::Upsert(_) => {
+            1 + u64::from(entity.history.is_some()) + followers(model, entity, step)
+        }
         _ => 1,
     }
 }
 
 /// Guards that are released and claimed anew, and mirrors that carry what changes.
 fn followers(model: &Model, entity: &Entity, step: &Step) -> u64 {
-    let state = step.moves.as_ref().and(entity.states.as_ref()).map(|states| states.of.as_str());
+    let state = step
+        .moves
+        .as_ref()
+        .and(entity.states.as_ref())
+        .map(|states| states.of.as_str());
     let touched: Vec<&str> = changed(step).chain(state).collect();
-    let guards = entity.unique.iter().filter(|guard| touched.iter().any(|name| guard.value.mentions_attribute(name)));
+    let guards = entity
+        .unique
+        .iter()
+        .filter(|guard| touched.iter().any(|name| guard.value.mentions_attribute(name)));
     let mirrors = model
         .mirrors_of(entity.id)
         .filter(|mirror| touched.iter().any(|name| mirror.attribute(name).is_some()));

@@ -43,7 +43,10 @@ fn a_rule_that_there_is_not_is_named_with_the_nearest() {
 fn an_acceptance_that_covers_nothing_is_reported() {
     let accept = "accept:\n  - {rule: constant-partition-key, at: Country, why: a handful of rows}\n  - {rule: constant-partition-key, at: City, why: gone}\n";
     let found = messages(accept);
-    assert_eq!(found, ["A001 nothing at `City` breaks the rule `constant-partition-key` (remove the entry, or correct `at`)"]);
+    assert_eq!(
+        found,
+        ["A001 nothing at `City` breaks the rule `constant-partition-key` (remove the entry, or correct `at`)"]
+    );
 }
 
 #[test]

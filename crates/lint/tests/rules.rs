@@ -21,7 +21,11 @@ fn each_rule_reports_its_model_and_nothing_else() {
         let (source, found) = findings(&path, &design.rule);
         let marked = marks(source.text(), design.rule.code);
         if marked.is_empty() {
-            failures.push(format!("{} marks nothing with `#~ {}`", path.display(), design.rule.code));
+            failures.push(format!(
+                "{} marks nothing with `#~ {}`",
+                path.display(),
+                design.rule.code
+            ));
         }
         if found != marked {
             failures.push(format!("{}: marked {marked:?}, found {found:?}", path.display()));
@@ -53,7 +57,11 @@ fn codes_and_names_are_unique_and_every_page_explains() {
         assert!(seen.insert(rule.code), "{} is used twice", rule.code);
         assert!(seen.insert(rule.name), "{} is used twice", rule.name);
         assert!(!rule.summary().is_empty(), "{} has no summary", rule.code);
-        assert!(page(rule).contains("Way out") || page(rule).lines().count() > 3, "{} says no way out", rule.code);
+        assert!(
+            page(rule).contains("Way out") || page(rule).lines().count() > 3,
+            "{} says no way out",
+            rule.code
+        );
     }
 }
 
@@ -66,8 +74,23 @@ fn the_pages_in_the_docs_are_current() {
     index.push_str("| code | name | severity | what it finds |\n|---|---|---|---|\n");
     for rule in all_rules() {
         let file = format!("{}.md", rule.name);
-        index.push_str(&format!("| {} | [{}]({file}) | {} | {} |\n", rule.code, rule.name, rule.severity.word(), rule.summary()));
-        pages.push((file, format!("# {} {}\n\n*{}*\n\n{}\n", rule.code, rule.name, rule.severity.word(), page(rule))));
+        index.push_str(&format!(
+            "| {} | [{}]({file}) | {} | {} |\n",
+            rule.code,
+            rule.name,
+            rule.severity.word(),
+            rule.summary()
+        ));
+        pages.push((
+            file,
+            format!(
+                "# {} {}\n\n*{}*\n\n{}\n",
+                rule.code,
+                rule.name,
+                rule.severity.word(),
+                page(rule)
+            ),
+        ));
     }
     pages.push(("README.md".to_owned(), index));
     let update = std::env::var_os("SINGLET_UPDATE").is_some();
@@ -77,11 +100,19 @@ fn the_pages_in_the_docs_are_current() {
             fs::write(&path, text).unwrap();
         }
         let current = fs::read_to_string(&path).unwrap_or_default();
-        assert_eq!(current, *text, "{} is stale: run the tests with SINGLET_UPDATE=1", path.display());
+        assert_eq!(
+            current,
+            *text,
+            "{} is stale: run the tests with SINGLET_UPDATE=1",
+            path.display()
+        );
     }
     for entry in fs::read_dir(&folder).unwrap() {
         let name = entry.unwrap().file_name().into_string().unwrap();
-        assert!(pages.iter().any(|(file, _)| *file == name), "docs/rules/{name} belongs to no rule");
+        assert!(
+            pages.iter().any(|(file, _)| *file == name),
+            "docs/rules/{name} belongs to no rule"
+        );
     }
 }
 
@@ -92,9 +123,21 @@ fn findings(path: &Path, rule: &Rule) -> (Source, BTreeSet<usize>) {
         .diagnostics
         .iter()
         .filter(|finding| finding.rule.severity == Severity::Error)
-        .map(|finding| format!("line {}: {} {}", source.position(finding.span.start).line, finding.rule.code, finding.message))
+        .map(|finding| {
+            format!(
+                "line {}: {} {}",
+                source.position(finding.span.start).line,
+                finding.rule.code,
+                finding.message
+            )
+        })
         .collect();
-    assert!(mistakes.is_empty(), "{} is no valid model:\n{}", path.display(), mistakes.join("\n"));
+    assert!(
+        mistakes.is_empty(),
+        "{} is no valid model:\n{}",
+        path.display(),
+        mistakes.join("\n")
+    );
     let found = singlet_lint::check(loaded).into_sorted();
     let lines = found
         .iter()
@@ -105,7 +148,10 @@ fn findings(path: &Path, rule: &Rule) -> (Source, BTreeSet<usize>) {
 }
 
 fn marks(text: &str, code: &str) -> BTreeSet<usize> {
-    let marked = |line: &str| line.split_once("#~").is_some_and(|(_, codes)| codes.split_whitespace().any(|word| word == code));
+    let marked = |line: &str| {
+        line.split_once("#~")
+            .is_some_and(|(_, codes)| codes.split_whitespace().any(|word| word == code))
+    };
     let lines = text.lines().enumerate().filter(|(_, line)| marked(line));
     lines.map(|(at, _)| at + 1).collect()
 }

@@ -104,8 +104,7 @@ impl EntityNames {
                 }
             }
             None => {
-                self.by_name
-                    .insert(attribute.name.clone(), self.attributes.len());
+                self.by_name.insert(attribute.name.clone(), self.attributes.len());
                 self.attributes.push(attribute);
             }
         }

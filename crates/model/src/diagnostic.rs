@@ -126,9 +126,7 @@ impl Diagnostic {
     /// Adds "did you mean" and its replacement where a known word is near `word`.
     pub fn did_you_mean<'a>(self, word: &str, known: impl IntoIterator<Item = &'a str>) -> Self {
         match nearest(word, known) {
-            Some(near) => self
-                .help(format!("did you mean `{near}`?"))
-                .replace_with(near),
+            Some(near) => self.help(format!("did you mean `{near}`?")).replace_with(near),
             None => self,
         }
     }
@@ -158,9 +156,7 @@ impl Diagnostics {
         diagnostic.message = shortened(diagnostic.message);
         diagnostic.help = diagnostic.help.map(shortened);
         let same = |known: &Diagnostic| {
-            known.span == diagnostic.span
-                && known.rule == diagnostic.rule
-                && known.message == diagnostic.message
+            known.span == diagnostic.span && known.rule == diagnostic.rule && known.message == diagnostic.message
         };
         if !self.list.iter().any(same) {
             self.list.push(diagnostic);
@@ -312,12 +308,18 @@ mod tests {
 
     #[test]
     fn a_bound_on_the_distance_changes_no_distance_within_it() {
-        let words = ["", "a", "ab", "ba", "states", "staets", "tsates", "setats", "status", "index", "xendi"];
+        let words = [
+            "", "a", "ab", "ba", "states", "staets", "tsates", "setats", "status", "index", "xendi",
+        ];
         for a in words {
             for b in words {
                 let distance = edit_distance(a, b, usize::MAX);
                 for allowed in 0..4 {
-                    assert_eq!(edit_distance(a, b, allowed), distance.filter(|known| *known <= allowed), "{a} {b} {allowed}");
+                    assert_eq!(
+                        edit_distance(a, b, allowed),
+                        distance.filter(|known| *known <= allowed),
+                        "{a} {b} {allowed}"
+                    );
                 }
             }
         }

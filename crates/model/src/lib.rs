@@ -78,7 +78,8 @@ pub fn decode(name: &str, bytes: Vec<u8>) -> Result<Source, Box<(Source, Diagnos
             let valid = bytes.get(..at).map(String::from_utf8_lossy).unwrap_or_default();
             let source = Source::new(name, valid.into_owned());
             let message = format!("byte {} of the file is not UTF-8", at + 1);
-            let diagnostic = Diagnostic::new(&rules::INVALID_UTF8, Span::new(at, at), message).help("save the file as UTF-8");
+            let diagnostic =
+                Diagnostic::new(&rules::INVALID_UTF8, Span::new(at, at), message).help("save the file as UTF-8");
             Err(Box::new((source, diagnostic)))
         }
     }

@@ -145,8 +145,7 @@ pub fn read(source: &Source, out: &mut Diagnostics) -> Option<Node> {
     if reader.root.is_none() {
         let message = "the file is empty";
         reader.report(
-            Diagnostic::new(&rules::YAML_SYNTAX, Span::new(0, 0), message)
-                .help("a model starts with `singlet: 1`"),
+            Diagnostic::new(&rules::YAML_SYNTAX, Span::new(0, 0), message).help("a model starts with `singlet: 1`"),
         );
     }
     reader.root
@@ -216,8 +215,7 @@ impl Reader<'_> {
         if self.documents > 1 {
             let message = "a second YAML document begins here; a model is one document";
             self.report(
-                Diagnostic::new(&rules::YAML_SYNTAX, span, message)
-                    .help("put the second model into a file of its own"),
+                Diagnostic::new(&rules::YAML_SYNTAX, span, message).help("put the second model into a file of its own"),
             );
         }
         self.documents == 1
@@ -243,10 +241,7 @@ impl Reader<'_> {
             }
             Some(Open::List(nodes, _)) => nodes.push(node),
             Some(Open::Map {
-                entries,
-                names,
-                key,
-                ..
+                entries, names, key, ..
             }) => match key.take() {
                 Some(key) => match first_of(&key, entries, names) {
                     Some(first) => {
@@ -280,8 +275,12 @@ impl Reader<'_> {
         if anchor > 0 && !tagged {
             let span = self.with_sign(span, '&');
             self.report(
-                Diagnostic::new(&rules::YAML_FEATURE, span, "anchors (`&name`) are not part of the language")
-                    .help("write the value out where it is used"),
+                Diagnostic::new(
+                    &rules::YAML_FEATURE,
+                    span,
+                    "anchors (`&name`) are not part of the language",
+                )
+                .help("write the value out where it is used"),
             );
         }
         if tagged {
@@ -301,18 +300,30 @@ impl Reader<'_> {
         let before = self.source.text().get(..value.start as usize).unwrap_or_default();
         let line_start = before.rfind('\n').map_or(0, |newline| newline + 1);
         let line = before.get(line_start..).unwrap_or_default();
-        let at = line
-            .char_indices()
-            .find(|(at, char)| *char == sign && line.get(..*at).is_some_and(|before| before.ends_with([' ', '[', '{', ','])));
+        let at = line.char_indices().find(|(at, char)| {
+            *char == sign
+                && line
+                    .get(..*at)
+                    .is_some_and(|before| before.ends_with([' ', '[', '{', ',']))
+        });
         at.map_or(value, |(at, _)| Span::new(line_start + at, value.end as usize))
     }
 
     fn alias(&mut self, span: Span) {
         self.report(
-            Diagnostic::new(&rules::YAML_FEATURE, span, "aliases (`*name`) are not part of the language")
-                .help("write the value out here; quote a text that begins with `*`"),
+            Diagnostic::new(
+                &rules::YAML_FEATURE,
+                span,
+                "aliases (`*name`) are not part of the language",
+            )
+            .help("write the value out here; quote a text that begins with `*`"),
         );
-        let stand_in = Text::new(self.source.slice(span).to_owned(), span, Style::Plain, self.source.text());
+        let stand_in = Text::new(
+            self.source.slice(span).to_owned(),
+            span,
+            Style::Plain,
+            self.source.text(),
+        );
         self.node(Node::Scalar(stand_in));
     }
 

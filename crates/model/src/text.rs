@@ -64,14 +64,10 @@ impl Text {
     /// A part of another text, which keeps its place in the source.
     pub fn part(&self, start: usize, end: usize) -> Text {
         let text = self.text.get(start..end).unwrap_or_default().to_owned();
-        let offsets = self.offsets.as_ref().map(|offsets| {
-            offsets
-                .get(start..=end)
-                .unwrap_or_default()
-                .iter()
-                .copied()
-                .collect()
-        });
+        let offsets = self
+            .offsets
+            .as_ref()
+            .map(|offsets| offsets.get(start..=end).unwrap_or_default().iter().copied().collect());
         Text {
             text,
             span: self.span_of(start, end),
@@ -90,11 +86,7 @@ impl Text {
     /// Where bytes `start..end` of the decoded text stand in the source.
     pub fn span_of(&self, start: usize, end: usize) -> Span {
         let at = |offset: usize| match &self.offsets {
-            Some(offsets) => offsets
-                .get(offset)
-                .or(offsets.last())
-                .copied()
-                .unwrap_or(self.span.end),
+            Some(offsets) => offsets.get(offset).or(offsets.last()).copied().unwrap_or(self.span.end),
             None => self.verbatim_start + offset as u32,
         };
         // The end of a range is the end of its last character: after it, indentation may have been dropped.

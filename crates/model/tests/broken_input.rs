@@ -1,7 +1,11 @@
 //! Files that are no models: cut off, binary, huge, deep. None may bring the checker down or make it wait; each has an answer with
 //! a place in the file.
 
-#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "helpers of tests fail as tests do")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    reason = "helpers of tests fail as tests do"
+)]
 
 use std::fs;
 use std::path::Path;
@@ -30,14 +34,22 @@ fn findings(text: &str) -> Vec<Diagnostic> {
         assert!(finding.span.end as usize <= text.len(), "{finding:?}");
         let place = source.position(finding.span.start);
         assert!(place.line >= 1 && place.column >= 1, "{finding:?}");
-        assert!(!finding.message.contains('\n') && finding.message.len() < 4_000, "{}", finding.message.len());
+        assert!(
+            !finding.message.contains('\n') && finding.message.len() < 4_000,
+            "{}",
+            finding.message.len()
+        );
     }
     found
 }
 
 fn refused(text: &str) -> Vec<Diagnostic> {
     let found = findings(text);
-    assert!(!found.is_empty(), "accepted: {}", text.chars().take(80).collect::<String>());
+    assert!(
+        !found.is_empty(),
+        "accepted: {}",
+        text.chars().take(80).collect::<String>()
+    );
     found
 }
 
@@ -80,7 +92,9 @@ fn control_characters_are_refused() {
     refused("\0");
     refused(&"\0".repeat(MEGABYTE));
     refused(&model().replacen("todo", "to\u{1}do", 1));
-    let binary: String = (0..MEGABYTE).map(|at| char::from_u32((at % 0xd7ff) as u32).unwrap_or('x')).collect();
+    let binary: String = (0..MEGABYTE)
+        .map(|at| char::from_u32((at % 0xd7ff) as u32).unwrap_or('x'))
+        .collect();
     refused(&binary);
 }
 
@@ -91,7 +105,9 @@ fn ten_megabytes_of_anything_are_answered() {
     refused(&"- a\n".repeat(10 * MEGABYTE / 4));
     refused(&"#".repeat(10 * MEGABYTE));
     refused(&"\"".repeat(10 * MEGABYTE));
-    for little in ["word ", "- \n", "- ", "? ", "&a ", "!a ", ": ", ", ", "'", "|\n", "%", "@", "\n", "\t", "---\n"] {
+    for little in [
+        "word ", "- \n", "- ", "? ", "&a ", "!a ", ": ", ", ", "'", "|\n", "%", "@", "\n", "\t", "---\n",
+    ] {
         refused(&little.repeat(MEGABYTE / little.len()));
     }
 }
@@ -105,7 +121,12 @@ fn a_file_larger_than_any_model_is_refused_unread() {
 #[test]
 fn deep_nesting_is_bounded() {
     for deep in [100, 10_000, 5 * MEGABYTE] {
-        for text in ["[".repeat(deep), "{a: ".repeat(deep), "- ".repeat(deep), "[{a: ".repeat(deep / 2)] {
+        for text in [
+            "[".repeat(deep),
+            "{a: ".repeat(deep),
+            "- ".repeat(deep),
+            "[{a: ".repeat(deep / 2),
+        ] {
             assert_eq!(refused(&text).len(), 1);
         }
     }
@@ -145,7 +166,9 @@ fn a_hundred_thousand_unknown_fields_are_answered() {
     let fields: String = (0..100_000).map(|at| format!("field{at}: x\n")).collect();
     assert!(refused(&fields).len() <= 1_000);
     let entities: String = (0..100_000).map(|at| format!("  E{at}: {{nothing: x}}\n")).collect();
-    refused(&format!("singlet: 1\nname: x\ntable: {{name: x, key: {{partition: PK}}}}\nentities:\n{entities}"));
+    refused(&format!(
+        "singlet: 1\nname: x\ntable: {{name: x, key: {{partition: PK}}}}\nentities:\n{entities}"
+    ));
     let same: String = "a: x\n".repeat(100_000);
     refused(&same);
 }

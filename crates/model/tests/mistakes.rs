@@ -1,7 +1,11 @@
 //! The corpus of mistakes: each model in `mistakes/` holds one, and the text beside it is what the checker answers. The answers
 //! are read as a user reads them: place, mistake, way out, and nothing about what only follows from the mistake.
 
-#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "helpers of tests fail as tests do")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    reason = "helpers of tests fail as tests do"
+)]
 
 use std::fmt::Write;
 use std::fs;
@@ -13,7 +17,11 @@ use singlet_model::{Diagnostic, Source};
 const TWO_FINDINGS: [&str; 1] = ["015-field-of-another-tool"];
 
 /// Answers of the expression checker that name the mistake and no way out yet.
-const NO_WAY_OUT_YET: [&str; 3] = ["026-default-not-of-the-type", "063-unknown-function", "086-set-of-another-type"];
+const NO_WAY_OUT_YET: [&str; 3] = [
+    "026-default-not-of-the-type",
+    "063-unknown-function",
+    "086-set-of-another-type",
+];
 
 #[test]
 fn every_mistake_has_the_answer_beside_it() {
@@ -27,7 +35,10 @@ fn every_mistake_has_the_answer_beside_it() {
         }
         let expected = fs::read_to_string(&beside).unwrap_or_default();
         if expected != answer {
-            wrong.push(format!("{}\n--- expected\n{expected}--- found\n{answer}", path.display()));
+            wrong.push(format!(
+                "{}\n--- expected\n{expected}--- found\n{answer}",
+                path.display()
+            ));
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
@@ -45,7 +56,9 @@ fn one_mistake_has_one_finding_with_a_way_out() {
         }
         let helpless = findings.iter().any(|finding| finding.help.is_none());
         if helpless != NO_WAY_OUT_YET.contains(&name.as_str()) {
-            wrong.push(format!("{name}: no way out, or one that the list of exceptions does not expect"));
+            wrong.push(format!(
+                "{name}: no way out, or one that the list of exceptions does not expect"
+            ));
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
@@ -70,7 +83,10 @@ fn messages_keep_their_form() {
             assert!(!message.contains('\n') && !message.ends_with('.'), "{text}");
             let first = message.chars().next().unwrap();
             assert!(!first.is_uppercase() || message.starts_with("YAML"), "{text}");
-            assert!(!message.contains("Some(") && !message.contains("::") && !message.contains("unwrap"), "{text}");
+            assert!(
+                !message.contains("Some(") && !message.contains("::") && !message.contains("unwrap"),
+                "{text}"
+            );
         }
     }
 }
@@ -80,7 +96,12 @@ fn answer(path: &Path) -> String {
     let mut text = String::new();
     for finding in findings {
         let place = source.position(finding.span.start);
-        writeln!(text, "{} {}:{} {}", finding.rule.code, place.line, place.column, finding.message).unwrap();
+        writeln!(
+            text,
+            "{} {}:{} {}",
+            finding.rule.code, place.line, place.column, finding.message
+        )
+        .unwrap();
         let shown = source.slice(finding.span).lines().next().unwrap_or_default().to_owned();
         writeln!(text, "  at: {shown}").unwrap();
         for note in &finding.notes {

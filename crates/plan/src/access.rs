@@ -24,7 +24,10 @@ pub struct AccessPath<'a> {
 impl<'a> AccessPath<'a> {
     /// The templates of the partition key.
     pub fn partition(&self) -> &'a [KeyTemplate] {
-        self.choice.keys.get(..self.partition_attributes).unwrap_or(&self.choice.keys)
+        self.choice
+            .keys
+            .get(..self.partition_attributes)
+            .unwrap_or(&self.choice.keys)
     }
 
     /// The templates of the sort key.
@@ -66,15 +69,19 @@ pub fn own_paths<'a>(model: &'a Model, entity: &'a Entity) -> Vec<AccessPath<'a>
     });
     let indexes = entity.index.iter().flat_map(|entry| {
         let index = model.index(entry.index);
-        entry.choices().iter().enumerate().filter_map(move |(choice_at, choice)| {
-            Some(AccessPath {
-                entity,
-                index: Some(index?),
-                choice,
-                choice_at,
-                partition_attributes: index?.partition.len(),
+        entry
+            .choices()
+            .iter()
+            .enumerate()
+            .filter_map(move |(choice_at, choice)| {
+                Some(AccessPath {
+                    entity,
+                    index: Some(index?),
+                    choice,
+                    choice_at,
+                    partition_attributes: index?.partition.len(),
+                })
             })
-        })
     });
     table.chain(indexes).collect()
 }
@@ -166,7 +173,10 @@ impl<'a> Bindings<'a> {
             .equal
             .iter()
             .any(|equality| equality.path == attribute && equality.function.is_none());
-        here || self.branches.iter().any(|all| all.iter().all(|branch| branch.fixes(attribute)))
+        here || self
+            .branches
+            .iter()
+            .any(|all| all.iter().all(|branch| branch.fixes(attribute)))
     }
 
     /// Whether the meaning limits an attribute on both sides.
@@ -198,7 +208,10 @@ impl<'a> Bindings<'a> {
             );
         let limited = days && names.iter().any(|name| self.limits_both_sides(name));
         let covered = self.covers(part, entity);
-        let in_branches = self.branches.iter().any(|all| all.iter().all(|branch| branch.names(part, entity)));
+        let in_branches = self
+            .branches
+            .iter()
+            .any(|all| all.iter().all(|branch| branch.names(part, entity)));
         limited || covered || in_branches || self.computed(part, entity)
     }
 
@@ -207,7 +220,9 @@ impl<'a> Bindings<'a> {
         if matches!(part.function, Some(PartFunction::Geohash(_))) {
             return self.circles.contains(&part.root());
         }
-        let computed = entity.attribute(part.root()).and_then(|attribute| attribute.is.as_ref());
+        let computed = entity
+            .attribute(part.root())
+            .and_then(|attribute| attribute.is.as_ref());
         let place = computed.and_then(|expr| match &expr.kind {
             ExprKind::Call(FunctionId::Geohash, args) => match args.first().map(|arg| &arg.kind) {
                 Some(ExprKind::Attribute(name)) => Some(name.as_str()),
@@ -255,8 +270,13 @@ fn attribute_path(expr: &Expr) -> Option<String> {
 
 /// An attribute's name and the aliases that stand for it.
 fn synonyms<'e>(entity: &'e Entity, name: &'e str) -> Vec<&'e str> {
-    let aliases = entity.attributes.iter().filter(|attribute| attribute.alias.as_deref() == Some(name));
-    std::iter::once(name).chain(aliases.map(|alias| alias.name.as_str())).collect()
+    let aliases = entity
+        .attributes
+        .iter()
+        .filter(|attribute| attribute.alias.as_deref() == Some(name));
+    std::iter::once(name)
+        .chain(aliases.map(|alias| alias.name.as_str()))
+        .collect()
 }
 
 /// The function of expressions that says the same as a function of key parts.

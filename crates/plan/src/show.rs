@@ -51,11 +51,19 @@ fn write(expr: &Expr, around: u8) -> String {
             format!("{} {} {}", write(left, own), op.symbol(), write(right, own + 1))
         }
         ExprKind::Conditional(test, then, otherwise) => {
-            format!("{} ? {} : {}", write(test, own + 1), write(then, own), write(otherwise, own))
+            format!(
+                "{} ? {} : {}",
+                write(test, own + 1),
+                write(then, own),
+                write(otherwise, own)
+            )
         }
         ExprKind::List(elements) => format!("[{}]", joined(elements)),
         ExprKind::Record(fields) => {
-            let fields: Vec<String> = fields.iter().map(|(name, value)| format!("{name}: {}", write(value, 0))).collect();
+            let fields: Vec<String> = fields
+                .iter()
+                .map(|(name, value)| format!("{name}: {}", write(value, 0)))
+                .collect();
             format!("{{{}}}", fields.join(", "))
         }
         ExprKind::Call(function, args) => call(function.function().map(|known| known.form), function.name(), args),

@@ -227,7 +227,9 @@ fn small<'a>(part: &KeyPart) -> Option<Bound<'a>> {
         Type::Int(limits) => {
             let count = part.ty.cardinality().filter(|count| *count <= FAN_OUT_VALUES_MAX)?;
             let first = limits.min.and_then(|min| min.to_i64())?;
-            (0..i64::try_from(count).ok()?).map(|step| (first + step).to_string()).collect()
+            (0..i64::try_from(count).ok()?)
+                .map(|step| (first + step).to_string())
+                .collect()
         }
         _ => return None,
     };

@@ -9,7 +9,10 @@ fn plans(system: &str) -> String {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("../../systems/{system}/model.yaml"));
     let source = Source::new(system, std::fs::read_to_string(path).unwrap());
     let model = singlet_model::load(&source).model.unwrap();
-    let plans = model.reads.iter().map(|read| plan_text(&model, &plan_read(&model, read), false));
+    let plans = model
+        .reads
+        .iter()
+        .map(|read| plan_text(&model, &plan_read(&model, read), false));
     plans.collect()
 }
 

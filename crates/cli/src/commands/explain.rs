@@ -37,7 +37,13 @@ impl Explain {
 }
 
 fn explain(rule: &Rule) -> String {
-    format!("{} {} ({})\n\n{}\n", rule.code, rule.name, rule.severity.word(), page(rule))
+    format!(
+        "{} {} ({})\n\n{}\n",
+        rule.code,
+        rule.name,
+        rule.severity.word(),
+        page(rule)
+    )
 }
 
 fn list() -> String {

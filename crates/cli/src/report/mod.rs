@@ -33,7 +33,9 @@ impl Report {
 
     /// How many findings have that weight.
     pub fn count(&self, severity: Severity) -> usize {
-        self.findings().filter(|(_, finding)| finding.rule.severity == severity).count()
+        self.findings()
+            .filter(|(_, finding)| finding.rule.severity == severity)
+            .count()
     }
 }
 

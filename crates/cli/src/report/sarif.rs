@@ -18,7 +18,10 @@ pub fn render(report: &Report) -> String {
             })
         })
         .collect();
-    let results: Vec<Value> = report.findings().map(|(source, finding)| result(source, finding)).collect();
+    let results: Vec<Value> = report
+        .findings()
+        .map(|(source, finding)| result(source, finding))
+        .collect();
     let log = json!({
         "$schema": "https://json.schemastore.org/sarif-2.1.0.json",
         "version": "2.1.0",

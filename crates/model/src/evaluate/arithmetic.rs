@@ -29,7 +29,11 @@ pub(super) fn binary(
     match (Duration::from_value(&a), Duration::from_value(&b)) {
         (Some(a), Some(b)) => durations(op, a, b),
         (None, Some(duration)) => {
-            let duration = if op == BinaryOp::Sub { duration.negated() } else { duration };
+            let duration = if op == BinaryOp::Sub {
+                duration.negated()
+            } else {
+                duration
+            };
             time::shifted(&a, a_ty, duration, zone)
         }
         (Some(duration), None) => time::shifted(&b, b_ty, duration, zone),
@@ -48,7 +52,9 @@ fn durations(op: BinaryOp, a: Duration, b: Duration) -> Result<Value, EvaluateEr
 
 fn numbers(op: BinaryOp, a: &Value, b: &Value) -> Result<Number, EvaluateError> {
     let (Some(a), Some(b)) = (a.as_number(), b.as_number()) else {
-        return Err(EvaluateError::Arithmetic("these values cannot be computed with".to_owned()));
+        return Err(EvaluateError::Arithmetic(
+            "these values cannot be computed with".to_owned(),
+        ));
     };
     let failed = |error: NumberError| EvaluateError::Arithmetic(error.to_string());
     match op {

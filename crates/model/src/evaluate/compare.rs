@@ -9,7 +9,11 @@ use crate::expression::BinaryOp;
 use crate::types::Type;
 
 /// Compares two values that are there.
-pub(super) fn compare(op: BinaryOp, (a, a_ty): (&Value, &Type), (b, b_ty): (&Value, &Type)) -> Result<bool, EvaluateError> {
+pub(super) fn compare(
+    op: BinaryOp,
+    (a, a_ty): (&Value, &Type),
+    (b, b_ty): (&Value, &Type),
+) -> Result<bool, EvaluateError> {
     if op == BinaryOp::In {
         let element = b_ty.element().unwrap_or(b_ty);
         for candidate in elements(b.clone()) {
@@ -51,7 +55,11 @@ pub fn order((a, a_ty): (&Value, &Type), (b, b_ty): (&Value, &Type)) -> Result<O
         return Ok(None);
     }
     if let Some(members) = a_ty.members().or(b_ty.members()) {
-        let rank = |value: &Value| members.iter().position(|member| Some(member.as_str()) == value.as_str());
+        let rank = |value: &Value| {
+            members
+                .iter()
+                .position(|member| Some(member.as_str()) == value.as_str())
+        };
         return Ok(rank(a).zip(rank(b)).map(|(a, b)| a.cmp(&b)));
     }
     if let (Some(a), Some(b)) = (time::Duration::from_value(a), time::Duration::from_value(b)) {

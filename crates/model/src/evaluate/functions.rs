@@ -19,11 +19,19 @@ const MILLIS_PER_MINUTE: i64 = 60_000;
 /// Decimals of a distance: metres.
 const DISTANCE_DECIMALS: usize = 3;
 
-pub(super) fn call<'a>(evaluator: &mut Evaluator<'a>, function: FunctionId, args: &'a [Expr], expr: &'a Expr) -> Evaluated {
+pub(super) fn call<'a>(
+    evaluator: &mut Evaluator<'a>,
+    function: FunctionId,
+    args: &'a [Expr],
+    expr: &'a Expr,
+) -> Evaluated {
     match function {
         FunctionId::Ulid | FunctionId::Ksuid | FunctionId::Uuid | FunctionId::Digits | FunctionId::Random => {
             let argument = match args.first() {
-                Some(arg) => evaluator.value(arg)?.and_then(|value| value.as_number()).and_then(Number::to_u64),
+                Some(arg) => evaluator
+                    .value(arg)?
+                    .and_then(|value| value.as_number())
+                    .and_then(Number::to_u64),
                 None => None,
             };
             return Ok(evaluator.environment().generate(expr, argument));
@@ -63,14 +71,24 @@ fn unary(evaluator: &Evaluator<'_>, function: FunctionId, (value, ty): &Typed<'_
         FunctionId::Days => millis(number().saturating_mul(24 * 60 * MILLIS_PER_MINUTE)),
         FunctionId::Hours => millis(number().saturating_mul(60 * MILLIS_PER_MINUTE)),
         FunctionId::Minutes => millis(number().saturating_mul(MILLIS_PER_MINUTE)),
-        FunctionId::Months => Some(Duration { months: number(), millis: 0 }.to_value()),
+        FunctionId::Months => Some(
+            Duration {
+                months: number(),
+                millis: 0,
+            }
+            .to_value(),
+        ),
         FunctionId::Day => Some(Value::S(day(value, ty, zone)?)),
         FunctionId::Month => Some(Value::S(day(value, ty, zone)?.chars().take(7).collect())),
         FunctionId::Year => year(&day(value, ty, zone)?),
-        FunctionId::Date => Some(Value::S(time::parse_day(value.as_str().unwrap_or_default())?.to_string())),
+        FunctionId::Date => Some(Value::S(
+            time::parse_day(value.as_str().unwrap_or_default())?.to_string(),
+        )),
         FunctionId::Hash => Some(Value::N(Number::from(hash(&shown(value, ty)?)))),
         FunctionId::Numbered => Some(numbered(value.clone())),
-        FunctionId::Flat => Some(Value::L(elements(value.clone()).into_iter().flat_map(elements).collect())),
+        FunctionId::Flat => Some(Value::L(
+            elements(value.clone()).into_iter().flat_map(elements).collect(),
+        )),
         FunctionId::Rank => rank(value, ty),
         FunctionId::Min | FunctionId::Max => {
             let element = ty.element().unwrap_or(ty);
@@ -99,8 +117,13 @@ fn binary(evaluator: &Evaluator<'_>, function: FunctionId, first: &Typed<'_>, se
             _ => None,
         },
         FunctionId::Geohash => {
-            let precision = b.as_number().and_then(Number::to_u64).and_then(|number| u8::try_from(number).ok());
-            Place::from_value(a).zip(precision).map(|(place, precision)| Value::S(place.geohash(precision)))
+            let precision = b
+                .as_number()
+                .and_then(Number::to_u64)
+                .and_then(|number| u8::try_from(number).ok());
+            Place::from_value(a)
+                .zip(precision)
+                .map(|(place, precision)| Value::S(place.geohash(precision)))
         }
         _ => return least_or_greatest(function, vec![first.clone(), second.clone()]),
     })
@@ -133,11 +156,16 @@ fn test<'a>(evaluator: &mut Evaluator<'a>, function: FunctionId, args: &'a [Expr
 /// `round(x / y, 2)` divides to just that many decimals, so that nothing is rounded twice.
 fn rounded<'a>(evaluator: &mut Evaluator<'a>, args: &'a [Expr]) -> Evaluated {
     let [inner, decimals] = args else { return Ok(None) };
-    let decimals = evaluator.value(decimals)?.and_then(|value| value.as_number()).and_then(Number::to_u64);
+    let decimals = evaluator
+        .value(decimals)?
+        .and_then(|value| value.as_number())
+        .and_then(Number::to_u64);
     let decimals = decimals.and_then(|number| u8::try_from(number).ok()).unwrap_or(0);
     if let ExprKind::Binary(BinaryOp::Div, over, under) = &inner.kind {
         let (over, under) = (evaluator.value(over)?, evaluator.value(under)?);
-        let numbers = over.and_then(|value| value.as_number()).zip(under.and_then(|value| value.as_number()));
+        let numbers = over
+            .and_then(|value| value.as_number())
+            .zip(under.and_then(|value| value.as_number()));
         let Some((over, under)) = numbers else { return Ok(None) };
         let quotient = over.div_rounded(under, decimals);
         return quotient
@@ -155,7 +183,13 @@ pub(super) fn fold(op: EachOp, results: Vec<(Value, Option<Value>)>) -> Evaluate
         EachOp::Exists => Value::Bool(results.iter().any(|(_, value)| holds(value))),
         EachOp::All => Value::Bool(results.iter().all(|(_, value)| holds(value))),
         EachOp::Map => Value::L(results.into_iter().filter_map(|(_, value)| value).collect()),
-        EachOp::Filter => Value::L(results.into_iter().filter(|(_, value)| holds(value)).map(|(element, _)| element).collect()),
+        EachOp::Filter => Value::L(
+            results
+                .into_iter()
+                .filter(|(_, value)| holds(value))
+                .map(|(element, _)| element)
+                .collect(),
+        ),
         EachOp::Sum => return sum(results).map(Some),
         EachOp::Group => grouped(results),
     }))
@@ -164,7 +198,9 @@ pub(super) fn fold(op: EachOp, results: Vec<(Value, Option<Value>)>) -> Evaluate
 fn sum(results: Vec<(Value, Option<Value>)>) -> Result<Value, EvaluateError> {
     let numbers = results.into_iter().filter_map(|(_, value)| value?.as_number());
     let total = numbers.into_iter().try_fold(Number::from(0), Number::checked_add);
-    total.map(Value::N).map_err(|error| EvaluateError::Arithmetic(error.to_string()))
+    total
+        .map(Value::N)
+        .map_err(|error| EvaluateError::Arithmetic(error.to_string()))
 }
 
 /// Groups in order of first appearance.
@@ -177,14 +213,22 @@ fn grouped(results: Vec<(Value, Option<Value>)>) -> Value {
             None => groups.push((key, vec![element])),
         }
     }
-    let group = |(key, rows)| Value::M(BTreeMap::from([("key".to_owned(), key), ("rows".to_owned(), Value::L(rows))]));
+    let group = |(key, rows)| {
+        Value::M(BTreeMap::from([
+            ("key".to_owned(), key),
+            ("rows".to_owned(), Value::L(rows)),
+        ]))
+    };
     Value::L(groups.into_iter().map(group).collect())
 }
 
 fn numbered(list: Value) -> Value {
     let numbered = elements(list).into_iter().zip(1_i64..).map(|(value, number)| {
         let number = Value::N(Number::from(number));
-        Value::M(BTreeMap::from([("number".to_owned(), number), ("value".to_owned(), value)]))
+        Value::M(BTreeMap::from([
+            ("number".to_owned(), number),
+            ("value".to_owned(), value),
+        ]))
     });
     Value::L(numbered.collect())
 }
@@ -251,14 +295,17 @@ fn kilometres(km: f64) -> Option<Value> {
 }
 
 fn rank(value: &Value, ty: &Type) -> Option<Value> {
-    let at = ty.members()?.iter().position(|member| Some(member.as_str()) == value.as_str())?;
+    let at = ty
+        .members()?
+        .iter()
+        .position(|member| Some(member.as_str()) == value.as_str())?;
     Some(Value::N(Number::from(i64::try_from(at).ok()?)))
 }
 
 /// FNV-1a over the text, 63 bits: the same on every machine and for ever, since keys are made of it.
 fn hash(text: &str) -> i64 {
-    let mixed = text
-        .bytes()
-        .fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3));
+    let mixed = text.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
+    });
     i64::try_from(mixed >> 1).unwrap_or(0)
 }

@@ -43,7 +43,11 @@ impl Place {
         for _ in 0..precision {
             let mut index = 0_usize;
             for _ in 0..5 {
-                let (range, at) = if even { (&mut lon, self.lon) } else { (&mut lat, self.lat) };
+                let (range, at) = if even {
+                    (&mut lon, self.lon)
+                } else {
+                    (&mut lat, self.lat)
+                };
                 let middle = (range.0 + range.1) / 2.0;
                 index = index << 1 | usize::from(at >= middle);
                 if at >= middle {
@@ -75,8 +79,8 @@ pub fn cover(center: Place, radius_km: f64, precision: u8, most: usize) -> Optio
     let mut cells = std::collections::BTreeSet::new();
     let rows = (south + 90.0).div_euclid(height) as i64..=(north + 90.0).div_euclid(height) as i64;
     for row in rows {
-        let columns =
-            (center.lon - lon_span + 180.0).div_euclid(width) as i64..=(center.lon + lon_span + 180.0).div_euclid(width) as i64;
+        let columns = (center.lon - lon_span + 180.0).div_euclid(width) as i64
+            ..=(center.lon + lon_span + 180.0).div_euclid(width) as i64;
         for column in columns {
             let cell = Cell::at(row, column, height, width);
             if cell.distance_km(center) <= radius_km {
@@ -96,7 +100,11 @@ fn lon_reach(center: Place, radius_km: f64, south: f64, north: f64) -> f64 {
         return 180.0;
     }
     let ratio = (radius_km / EARTH_RADIUS_KM).sin() / center.lat.to_radians().cos();
-    if ratio.abs() >= 1.0 { 180.0 } else { ratio.asin().to_degrees() }
+    if ratio.abs() >= 1.0 {
+        180.0
+    } else {
+        ratio.asin().to_degrees()
+    }
 }
 
 struct Cell {
@@ -177,14 +185,23 @@ mod tests {
 
     #[test]
     fn a_cover_holds_every_point_of_the_circle() {
-        for (center, km, precision) in [(WARSAW, 5.0, 5), (WARSAW, 25.0, 4), (Place { lat: 0.01, lon: 179.99 }, 10.0, 5), (Place { lat: -78.0, lon: 12.0 }, 10.0, 4)] {
+        for (center, km, precision) in [
+            (WARSAW, 5.0, 5),
+            (WARSAW, 25.0, 4),
+            (Place { lat: 0.01, lon: 179.99 }, 10.0, 5),
+            (Place { lat: -78.0, lon: 12.0 }, 10.0, 4),
+        ] {
             let cells = cover(center, km, precision, 1_000).unwrap();
             for step in 0..720 {
                 let angle = f64::from(step).to_radians() / 2.0;
                 for share in [0.2, 0.7, 0.999] {
                     let lat = center.lat + (km * share / EARTH_RADIUS_KM).to_degrees() * angle.cos();
-                    let lon = center.lon + (km * share / EARTH_RADIUS_KM).to_degrees() * angle.sin() / center.lat.to_radians().cos();
-                    let point = Place { lat, lon: (lon + 540.0).rem_euclid(360.0) - 180.0 };
+                    let lon = center.lon
+                        + (km * share / EARTH_RADIUS_KM).to_degrees() * angle.sin() / center.lat.to_radians().cos();
+                    let point = Place {
+                        lat,
+                        lon: (lon + 540.0).rem_euclid(360.0) - 180.0,
+                    };
                     if center.distance_km(point) <= km {
                         assert!(cells.contains(&point.geohash(precision)), "{point:?} is not covered");
                     }

@@ -10,9 +10,9 @@
 mod arithmetic;
 mod compare;
 mod functions;
+pub mod geo;
 #[cfg(test)]
 mod tests;
-pub mod geo;
 pub mod time;
 
 pub use compare::order;
@@ -91,7 +91,9 @@ pub fn evaluate(expr: &Expr, environment: &dyn Environment) -> Evaluated {
 ///
 /// As [`evaluate`].
 pub fn holds(expr: &Expr, environment: &dyn Environment) -> Result<bool, EvaluateError> {
-    Ok(evaluate(expr, environment)?.and_then(|value| value.as_bool()).unwrap_or(false))
+    Ok(evaluate(expr, environment)?
+        .and_then(|value| value.as_bool())
+        .unwrap_or(false))
 }
 
 /// Computes an expression as it is stored in an attribute of a type: the operation's instant becomes a time, seconds or
@@ -146,7 +148,9 @@ impl<'a> Evaluator<'a> {
     /// A branch of `?:` in the type of the whole: `now` in one branch and a time in the other are both that time.
     fn branch(&mut self, branch: &'a Expr, whole: &Expr) -> Evaluated {
         let value = self.value(branch)?;
-        value.map(|value| time::convert(value, &branch.ty, &whole.ty)).transpose()
+        value
+            .map(|value| time::convert(value, &branch.ty, &whole.ty))
+            .transpose()
     }
 
     pub(super) fn truth(&mut self, expr: &'a Expr) -> Result<bool, EvaluateError> {
@@ -203,7 +207,11 @@ impl<'a> Evaluator<'a> {
     ) -> Result<bool, EvaluateError> {
         if left.is_absent() || right.is_absent() {
             let both = a.is_none() && b.is_none();
-            return Ok(if op == BinaryOp::Ne { !both } else { op == BinaryOp::Eq && both });
+            return Ok(if op == BinaryOp::Ne {
+                !both
+            } else {
+                op == BinaryOp::Eq && both
+            });
         }
         let claim = |expr: &Expr, value: &Option<Value>| matches!(expr.kind, ExprKind::Caller(_)) && value.is_none();
         if claim(left, &a) || claim(right, &b) {
@@ -220,7 +228,13 @@ impl<'a> Evaluator<'a> {
             return Ok(None);
         };
         let zero = Value::N(Number::from(0));
-        arithmetic::binary(BinaryOp::Sub, (zero, &inner.ty), (value, &inner.ty), self.environment.zone()).map(Some)
+        arithmetic::binary(
+            BinaryOp::Sub,
+            (zero, &inner.ty),
+            (value, &inner.ty),
+            self.environment.zone(),
+        )
+        .map(Some)
     }
 
     /// The values of some expressions; absent ones are left out.

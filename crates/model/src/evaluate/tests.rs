@@ -61,7 +61,10 @@ fn number(text: &str) -> Value {
 
 fn world() -> World {
     let text = |text: &str| Value::S(text.to_owned());
-    let place = BTreeMap::from([("lat".to_owned(), number("52.2297")), ("lon".to_owned(), number("21.0122"))]);
+    let place = BTreeMap::from([
+        ("lat".to_owned(), number("52.2297")),
+        ("lon".to_owned(), number("21.0122")),
+    ]);
     let row = [
         ("title", text("buy milk")),
         ("status", text("high")),
@@ -173,12 +176,25 @@ fn conditions_hold_as_the_language_says() {
 #[test]
 fn instants_take_the_form_of_the_attribute() {
     let world = world();
-    let stored = |source: &str, ty: &Type| with_expr(source, |expr| evaluate_as(expr, ty, &world)).unwrap().unwrap();
-    assert_eq!(stored("now", &Type::Time), Value::S("2026-02-13T22:30:45.123Z".to_owned()));
+    let stored = |source: &str, ty: &Type| {
+        with_expr(source, |expr| evaluate_as(expr, ty, &world))
+            .unwrap()
+            .unwrap()
+    };
+    assert_eq!(
+        stored("now", &Type::Time),
+        Value::S("2026-02-13T22:30:45.123Z".to_owned())
+    );
     assert_eq!(stored("now", &Type::Seconds), number("1771021845"));
     assert_eq!(stored("now + days(1)", &Type::Millis), number("1771108245123"));
-    assert_eq!(stored("at + minutes(5)", &Type::Time), Value::S("2026-02-13T22:05:00.000Z".to_owned()));
-    assert_eq!(stored("missing == absent ? now : at", &Type::Time), Value::S("2026-02-13T22:30:45.123Z".to_owned()));
+    assert_eq!(
+        stored("at + minutes(5)", &Type::Time),
+        Value::S("2026-02-13T22:05:00.000Z".to_owned())
+    );
+    assert_eq!(
+        stored("missing == absent ? now : at", &Type::Time),
+        Value::S("2026-02-13T22:30:45.123Z".to_owned())
+    );
 }
 
 #[test]

@@ -140,7 +140,10 @@ pub fn at_clock(day: &str, clock: &str, zone: &TimeZone) -> Result<i64, Evaluate
     let (hours, minutes) = clock.split_once(':').ok_or_else(bad)?;
     let (hours, minutes) = (hours.parse().map_err(|_| bad())?, minutes.parse().map_err(|_| bad())?);
     let time = jiff::civil::Time::new(hours, minutes, 0, 0).map_err(|_| bad())?;
-    let instant = day.to_datetime(time).to_zoned(zone.clone()).map_err(|_| out_of_range())?;
+    let instant = day
+        .to_datetime(time)
+        .to_zoned(zone.clone())
+        .map_err(|_| out_of_range())?;
     Ok(instant.timestamp().as_millisecond())
 }
 
@@ -154,7 +157,9 @@ pub fn days_between(from: &str, to: &str, most: usize) -> Result<Vec<String>, Ev
     let mut days = Vec::new();
     while day <= last {
         if days.len() >= most {
-            return Err(EvaluateError::Time(format!("there are more than {most} days from {from} to {to}")));
+            return Err(EvaluateError::Time(format!(
+                "there are more than {most} days from {from} to {to}"
+            )));
         }
         days.push(day.to_string());
         match day.tomorrow() {
@@ -182,7 +187,9 @@ pub(super) fn shifted(value: &Value, ty: &Type, duration: Duration, zone: &TimeZ
     let moved = match duration.months {
         0 => millis.checked_add(duration.millis).ok_or_else(out_of_range)?,
         _ => {
-            let moved = zoned(millis, zone)?.checked_add(duration.span()).map_err(|_| out_of_range())?;
+            let moved = zoned(millis, zone)?
+                .checked_add(duration.span())
+                .map_err(|_| out_of_range())?;
             moved.timestamp().as_millisecond()
         }
     };
@@ -196,7 +203,8 @@ pub(super) fn shifted(value: &Value, ty: &Type, duration: Duration, zone: &TimeZ
 ///
 /// Where it is no day.
 pub fn parse_day(text: &str) -> Result<Date, EvaluateError> {
-    text.parse().map_err(|_| EvaluateError::Time(format!("`{text}` is no day")))
+    text.parse()
+        .map_err(|_| EvaluateError::Time(format!("`{text}` is no day")))
 }
 
 fn zoned(millis: i64, zone: &TimeZone) -> Result<Zoned, EvaluateError> {

@@ -4,8 +4,8 @@
 //! tables of the language reference. The resolver can therefore take what has the right shape and pass over the rest:
 //! what is wrong with it has been said.
 
-mod shape_check;
 mod schema;
+mod shape_check;
 pub mod words;
 
 pub use schema::json_schema;

@@ -49,7 +49,8 @@ impl Check<'_> {
                 let wanted: Vec<String> = shapes.iter().map(describe).collect();
                 let message = format!("`{}` takes {}, not {}", name.text, wanted.join(" or "), node.kind());
                 let help = "write one of these, or leave the field out";
-                self.out.push(Diagnostic::new(&rules::WRONG_SHAPE, node.span(), message).help(help));
+                self.out
+                    .push(Diagnostic::new(&rules::WRONG_SHAPE, node.span(), message).help(help));
             }
         }
     }
@@ -59,7 +60,8 @@ impl Check<'_> {
             let fields: Vec<&str> = record.fields.iter().map(|field| field.name).take(6).collect();
             let message = format!("{} is a map, not {}", with_article(record.name), node.kind());
             let help = format!("its fields are {}", listed(&fields));
-            self.out.push(Diagnostic::new(&rules::WRONG_SHAPE, node.span(), message).help(help));
+            self.out
+                .push(Diagnostic::new(&rules::WRONG_SHAPE, node.span(), message).help(help));
             return;
         };
         if self.cut(entries, node.span()) {
@@ -79,11 +81,15 @@ impl Check<'_> {
     /// A field that another one was meant to be is not missing too.
     fn missing_fields(&mut self, entries: &[Entry], record: &Record, meant: &[&str], at: Span) {
         let names: HashSet<&str> = entries.iter().map(|entry| entry.key.text.as_str()).collect();
-        let missing = record.fields.iter().filter(|field| field.required && !names.contains(field.name));
+        let missing = record
+            .fields
+            .iter()
+            .filter(|field| field.required && !names.contains(field.name));
         for field in missing.filter(|field| !meant.contains(&field.name)) {
             let message = format!("this {} has no `{}`", record.name, field.name);
             let help = format!("add `{}: …`: {}", field.name, sentence(field.doc));
-            self.out.push(Diagnostic::new(&rules::MISSING_FIELD, at, message).help(help));
+            self.out
+                .push(Diagnostic::new(&rules::MISSING_FIELD, at, message).help(help));
         }
     }
 
@@ -109,7 +115,8 @@ impl Check<'_> {
         let Node::Map(entries, _) = node else {
             let message = format!("`{}` is a map from {what} names, not {}", name.text, node.kind());
             let help = format!("write each {what} as `name: …`, without `-` before it");
-            self.out.push(Diagnostic::new(&rules::WRONG_SHAPE, node.span(), message).help(help));
+            self.out
+                .push(Diagnostic::new(&rules::WRONG_SHAPE, node.span(), message).help(help));
             return;
         };
         if self.cut(entries, node.span()) {
@@ -124,7 +131,8 @@ impl Check<'_> {
         let Node::List(elements, _) = node else {
             let message = format!("`{}` is a list, not {}", name.text, node.kind());
             let help = "write `[a, b]`, or one element a line after `- `";
-            self.out.push(Diagnostic::new(&rules::WRONG_SHAPE, node.span(), message).help(help));
+            self.out
+                .push(Diagnostic::new(&rules::WRONG_SHAPE, node.span(), message).help(help));
             return;
         };
         for element in elements {
@@ -161,26 +169,35 @@ impl Check<'_> {
             Shape::Whole if text.text.parse::<u64>().is_err() => {
                 let message = format!("`{}` is no whole number", text.text);
                 let help = "write digits alone, such as `25`";
-                self.out.push(Diagnostic::new(&rules::WRONG_SHAPE, text.span, message).help(help));
+                self.out
+                    .push(Diagnostic::new(&rules::WRONG_SHAPE, text.span, message).help(help));
             }
             Shape::Flag if !matches!(text.text.as_str(), "true" | "false") => {
                 let message = format!("`{}` is neither `true` nor `false`", text.text);
                 let help = "write `true`, or leave the field out";
-                self.out.push(Diagnostic::new(&rules::WRONG_SHAPE, text.span, message).help(help));
+                self.out
+                    .push(Diagnostic::new(&rules::WRONG_SHAPE, text.span, message).help(help));
             }
             Shape::Words(known) if !known.contains(&text.text.as_str()) => self.unknown_word(text, known),
             Shape::Template if text.is_plain() && self.comment_after(text).is_some() => {
                 let dropped = self.comment_after(text).unwrap_or_default();
-                let message = format!("YAML takes `{dropped}` for a comment, and the template ends at `{}`", text.text);
+                let message = format!(
+                    "YAML takes `{dropped}` for a comment, and the template ends at `{}`",
+                    text.text
+                );
                 let help = format!("quote the whole template: `\"{} {dropped}\"`", text.text);
-                self.out.push(Diagnostic::new(&rules::UNQUOTED_TEMPLATE, text.span, message).help(help));
+                self.out
+                    .push(Diagnostic::new(&rules::UNQUOTED_TEMPLATE, text.span, message).help(help));
             }
             Shape::Template if text.is_plain() => {
                 let message = format!("the template `{}` is not quoted", text.text);
                 let help = "YAML reads `#`, `{` and `: ` in a template as its own: quote it";
                 let quoted = format!("\"{}\"", text.text);
-                self.out
-                    .push(Diagnostic::new(&rules::UNQUOTED_TEMPLATE, text.span, message).replace_with(quoted).help(help));
+                self.out.push(
+                    Diagnostic::new(&rules::UNQUOTED_TEMPLATE, text.span, message)
+                        .replace_with(quoted)
+                        .help(help),
+                );
             }
             _ => {}
         }
@@ -195,7 +212,8 @@ impl Check<'_> {
 
     fn unknown_word(&mut self, text: &Text, known: &[&str]) {
         let message = format!("`{}` is not one of {}", text.text, listed(known));
-        let mut diagnostic = Diagnostic::new(&rules::WRONG_SHAPE, text.span, message).did_you_mean(&text.text, known.iter().copied());
+        let mut diagnostic =
+            Diagnostic::new(&rules::WRONG_SHAPE, text.span, message).did_you_mean(&text.text, known.iter().copied());
         if diagnostic.help.is_none() {
             diagnostic = diagnostic.help("write one of these words");
         }
@@ -205,10 +223,13 @@ impl Check<'_> {
     fn mismatch(&mut self, node: &Node, shape: &Shape, name: &Text) {
         let message = format!("`{}` takes {}, not {}", name.text, describe(shape), node.kind());
         let help = match shape {
-            Shape::Expr | Shape::Template | Shape::Text => "quote it: YAML makes a map or a list of a text that begins with `{` or `[`",
+            Shape::Expr | Shape::Template | Shape::Text => {
+                "quote it: YAML makes a map or a list of a text that begins with `{` or `[`"
+            }
             _ => "write the value alone, without brackets",
         };
-        self.out.push(Diagnostic::new(&rules::WRONG_SHAPE, node.span(), message).help(help));
+        self.out
+            .push(Diagnostic::new(&rules::WRONG_SHAPE, node.span(), message).help(help));
     }
 
     /// A comma or bracket inside an unquoted expression of a flow map ends the expression for YAML, and what is left turns
@@ -259,7 +280,10 @@ fn called_elsewhere(word: &str) -> Option<&'static str> {
 fn sentence(doc: &str) -> String {
     let doc = doc.trim_end_matches('.');
     let mut chars = doc.chars();
-    chars.next().map(|first| first.to_lowercase().chain(chars).collect()).unwrap_or_default()
+    chars
+        .next()
+        .map(|first| first.to_lowercase().chain(chars).collect())
+        .unwrap_or_default()
 }
 
 /// A field that is present but null: YAML's spellings of nothing.

@@ -6,8 +6,8 @@ mod table;
 mod write;
 
 pub use entity::{
-    Attribute, Copy, Entity, EntityClaims, Guard, History, Holding, IndexEntry, IndexEntryKind, KeyChoice, KeyPart, KeyTemplate,
-    Kept, Lapse, Mirror, Move, PartFunction, Role, States, Stored,
+    Attribute, Copy, Entity, EntityClaims, Guard, History, Holding, IndexEntry, IndexEntryKind, Kept, KeyChoice,
+    KeyPart, KeyTemplate, Lapse, Mirror, Move, PartFunction, Role, States, Stored,
 };
 pub use read::{
     Argument, Bounds, Claim, Comparison, Each, Let, LetValue, Order, ParamValue, Read, Return, Route, Selection,

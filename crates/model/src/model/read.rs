@@ -62,7 +62,9 @@ pub struct Read {
 impl Read {
     /// Every selection: its own, and those that come with it.
     pub fn selections(&self) -> impl Iterator<Item = &Selection> {
-        self.selection.iter().chain(self.with.iter().map(|part| &part.selection))
+        self.selection
+            .iter()
+            .chain(self.with.iter().map(|part| &part.selection))
     }
 
     /// The argument of that name.

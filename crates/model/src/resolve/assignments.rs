@@ -46,7 +46,10 @@ enum Way {
 
 fn assigned(node: Option<&Node>, target: &Target<'_>, rekey: bool, way: Way, out: &mut Diagnostics) -> Vec<Assignment> {
     let entries = node.map_or(&[][..], Node::entries);
-    entries.iter().filter_map(|entry| assignment(entry, target, rekey, way, out)).collect()
+    entries
+        .iter()
+        .filter_map(|entry| assignment(entry, target, rekey, way, out))
+        .collect()
 }
 
 fn assignment(entry: &Entry, target: &Target<'_>, rekey: bool, way: Way, out: &mut Diagnostics) -> Option<Assignment> {
@@ -87,7 +90,11 @@ fn expected(ty: &Type, way: Way, attribute: &Attribute, span: Span, out: &mut Di
         (Way::Remove, _) => ("`remove`", "sets"),
         (Way::Append, _) => ("`append`", "lists"),
     };
-    let message = format!("{fits} is for {wanted}, and `{}` is {}", attribute.name, with_article(&attribute.ty.to_string()));
+    let message = format!(
+        "{fits} is for {wanted}, and `{}` is {}",
+        attribute.name,
+        with_article(&attribute.ty.to_string())
+    );
     out.push(Diagnostic::new(&rules::NOT_ASSIGNABLE, span, message).help("use `set`"));
     None
 }
@@ -114,7 +121,12 @@ fn map_entry(key: &Text, target: &Target<'_>, out: &mut Diagnostics) -> Option<(
 fn find<'a>(target: &Target<'a>, name: &Text, out: &mut Diagnostics) -> Option<&'a Attribute> {
     let found = target.entity.attribute(&name.text);
     if found.is_none() {
-        out.push(unknown_attribute(target.scope.catalog, target.entity.id, &name.text, name.span));
+        out.push(unknown_attribute(
+            target.scope.catalog,
+            target.entity.id,
+            &name.text,
+            name.span,
+        ));
     }
     found
 }
@@ -124,16 +136,18 @@ fn check_writable(attribute: &Attribute, target: &Target<'_>, rekey: bool, span:
     let entity = target.entity;
     let name = &attribute.name;
     let state = entity.states.as_ref().is_some_and(|states| states.of == *name);
-    let versioned = entity
-        .history
-        .as_ref()
-        .is_some_and(|history| history.at == *name || history.until == *name || history.tombstone.as_ref() == Some(name));
+    let versioned = entity.history.as_ref().is_some_and(|history| {
+        history.at == *name || history.until == *name || history.tombstone.as_ref() == Some(name)
+    });
     let (why, help) = if attribute.is.is_some() {
         ("is computed", "change what it is computed from".to_owned())
     } else if attribute.always.is_some() {
         ("is set by every write", "leave it out".to_owned())
     } else if attribute.ty == Type::Version {
-        ("is raised by every write", "leave it out; callers send it as `If-Match`".to_owned())
+        (
+            "is raised by every write",
+            "leave it out; callers send it as `If-Match`".to_owned(),
+        )
     } else if attribute.copy.is_some() && !target.creates {
         ("is a copy and follows its source", "change the source".to_owned())
     } else if attribute.copy.is_some() {
@@ -145,7 +159,10 @@ fn check_writable(attribute: &Attribute, target: &Target<'_>, rekey: bool, span:
     } else if attribute.fixed && !target.creates {
         ("is fixed", "set it when the row is created".to_owned())
     } else if entity.is_key_attribute(name) && !target.creates && !rekey {
-        ("is part of the primary key", "say `rekey: true` to move the row, or create another".to_owned())
+        (
+            "is part of the primary key",
+            "say `rekey: true` to move the row, or create another".to_owned(),
+        )
     } else {
         return;
     };
@@ -182,8 +199,13 @@ fn check_protected(attribute: &Attribute, target: &Target<'_>, span: Span, out: 
         .iter()
         .any(|(entity, name)| *entity == target.entity.id && *name == attribute.name);
     if named && !target.creates {
-        let message = format!("`{}` decides who may do this, and a caller must not send it", attribute.name);
-        out.push(Diagnostic::new(&rules::NOT_ASSIGNABLE, span, message).help("set it from what is known, or leave it out"));
+        let message = format!(
+            "`{}` decides who may do this, and a caller must not send it",
+            attribute.name
+        );
+        out.push(
+            Diagnostic::new(&rules::NOT_ASSIGNABLE, span, message).help("set it from what is known, or leave it out"),
+        );
     }
 }
 
@@ -194,7 +216,10 @@ fn check_from(step: &Step, target: &Target<'_>, out: &mut Diagnostics) {
         Type::Object(object) => object,
         Type::Unknown | Type::Json | Type::Row(_) => return,
         other => {
-            let message = format!("`from` takes an element with fields, not {}", with_article(&target.scope.catalog.describe(other)));
+            let message = format!(
+                "`from` takes an element with fields, not {}",
+                with_article(&target.scope.catalog.describe(other))
+            );
             out.push(Diagnostic::new(&rules::WRONG_SHAPE, from.span, message));
             return;
         }
@@ -203,14 +228,17 @@ fn check_from(step: &Step, target: &Target<'_>, out: &mut Diagnostics) {
         if fields.field(&taken.attribute).is_none() {
             let message = format!("the element has no field `{}`", taken.attribute);
             let known = fields.fields.iter().map(|field| field.name.as_str());
-            out.push(Diagnostic::new(&rules::UNKNOWN_ATTRIBUTE, taken.span, message).did_you_mean(&taken.attribute, known));
+            out.push(
+                Diagnostic::new(&rules::UNKNOWN_ATTRIBUTE, taken.span, message).did_you_mean(&taken.attribute, known),
+            );
         }
     }
 }
 
 fn check_complete(step: &Step, entity: &Entity, out: &mut Diagnostics) {
     let given = |name: &str| {
-        step.set.iter().any(|assignment| assignment.attribute == name) || step.take.iter().any(|taken| taken.attribute == name)
+        step.set.iter().any(|assignment| assignment.attribute == name)
+            || step.take.iter().any(|taken| taken.attribute == name)
     };
     let state = entity.states.as_ref().map(|states| states.of.as_str());
     let history = entity.history.as_ref();
@@ -233,7 +261,11 @@ fn check_complete(step: &Step, entity: &Entity, out: &mut Diagnostics) {
         .map(|attribute| attribute.name.as_str())
         .collect();
     if !missing.is_empty() {
-        let message = format!("creating `{}` leaves out {}", entity.name, crate::grammar::listed(&missing));
+        let message = format!(
+            "creating `{}` leaves out {}",
+            entity.name,
+            crate::grammar::listed(&missing)
+        );
         let help = "add it to `set` or `take`, give it a default, or make it optional";
         out.push(Diagnostic::new(&rules::INCOMPLETE_CREATE, step.span, message).help(help));
     }

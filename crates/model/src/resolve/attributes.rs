@@ -1,8 +1,8 @@
 //! Pass 3: attributes with their defaults, computed values and copies.
 
+use super::Resolver;
 use super::table::{flag, word};
 use super::types::{Declared, TypeTable};
-use super::Resolver;
 use crate::catalog::AttributeName;
 use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::expression::{self, Expr, ExprKind};
@@ -102,7 +102,11 @@ impl Resolver<'_> {
     fn carry_attributes(&self, entities: &mut [Entity]) {
         for at in 0..entities.len() {
             let Some(entity) = entities.get(at) else { continue };
-            let Some(source) = entity.mirror.as_ref().and_then(|mirror| entities.get(mirror.of.0 as usize)) else {
+            let Some(source) = entity
+                .mirror
+                .as_ref()
+                .and_then(|mirror| entities.get(mirror.of.0 as usize))
+            else {
                 continue;
             };
             let carried: Vec<Attribute> = source
@@ -148,7 +152,9 @@ impl Resolver<'_> {
         let Some(node) = self.entity_nodes.get(entity.name.as_str()).map(|entry| &entry.value) else {
             return;
         };
-        let Some(attributes) = node.get("attributes") else { return };
+        let Some(attributes) = node.get("attributes") else {
+            return;
+        };
         let mut waiting: Vec<&Entry> = attributes
             .entries()
             .iter()
@@ -176,7 +182,11 @@ impl Resolver<'_> {
             Type::Now => Type::Time,
             other => other,
         };
-        let Some(attribute) = entity.attributes.iter_mut().find(|attribute| attribute.name == entry.key.text) else {
+        let Some(attribute) = entity
+            .attributes
+            .iter_mut()
+            .find(|attribute| attribute.name == entry.key.text)
+        else {
             return true;
         };
         attribute.ty = ty.clone();
@@ -214,7 +224,11 @@ impl Resolver<'_> {
         };
         for entry in node.get("attributes").map_or(&[][..], Node::entries) {
             self.check_attribute_name(entry);
-            let Some(at) = entity.attributes.iter().position(|attribute| attribute.name == entry.key.text) else {
+            let Some(at) = entity
+                .attributes
+                .iter()
+                .position(|attribute| attribute.name == entry.key.text)
+            else {
                 continue;
             };
             let parts = self.computed_parts(entity, entry, at);
@@ -225,7 +239,10 @@ impl Resolver<'_> {
     }
 
     fn computed_parts(&mut self, entity: &Entity, entry: &Entry, at: usize) -> ComputedParts {
-        let ty = entity.attributes.get(at).map_or(Type::Unknown, |attribute| attribute.ty.clone());
+        let ty = entity
+            .attributes
+            .get(at)
+            .map_or(Type::Unknown, |attribute| attribute.ty.clone());
         let node = &entry.value;
         let default_text = match node {
             Node::Scalar(text) => default_of(text),
@@ -245,7 +262,13 @@ impl Resolver<'_> {
         });
         let copy = node.entry("copy").and_then(|copy| self.copy(entity, entry, copy));
         let nothing = is.is_none() && copy.is_none() && always.is_none();
-        if nothing && ty.is_unknown() && node.is_map() && !["type", "object", "enum", "copy", "is", "by"].iter().any(|field| node.get(field).is_some()) {
+        if nothing
+            && ty.is_unknown()
+            && node.is_map()
+            && !["type", "object", "enum", "copy", "is", "by"]
+                .iter()
+                .any(|field| node.get(field).is_some())
+        {
             let message = format!("the attribute `{}` has no type", entry.key.text);
             let help = "add `type`, or `is` for a computed one";
             self.out

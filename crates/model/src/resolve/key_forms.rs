@@ -122,14 +122,20 @@ fn number_range(limits: &NumberLimits, decimals: Option<u8>) -> NumberRange {
 fn misfit(part: &Part, ty: &Type) -> Diagnostic {
     let message = match part.function {
         Some(_) => format!("`{}` does not fit {}", part.whole.text, with_article(&ty.to_string())),
-        None => format!("`{}` is {}, which cannot stand in a key", part.path.text, with_article(&ty.to_string())),
+        None => format!(
+            "`{}` is {}, which cannot stand in a key",
+            part.path.text,
+            with_article(&ty.to_string())
+        ),
     };
     let help = match (part.function, ty) {
         (Some(PartFunction::Day | PartFunction::Month | PartFunction::Year), Type::Seconds | Type::Millis) => {
             "in keys, `day`, `month` and `year` take a `date` or a `time`: declare the attribute as `time`"
         }
         (Some(PartFunction::Rank), _) => "`rank` takes an enum",
-        (Some(PartFunction::Desc), _) => "`desc` takes a number with an upper limit, a date, a time, a time-ordered id, or seconds",
+        (Some(PartFunction::Desc), _) => {
+            "`desc` takes a number with an upper limit, a date, a time, a time-ordered id, or seconds"
+        }
         (Some(PartFunction::Plain), _) => "`plain` takes a number",
         (Some(PartFunction::Geohash(_)), _) => "`geohash` takes a `geo`",
         (Some(_), _) => "`lower`, `upper`, `ordered` and `raw` take a string",

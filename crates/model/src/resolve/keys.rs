@@ -25,8 +25,13 @@ impl Resolver<'_> {
             let Some(node) = self.entity_nodes.get(name.as_str()).map(|entry| &entry.value) else {
                 continue;
             };
-            let history = node.get("history").and_then(|history| history.get("at")).and_then(Node::str);
-            let Some(id) = self.names.catalog.entity(&name) else { continue };
+            let history = node
+                .get("history")
+                .and_then(|history| history.get("at"))
+                .and_then(Node::str);
+            let Some(id) = self.names.catalog.entity(&name) else {
+                continue;
+            };
             let mut variables: Vec<String> = Vec::new();
             for key in &self.table.key {
                 for root in roots(node.get("key"), &key.name) {
@@ -64,7 +69,13 @@ impl Resolver<'_> {
     }
 
     /// Adds what needs no template, and says what is missing or may be.
-    fn complete_primary(&mut self, entity: &Entity, mut choice: KeyChoice, broken: &[String], attributes: &[KeyAttribute]) -> KeyChoice {
+    fn complete_primary(
+        &mut self,
+        entity: &Entity,
+        mut choice: KeyChoice,
+        broken: &[String],
+        attributes: &[KeyAttribute],
+    ) -> KeyChoice {
         for attribute in attributes {
             if choice.template(&attribute.name).is_some() || broken.contains(&attribute.name) {
                 continue;
@@ -72,22 +83,36 @@ impl Resolver<'_> {
             match own_template(&self.names.catalog, entity, &attribute.name, self.table.delimiter) {
                 Some(own) => choice.keys.push(own),
                 None => {
-                    let message = format!("`{}` has no template for the key attribute `{}`", entity.name, attribute.name);
+                    let message = format!(
+                        "`{}` has no template for the key attribute `{}`",
+                        entity.name, attribute.name
+                    );
                     let help = format!("add `{}: \"…\"` to its `key`", attribute.name);
-                    self.out
-                        .push(Diagnostic::new(&rules::INCOMPLETE_KEY, choice.span, message).help(help).about(&entity.name));
+                    self.out.push(
+                        Diagnostic::new(&rules::INCOMPLETE_KEY, choice.span, message)
+                            .help(help)
+                            .about(&entity.name),
+                    );
                 }
             }
         }
         for part in choice.keys.iter().flat_map(|key| &key.parts) {
             if part.optional {
-                let message = format!("`{}` may be absent, but is part of the primary key of `{}`", part.path, entity.name);
+                let message = format!(
+                    "`{}` may be absent, but is part of the primary key of `{}`",
+                    part.path, entity.name
+                );
                 let help = "make the attribute required, or give it a default";
-                self.out
-                    .push(Diagnostic::new(&rules::INCOMPLETE_KEY, part.span, message).help(help).about(&entity.name));
+                self.out.push(
+                    Diagnostic::new(&rules::INCOMPLETE_KEY, part.span, message)
+                        .help(help)
+                        .about(&entity.name),
+                );
             }
         }
-        choice.keys.sort_by_key(|key| attributes.iter().position(|attribute| attribute.name == key.attribute));
+        choice
+            .keys
+            .sort_by_key(|key| attributes.iter().position(|attribute| attribute.name == key.attribute));
         choice
     }
 
@@ -146,19 +171,36 @@ impl Resolver<'_> {
             match own.or_else(primary) {
                 Some(template) => choice.keys.push(template),
                 None => {
-                    let message = format!("`{}` has no template for `{}` of index `{index}`", entity.name, attribute.name);
-                    let help = format!("add `{}: \"…\"`: a row without it is never in the index", attribute.name);
+                    let message = format!(
+                        "`{}` has no template for `{}` of index `{index}`",
+                        entity.name, attribute.name
+                    );
+                    let help = format!(
+                        "add `{}: \"…\"`: a row without it is never in the index",
+                        attribute.name
+                    );
                     let subject = format!("{}.{index}", entity.name);
-                    self.out
-                        .push(Diagnostic::new(&rules::INCOMPLETE_KEY, choice.span, message).help(help).about(subject));
+                    self.out.push(
+                        Diagnostic::new(&rules::INCOMPLETE_KEY, choice.span, message)
+                            .help(help)
+                            .about(subject),
+                    );
                 }
             }
         }
-        choice.keys.sort_by_key(|key| attributes.iter().position(|attribute| attribute.name == key.attribute));
+        choice
+            .keys
+            .sort_by_key(|key| attributes.iter().position(|attribute| attribute.name == key.attribute));
         choice
     }
 
-    fn choices(&mut self, entity: &Entity, node: &Node, attributes: &[KeyAttribute], span: Span) -> Vec<(KeyChoice, Broken)> {
+    fn choices(
+        &mut self,
+        entity: &Entity,
+        node: &Node,
+        attributes: &[KeyAttribute],
+        span: Span,
+    ) -> Vec<(KeyChoice, Broken)> {
         match node {
             Node::List(elements, _) => elements
                 .iter()
@@ -297,7 +339,11 @@ fn own_template(catalog: &Catalog, entity: &Entity, name: &str, delimiter: char)
         attribute: name.to_owned(),
         text: format!("{{{}}}", attribute.name),
         span: attribute.span,
-        template: Template::new(vec![singlet_item::key::Part::Variable(variable)], delimiter_of(delimiter)).ok()?,
+        template: Template::new(
+            vec![singlet_item::key::Part::Variable(variable)],
+            delimiter_of(delimiter),
+        )
+        .ok()?,
         parts: vec![KeyPart {
             path: attribute.name.clone(),
             function: None,

@@ -82,7 +82,10 @@ pub(crate) fn resolve(root: &Node, out: &mut Diagnostics) -> Model {
     routes::check(&reads, &writes, resolver.out);
     let Resolver { table, names, .. } = resolver;
     let catalog = names.catalog;
-    let operations = reads.iter().map(|read| read.name.as_str()).chain(writes.iter().map(|write| write.name.as_str()));
+    let operations = reads
+        .iter()
+        .map(|read| read.name.as_str())
+        .chain(writes.iter().map(|write| write.name.as_str()));
     let subjects: HashSet<&str> = catalog.entity_names().chain(operations).collect();
     let estimates = table::estimates(root.get("estimates"), &subjects, out);
     Model {
@@ -221,7 +224,8 @@ impl Resolver<'_> {
         } else if !spelled {
             let message = format!("`{}` cannot name {what}", text.text);
             let help = "names begin with a letter and have letters, digits and `_`";
-            self.out.push(Diagnostic::new(&rules::RESERVED_NAME, text.span, message).help(help));
+            self.out
+                .push(Diagnostic::new(&rules::RESERVED_NAME, text.span, message).help(help));
         }
     }
 
@@ -233,7 +237,8 @@ impl Resolver<'_> {
 
     fn not_yet(&mut self, span: Span, what: &str, help: &str) {
         let message = format!("{what} is not built yet");
-        self.out.push(Diagnostic::new(&rules::NOT_YET, span, message).help(help));
+        self.out
+            .push(Diagnostic::new(&rules::NOT_YET, span, message).help(help));
     }
 }
 
@@ -241,7 +246,12 @@ impl Resolver<'_> {
 fn unknown_entity(catalog: &Catalog, name: &Text) -> Diagnostic {
     let message = format!("there is no entity `{}`", name.text);
     let diagnostic = Diagnostic::new(&rules::UNKNOWN_ENTITY, name.span, message);
-    meant(diagnostic, &name.text, &catalog.entity_names().collect::<Vec<_>>(), "the entities are")
+    meant(
+        diagnostic,
+        &name.text,
+        &catalog.entity_names().collect::<Vec<_>>(),
+        "the entities are",
+    )
 }
 
 /// How many names a help lists: more are not read.
@@ -250,7 +260,10 @@ const NAMES_LISTED_MAX: usize = 12;
 /// Adds "did you mean", or else the names that there are.
 fn meant(diagnostic: Diagnostic, word: &str, known: &[&str], these: &str) -> Diagnostic {
     let diagnostic = diagnostic.did_you_mean(word, known.iter().copied());
-    match (diagnostic.help.is_some(), known.get(..NAMES_LISTED_MAX.min(known.len()))) {
+    match (
+        diagnostic.help.is_some(),
+        known.get(..NAMES_LISTED_MAX.min(known.len())),
+    ) {
         (false, Some(listed)) if !listed.is_empty() => {
             let more = if known.len() > listed.len() { ", …" } else { "" };
             diagnostic.help(format!("{these} {}{more}", crate::grammar::listed(listed)))
@@ -264,7 +277,12 @@ fn unknown_attribute(catalog: &Catalog, entity: EntityId, name: &str, span: Span
     let message = format!("`{}` has no attribute `{name}`", catalog.name(entity));
     let known = catalog.names(entity).map_or(&[][..], |names| names.attributes());
     let known: Vec<&str> = known.iter().map(|attribute| attribute.name.as_str()).collect();
-    meant(Diagnostic::new(&rules::UNKNOWN_ATTRIBUTE, span, message), name, &known, "its attributes are")
+    meant(
+        Diagnostic::new(&rules::UNKNOWN_ATTRIBUTE, span, message),
+        name,
+        &known,
+        "its attributes are",
+    )
 }
 
 fn is_identifier(name: &str) -> bool {
@@ -338,7 +356,10 @@ fn value(node: &Node, scope: &Scope<'_>, out: &mut Diagnostics) -> Expr {
 fn mirrors(entities: &[Entity]) -> Vec<Vec<EntityId>> {
     let mut mirrors = vec![Vec::new(); entities.len()];
     for entity in entities {
-        let of = entity.mirror.as_ref().and_then(|mirror| mirrors.get_mut(mirror.of.0 as usize));
+        let of = entity
+            .mirror
+            .as_ref()
+            .and_then(|mirror| mirrors.get_mut(mirror.of.0 as usize));
         if let Some(of) = of {
             of.push(entity.id);
         }

@@ -20,7 +20,9 @@ pub(super) fn rate(text: &Text, out: &mut Diagnostics) -> Option<Rate> {
     });
     if parsed.is_none() {
         let message = format!("`{}` is no rate", text.text);
-        out.push(Diagnostic::new(&rules::BAD_BOUNDS, text.span, message).help("write `40/s`, `100/min`, `5/h` or `1/day`"));
+        out.push(
+            Diagnostic::new(&rules::BAD_BOUNDS, text.span, message).help("write `40/s`, `100/min`, `5/h` or `1/day`"),
+        );
     }
     parsed
 }

@@ -120,7 +120,13 @@ impl Resolver<'_> {
         named_value(&entry.value, &scope, self.out)
     }
 
-    pub(super) fn using(&mut self, entry: Option<&Entry>, args: &Args, bound: &[Bound], row: Option<EntityId>) -> Option<Using> {
+    pub(super) fn using(
+        &mut self,
+        entry: Option<&Entry>,
+        args: &Args,
+        bound: &[Bound],
+        row: Option<EntityId>,
+    ) -> Option<Using> {
         let entry = entry?;
         let node = &entry.value;
         let index = match node.get("index").and_then(Node::text) {
@@ -142,7 +148,8 @@ impl Resolver<'_> {
                 let message = format!("`{}` is no key attribute here", entry.key.text);
                 let names = known.iter().map(String::as_str);
                 self.out.push(
-                    Diagnostic::new(&rules::UNKNOWN_KEY_ATTRIBUTE, entry.key.span, message).did_you_mean(&entry.key.text, names),
+                    Diagnostic::new(&rules::UNKNOWN_KEY_ATTRIBUTE, entry.key.span, message)
+                        .did_you_mean(&entry.key.text, names),
                 );
                 continue;
             }
@@ -216,7 +223,9 @@ pub(super) fn named_value(node: &Node, scope: &Scope<'_>, out: &mut Diagnostics)
 fn comparison(entry: &Entry, delimiter: char, scope: &Scope<'_>, out: &mut Diagnostics) -> Option<Comparison> {
     let attribute = entry.key.text.as_str();
     if let Some(text) = entry.value.text() {
-        return Some(Comparison::Equal(using_template(attribute, text, delimiter, scope, out)?));
+        return Some(Comparison::Equal(using_template(
+            attribute, text, delimiter, scope, out,
+        )?));
     }
     let [only] = entry.value.entries() else {
         let message = format!("`{attribute}` takes one comparison");
@@ -229,7 +238,10 @@ fn comparison(entry: &Entry, delimiter: char, scope: &Scope<'_>, out: &mut Diagn
     if only.key.text == "between" {
         let [low, high] = only.value.elements() else {
             let message = "`between` takes two templates";
-            out.push(Diagnostic::new(&rules::WRONG_SHAPE, only.value.span(), message).help("write `between: [\"a\", \"b\"]`"));
+            out.push(
+                Diagnostic::new(&rules::WRONG_SHAPE, only.value.span(), message)
+                    .help("write `between: [\"a\", \"b\"]`"),
+            );
             return None;
         };
         let low = using_template(attribute, low.text()?, delimiter, scope, out)?;
@@ -249,7 +261,13 @@ fn comparison(entry: &Entry, delimiter: char, scope: &Scope<'_>, out: &mut Diagn
 }
 
 /// A template whose parts are expressions over the request.
-fn using_template(attribute: &str, text: &Text, delimiter: char, scope: &Scope<'_>, out: &mut Diagnostics) -> Option<KeyTemplate> {
+fn using_template(
+    attribute: &str,
+    text: &Text,
+    delimiter: char,
+    scope: &Scope<'_>,
+    out: &mut Diagnostics,
+) -> Option<KeyTemplate> {
     let mut lookup = |path: &Text, out: &mut Diagnostics| {
         let expr = expression::check(path, scope, None, out);
         let ty = match expr.ty {
@@ -263,7 +281,12 @@ fn using_template(attribute: &str, text: &Text, delimiter: char, scope: &Scope<'
 }
 
 /// The arguments as the model has them. One that no expression uses is a mistake.
-pub(super) fn arguments(args: &Args, mut defaults: Vec<(String, Expr)>, unused: Unused, out: &mut Diagnostics) -> Vec<Argument> {
+pub(super) fn arguments(
+    args: &Args,
+    mut defaults: Vec<(String, Expr)>,
+    unused: Unused,
+    out: &mut Diagnostics,
+) -> Vec<Argument> {
     let mut all = Vec::new();
     for arg in args.iter() {
         if !arg.is_used() && unused == Unused::Reported {

@@ -38,10 +38,21 @@ impl Resolver<'_> {
             }
             return;
         };
-        for field in ["attributes", "unique", "states", "expires", "history", "excludes", "role"] {
+        for field in [
+            "attributes",
+            "unique",
+            "states",
+            "expires",
+            "history",
+            "excludes",
+            "role",
+        ] {
             if let Some(entry) = node.entry(field) {
                 let message = format!("the mirror `{}` has `{field}` of its own", entity.name);
-                let help = format!("declare it on `{}`: a mirror follows", self.names.catalog.name(mirror.of));
+                let help = format!(
+                    "declare it on `{}`: a mirror follows",
+                    self.names.catalog.name(mirror.of)
+                );
                 self.out
                     .push(Diagnostic::new(&rules::BAD_MIRROR, entry.key.span, message).help(help));
             }
@@ -50,7 +61,8 @@ impl Resolver<'_> {
         if source == entity.id {
             let message = format!("`{}` mirrors itself", entity.name);
             let help = "name the entity of which it is another row";
-            self.out.push(Diagnostic::new(&rules::BAD_MIRROR, mirror.span, message).help(help));
+            self.out
+                .push(Diagnostic::new(&rules::BAD_MIRROR, mirror.span, message).help(help));
             return;
         }
         if self
@@ -78,7 +90,10 @@ impl Resolver<'_> {
             };
             let value = expression::check(text, &scope, None, self.out);
             if !(value.ty.is_textual() || value.ty.is_number() || value.ty.is_unknown()) {
-                let message = format!("{} cannot be guarded", with_article(&self.names.catalog.describe(&value.ty)));
+                let message = format!(
+                    "{} cannot be guarded",
+                    with_article(&self.names.catalog.describe(&value.ty))
+                );
                 self.out
                     .push(Diagnostic::new(&rules::BAD_UNIQUE, text.span, message).help("guard text or a number"));
             }
@@ -96,7 +111,10 @@ impl Resolver<'_> {
         let scope = self.names.row_scope(entity.id);
         let expr = expression::check(text, &scope, None, self.out);
         if !expr.ty.is_instant() && !expr.ty.is_unknown() {
-            let message = format!("`expires` is an instant, not {}", with_article(&self.names.catalog.describe(&expr.ty)));
+            let message = format!(
+                "`expires` is an instant, not {}",
+                with_article(&self.names.catalog.describe(&expr.ty))
+            );
             self.out.push(
                 Diagnostic::new(&rules::WRONG_SHAPE, text.span, message)
                     .help("such as `createdAt + days(30)`, of a time, seconds or millis attribute"),
@@ -116,8 +134,9 @@ impl Resolver<'_> {
         };
         if !fits {
             let message = "`excludes` lists rows";
-            self.out
-                .push(Diagnostic::new(&rules::WRONG_SHAPE, text.span, message).help("such as `[Event(date, \"FULL_DAY\")]`"));
+            self.out.push(
+                Diagnostic::new(&rules::WRONG_SHAPE, text.span, message).help("such as `[Event(date, \"FULL_DAY\")]`"),
+            );
         }
         Some(expr)
     }
@@ -125,10 +144,22 @@ impl Resolver<'_> {
     fn history(&mut self, entity: &Entity, entry: Option<&Entry>) -> Option<History> {
         let entry = entry?;
         let node = &entry.value;
-        let at = self.history_attribute(entity, node.get("at"), |ty, optional| *ty == Type::Time && !optional, "a `time` that is always there")?;
-        let until = self.history_attribute(entity, node.get("until"), |ty, optional| *ty == Type::Time && optional, "an optional `time`")?;
+        let at = self.history_attribute(
+            entity,
+            node.get("at"),
+            |ty, optional| *ty == Type::Time && !optional,
+            "a `time` that is always there",
+        )?;
+        let until = self.history_attribute(
+            entity,
+            node.get("until"),
+            |ty, optional| *ty == Type::Time && optional,
+            "an optional `time`",
+        )?;
         let tombstone = match node.get("tombstone") {
-            Some(tombstone) => Some(self.history_attribute(entity, Some(tombstone), |ty, _| *ty == Type::Bool, "a `bool`")?),
+            Some(tombstone) => {
+                Some(self.history_attribute(entity, Some(tombstone), |ty, _| *ty == Type::Bool, "a `bool`")?)
+            }
             None => None,
         };
         if !entity.is_key_attribute(&at) {
@@ -145,13 +176,20 @@ impl Resolver<'_> {
         })
     }
 
-    fn history_attribute(&mut self, entity: &Entity, node: Option<&Node>, fits: fn(&Type, bool) -> bool, wanted: &str) -> Option<String> {
+    fn history_attribute(
+        &mut self,
+        entity: &Entity,
+        node: Option<&Node>,
+        fits: fn(&Type, bool) -> bool,
+        wanted: &str,
+    ) -> Option<String> {
         let text = node?.text()?;
         let (ty, optional) = self.find_attribute(entity.id, text)?;
         if !fits(&ty, optional) && !ty.is_unknown() {
             let message = format!("`{}` is not {wanted}", text.text);
             let help = format!("declare it so under `attributes` of `{}`", entity.name);
-            self.out.push(Diagnostic::new(&rules::BAD_HISTORY, text.span, message).help(help));
+            self.out
+                .push(Diagnostic::new(&rules::BAD_HISTORY, text.span, message).help(help));
         }
         Some(text.text.clone())
     }
@@ -162,20 +200,30 @@ impl Resolver<'_> {
         let of = node.get("of")?.text()?;
         let (ty, optional) = self.find_attribute(entity.id, of)?;
         let Some(members) = ty.members().map(<[String]>::to_vec) else {
-            let message = format!("`{}` is {}, and states are those of an enum", of.text, with_article(&ty.to_string()));
-            self.out
-                .push(Diagnostic::new(&rules::BAD_STATES, of.span, message).help("define the states as an enum under `types`"));
+            let message = format!(
+                "`{}` is {}, and states are those of an enum",
+                of.text,
+                with_article(&ty.to_string())
+            );
+            self.out.push(
+                Diagnostic::new(&rules::BAD_STATES, of.span, message)
+                    .help("define the states as an enum under `types`"),
+            );
             return None;
         };
         if optional {
             let message = format!("`{}` may be absent, and a row is always in a state", of.text);
-            self.out.push(Diagnostic::new(&rules::BAD_STATES, of.span, message).help("remove the `?`"));
+            self.out
+                .push(Diagnostic::new(&rules::BAD_STATES, of.span, message).help("remove the `?`"));
         }
         let states = KnownStates { members: &members };
         let start = node.get("start").and_then(Node::text)?;
         states.check(start, self.out);
         let moves = node.get("moves").map_or(&[][..], Node::entries);
-        let moves = moves.iter().filter_map(|entry| states.parse_move(entry, self.out)).collect();
+        let moves = moves
+            .iter()
+            .filter_map(|entry| states.parse_move(entry, self.out))
+            .collect();
         Some(States {
             of: of.text.clone(),
             start: start.text.clone(),
@@ -196,9 +244,14 @@ impl Resolver<'_> {
                     continue;
                 };
                 if !optional {
-                    let message = format!("`{}` is cleared on leaving the state, but is not optional", value.key.text);
-                    self.out
-                        .push(Diagnostic::new(&rules::BAD_STATES, value.key.span, message).help("make its type optional with `?`"));
+                    let message = format!(
+                        "`{}` is cleared on leaving the state, but is not optional",
+                        value.key.text
+                    );
+                    self.out.push(
+                        Diagnostic::new(&rules::BAD_STATES, value.key.span, message)
+                            .help("make its type optional with `?`"),
+                    );
                 }
                 if let Some(text) = value.value.text() {
                     let scope = self.names.row_scope(entity.id);
@@ -218,8 +271,9 @@ impl Resolver<'_> {
             states.check(&entry.key, self.out);
             let Some(at) = text.text.find(" at ") else {
                 let message = format!("`{}` does not say when the state ends", text.text);
-                self.out
-                    .push(Diagnostic::new(&rules::BAD_STATES, text.span, message).help("write `available at reservedUntil`"));
+                self.out.push(
+                    Diagnostic::new(&rules::BAD_STATES, text.span, message).help("write `available at reservedUntil`"),
+                );
                 continue;
             };
             let to = text.part(0, at).trimmed();
@@ -228,7 +282,10 @@ impl Resolver<'_> {
             let scope = self.names.row_scope(entity.id);
             let expr = expression::check(&when, &scope, None, self.out);
             if !expr.ty.is_instant() && !expr.ty.is_unknown() {
-                let message = format!("a state ends at an instant, not at {}", with_article(&self.names.catalog.describe(&expr.ty)));
+                let message = format!(
+                    "a state ends at an instant, not at {}",
+                    with_article(&self.names.catalog.describe(&expr.ty))
+                );
                 self.out.push(Diagnostic::new(&rules::BAD_STATES, when.span, message));
             }
             all.push(Lapse {
@@ -247,7 +304,11 @@ impl Resolver<'_> {
         };
         let texts = |field: &str| match node.get(field) {
             Some(Node::Scalar(text)) => vec![text.clone()],
-            Some(list) => list.elements().iter().filter_map(|element| element.text().cloned()).collect(),
+            Some(list) => list
+                .elements()
+                .iter()
+                .filter_map(|element| element.text().cloned())
+                .collect(),
             None => Vec::new(),
         };
         let mut unique = Vec::new();
@@ -339,7 +400,9 @@ pub(super) fn rows_of(entity: crate::types::EntityId) -> Type {
 /// Names and where they stand.
 pub(super) fn spanned_names(node: Option<&Node>) -> Vec<(String, Span)> {
     let elements = node.map_or(&[][..], Node::elements);
-    let spanned = elements.iter().filter_map(|element| element.text().map(|text| (text.text.clone(), text.span)));
+    let spanned = elements
+        .iter()
+        .filter_map(|element| element.text().map(|text| (text.text.clone(), text.span)));
     match node {
         Some(Node::Scalar(text)) => vec![(text.text.clone(), text.span)],
         _ if !elements.is_empty() => spanned.collect(),

@@ -69,18 +69,28 @@ impl Resolver<'_> {
             all_versions: node.get("versions").is_some(),
             consistent: flag_span(node, "consistent"),
             together: flag_span(node, "together").is_some(),
-            scan: node.get("scan").and_then(Node::text).map(|text| (text.text.clone(), text.span)),
+            scan: node
+                .get("scan")
+                .and_then(Node::text)
+                .map(|text| (text.text.clone(), text.span)),
             reverse,
             page: whole(node, "page"),
             empty: whole(node, "empty"),
             combinations: combinations(node.get("combinations")),
-            budget: node.get("budget").and_then(Node::text).map(|text| (text.text.clone(), text.span)),
+            budget: node
+                .get("budget")
+                .and_then(Node::text)
+                .map(|text| (text.text.clone(), text.span)),
             requests: self.bounds(node.get("requests")),
             using,
             claim: self.claim(node.get("claim")),
         };
         self.check_read(&read, node, entities, &args);
-        let unused = if self.is_broken(entry) { Unused::PassedOver } else { Unused::Reported };
+        let unused = if self.is_broken(entry) {
+            Unused::PassedOver
+        } else {
+            Unused::Reported
+        };
         Read {
             args: arguments(&args, self.arg_defaults(node.get("args"), types), unused, self.out),
             ..read
@@ -112,7 +122,10 @@ impl Resolver<'_> {
         let list = value(&name.value, &scope, self.out);
         let element = list.ty.element().cloned().unwrap_or(Type::Unknown);
         if element.is_unknown() && !list.ty.is_unknown() {
-            let message = format!("`each` goes through a list, not {}", crate::text::with_article(&self.names.catalog.describe(&list.ty)));
+            let message = format!(
+                "`each` goes through a list, not {}",
+                crate::text::with_article(&self.names.catalog.describe(&list.ty))
+            );
             self.out.push(Diagnostic::new(&rules::WRONG_SHAPE, list.span, message));
         }
         bound.push(expression::Bound {
@@ -129,7 +142,10 @@ impl Resolver<'_> {
 
     fn main_selection(&mut self, entry: &Entry, args: &Args, bound: &[expression::Bound]) -> Option<Selection> {
         let node = &entry.value;
-        let verbs = ["get", "find", "count"].into_iter().filter(|verb| node.get(verb).is_some()).count();
+        let verbs = ["get", "find", "count"]
+            .into_iter()
+            .filter(|verb| node.get(verb).is_some())
+            .count();
         match (verbs, node.get("with").is_some()) {
             (0, true) => return None,
             (1, _) => {}
@@ -141,7 +157,10 @@ impl Resolver<'_> {
                 return None;
             }
             _ => {
-                let message = format!("the read `{}` has more than one of `get`, `find` and `count`", entry.key.text);
+                let message = format!(
+                    "the read `{}` has more than one of `get`, `find` and `count`",
+                    entry.key.text
+                );
                 self.out
                     .push(Diagnostic::new(&rules::NO_MEANING, entry.key.span, message).help("keep one"));
                 return None;
@@ -160,7 +179,13 @@ impl Resolver<'_> {
         super::selection::selection(node, &place, &self.names.catalog, self.out)
     }
 
-    fn with_parts(&mut self, node: &Node, args: &Args, bound: &[expression::Bound], parent: Option<EntityId>) -> Vec<WithPart> {
+    fn with_parts(
+        &mut self,
+        node: &Node,
+        args: &Args,
+        bound: &[expression::Bound],
+        parent: Option<EntityId>,
+    ) -> Vec<WithPart> {
         let mut parts = Vec::new();
         let scope = Scope {
             args: Some(args),
@@ -174,11 +199,16 @@ impl Resolver<'_> {
                 row: row.clone(),
                 leaves_out: true,
             };
-            let Some(selection) = super::selection::selection(&entry.value, &place, &self.names.catalog, self.out) else {
-                if ["get", "find", "count"].iter().all(|verb| entry.value.get(verb).is_none()) {
+            let Some(selection) = super::selection::selection(&entry.value, &place, &self.names.catalog, self.out)
+            else {
+                if ["get", "find", "count"]
+                    .iter()
+                    .all(|verb| entry.value.get(verb).is_none())
+                {
                     let message = format!("`{}` does not say what it reads", entry.key.text);
                     self.out.push(
-                        Diagnostic::new(&rules::NO_MEANING, entry.key.span, message).help("add `get`, `find` or `count`"),
+                        Diagnostic::new(&rules::NO_MEANING, entry.key.span, message)
+                            .help("add `get`, `find` or `count`"),
                     );
                 }
                 continue;
@@ -203,7 +233,9 @@ impl Resolver<'_> {
     fn check_query(&mut self, http: Option<&Route>, args: &Args) {
         let Some(route) = http else { return };
         for (name, value) in &route.query {
-            let crate::model::ParamValue::Arg(arg) = value else { continue };
+            let crate::model::ParamValue::Arg(arg) = value else {
+                continue;
+            };
             match args.get(arg) {
                 Some(known) => known.mark_used(),
                 None => {
@@ -247,7 +279,10 @@ impl Resolver<'_> {
             only_for("versions", history, "an entity with `history`"),
             only_for("page", finds || read.pages.is_some(), "`find`"),
         ];
-        findings.into_iter().flatten().for_each(|finding| self.out.push(finding));
+        findings
+            .into_iter()
+            .flatten()
+            .for_each(|finding| self.out.push(finding));
         if let (true, Some(by)) = (finds, node.entry("by")) {
             self.not_yet(by.key.span, "`by` on `find`", "count by it, or find without it");
         }
@@ -275,8 +310,9 @@ impl Resolver<'_> {
             if args.get(&text.text).is_none_or(|arg| !arg.optional) {
                 let message = format!("`{}` is no optional argument", text.text);
                 let known = args.iter().filter(|arg| arg.optional).map(|arg| arg.name.as_str());
-                self.out
-                    .push(Diagnostic::new(&rules::UNKNOWN_ARGUMENT, text.span, message).did_you_mean(&text.text, known));
+                self.out.push(
+                    Diagnostic::new(&rules::UNKNOWN_ARGUMENT, text.span, message).did_you_mean(&text.text, known),
+                );
             }
         }
     }
@@ -322,7 +358,13 @@ impl Resolver<'_> {
     }
 }
 
-fn read_return(node: &Node, scope: &Scope<'_>, row: Option<EntityId>, each: bool, out: &mut crate::diagnostic::Diagnostics) -> Return {
+fn read_return(
+    node: &Node,
+    scope: &Scope<'_>,
+    row: Option<EntityId>,
+    each: bool,
+    out: &mut crate::diagnostic::Diagnostics,
+) -> Return {
     let mut scope = match (row, each) {
         (Some(entity), false) => scope.with_row(entity),
         _ => scope.clone(),

@@ -47,7 +47,10 @@ pub(super) fn refusal(text: &Text, scope: &Scope<'_>, out: &mut Diagnostics) -> 
 }
 
 fn status(text: &Text, out: &mut Diagnostics) -> Option<(Option<u16>, usize)> {
-    let digits = text.text.find(|char: char| !char.is_ascii_digit()).unwrap_or(text.text.len());
+    let digits = text
+        .text
+        .find(|char: char| !char.is_ascii_digit())
+        .unwrap_or(text.text.len());
     if digits == 0 {
         return Some((None, 0));
     }
@@ -57,13 +60,20 @@ fn status(text: &Text, out: &mut Diagnostics) -> Option<(Option<u16>, usize)> {
         _ => {
             let message = format!("`{number}` is no status of a refusal");
             let span = text.span_of(0, digits);
-            out.push(Diagnostic::new(&rules::BAD_REFUSAL, span, message).help("a refusal has a status from 400 to 499"));
+            out.push(
+                Diagnostic::new(&rules::BAD_REFUSAL, span, message).help("a refusal has a status from 400 to 499"),
+            );
             None
         }
     }
 }
 
-fn shown(text: &Text, open: usize, scope: &Scope<'_>, out: &mut Diagnostics) -> Option<Vec<(String, expression::Expr)>> {
+fn shown(
+    text: &Text,
+    open: usize,
+    scope: &Scope<'_>,
+    out: &mut Diagnostics,
+) -> Option<Vec<(String, expression::Expr)>> {
     if !text.text.ends_with(')') {
         let message = "the shown values are not closed";
         out.push(Diagnostic::new(&rules::BAD_REFUSAL, text.span, message).help("add `)` at the end"));
@@ -124,7 +134,9 @@ fn find_else(text: &str) -> Option<usize> {
 }
 
 fn is_else(text: &str, at: usize) -> bool {
-    let before = text.get(..at).is_some_and(|before| before.ends_with(char::is_whitespace));
+    let before = text
+        .get(..at)
+        .is_some_and(|before| before.ends_with(char::is_whitespace));
     let after = text.get(at..).and_then(|rest| rest.strip_prefix("else"));
     before && after.is_some_and(|after| after.is_empty() || after.starts_with(char::is_whitespace))
 }

@@ -37,7 +37,12 @@ fn try_parse(text: &Text, reads: bool) -> Result<Route, Failure> {
     let path_variables = path_variables(text, path)?;
     if !query.is_empty() && !reads {
         let message = "a write takes its arguments from the body, not from the query";
-        return Err(error(text, query, message, "remove the query: every other argument is in the body"));
+        return Err(error(
+            text,
+            query,
+            message,
+            "remove the query: every other argument is in the body",
+        ));
     }
     Ok(Route {
         method: method.to_owned(),
@@ -64,11 +69,21 @@ fn check_method(text: &Text, method: &str, reads: bool) -> Result<(), Failure> {
     if method.starts_with('/') {
         let method = if reads { "GET" } else { "POST" };
         let message = "a route begins with its method, not with its path";
-        return Err(error(text, &text.text, message, &format!("write `{method} {}`", text.text)));
+        return Err(error(
+            text,
+            &text.text,
+            message,
+            &format!("write `{method} {}`", text.text),
+        ));
     }
     if !METHODS.contains(&method) {
         let message = format!("`{method}` is no method");
-        return Err(error(text, method, message, "a route begins with GET, POST, PUT, PATCH or DELETE"));
+        return Err(error(
+            text,
+            method,
+            message,
+            "a route begins with GET, POST, PUT, PATCH or DELETE",
+        ));
     }
     if reads && method != "GET" {
         let message = format!("a read is asked for with GET, not with {method}");
@@ -86,7 +101,9 @@ fn path_variables(text: &Text, path: &str) -> Result<Vec<String>, Failure> {
     for segment in path.split('/').skip(1) {
         let inner = segment.strip_prefix('{').and_then(|rest| rest.strip_suffix('}'));
         match inner {
-            Some(name) if is_name(name) && !variables.iter().any(|known| known == name) => variables.push(name.to_owned()),
+            Some(name) if is_name(name) && !variables.iter().any(|known| known == name) => {
+                variables.push(name.to_owned())
+            }
             Some(name) if is_name(name) => {
                 let message = format!("the path has `{{{name}}}` twice");
                 return Err(error(text, segment, message, "give the second another name"));
@@ -99,7 +116,12 @@ fn path_variables(text: &Text, path: &str) -> Result<Vec<String>, Failure> {
             None if !segment.contains(['{', '}', ' ']) => {}
             _ => {
                 let message = format!("`{segment}` is neither text nor one variable");
-                return Err(error(text, segment, message, "a segment of a path is text, or `{name}`"));
+                return Err(error(
+                    text,
+                    segment,
+                    message,
+                    "a segment of a path is text, or `{name}`",
+                ));
             }
         }
     }
@@ -133,7 +155,12 @@ fn parse_query(text: &Text, query: &str) -> Result<Vec<(String, ParamValue)>, Fa
         let valid = is_name(name) && !matches!(&value, ParamValue::Arg(arg) if !is_name(arg));
         if !valid {
             let message = format!("`{pair}` is no query parameter");
-            return Err(error(text, pair, message, "write `?status`, `?due_from={from}` or `?sort=due_date`"));
+            return Err(error(
+                text,
+                pair,
+                message,
+                "write `?status`, `?due_from={from}` or `?sort=due_date`",
+            ));
         }
         if parameters.iter().any(|(known, _)| known == name) {
             let message = format!("the query has `{name}` twice");
@@ -146,7 +173,9 @@ fn parse_query(text: &Text, query: &str) -> Result<Vec<(String, ParamValue)>, Fa
 
 fn is_name(name: &str) -> bool {
     let mut chars = name.chars();
-    chars.next().is_some_and(|char| char.is_ascii_alphabetic() || char == '_')
+    chars
+        .next()
+        .is_some_and(|char| char.is_ascii_alphabetic() || char == '_')
         && chars.all(|char| char.is_ascii_alphanumeric() || char == '_')
 }
 

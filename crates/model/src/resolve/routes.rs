@@ -70,10 +70,12 @@ impl<'a> Parameters<'a> {
     /// route wins where one needs more than the other, so only routes that need the same are in each other's way.
     fn overlaps(&self, other: &Parameters<'_>) -> bool {
         let needs_fit = |a: &Parameters<'_>, b: &Parameters<'_>| a.needed.iter().all(|name| b.allowed.contains(name));
-        let differ = self
-            .fixed
-            .iter()
-            .any(|(name, text)| other.fixed.iter().any(|(other, wanted)| name == other && text != wanted));
+        let differ = self.fixed.iter().any(|(name, text)| {
+            other
+                .fixed
+                .iter()
+                .any(|(other, wanted)| name == other && text != wanted)
+        });
         let mut mine = self.needed.clone();
         let mut theirs = other.needed.clone();
         mine.sort_unstable();
@@ -84,6 +86,8 @@ impl<'a> Parameters<'a> {
 
 /// A path without the names of its variables.
 fn anonymous(path: &str) -> String {
-    let segments = path.split('/').map(|segment| if segment.starts_with('{') { "{}" } else { segment });
+    let segments = path
+        .split('/')
+        .map(|segment| if segment.starts_with('{') { "{}" } else { segment });
     segments.collect::<Vec<_>>().join("/")
 }

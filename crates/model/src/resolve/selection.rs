@@ -82,11 +82,24 @@ fn verb(node: &Node, out: &mut Diagnostics) -> Option<(SelectionKind, Text)> {
 }
 
 /// A bound name must not be an attribute's too: nobody could tell which is meant.
-pub(super) fn conflicts(scope: &Scope<'_>, catalog: &Catalog, entity: EntityId, out: &mut Diagnostics, span: crate::source::Span) {
+pub(super) fn conflicts(
+    scope: &Scope<'_>,
+    catalog: &Catalog,
+    entity: EntityId,
+    out: &mut Diagnostics,
+    span: crate::source::Span,
+) {
     for bound in &scope.bound {
         if catalog.attribute(entity, &bound.name).is_some() {
-            let message = format!("`{}` is the name of a value and an attribute of `{}`: it could mean either here", bound.name, catalog.name(entity));
-            let help = format!("give the value another name where `let`, `for`, `as` or `each` binds `{}`", bound.name);
+            let message = format!(
+                "`{}` is the name of a value and an attribute of `{}`: it could mean either here",
+                bound.name,
+                catalog.name(entity)
+            );
+            let help = format!(
+                "give the value another name where `let`, `for`, `as` or `each` binds `{}`",
+                bound.name
+            );
             out.push(Diagnostic::new(&rules::AMBIGUOUS_NAME, span, message).help(help));
         }
     }
@@ -114,9 +127,16 @@ fn order(text: Option<&Text>, entity: EntityId, catalog: &Catalog, out: &mut Dia
 
 fn orderable(path: &Text, entity: EntityId, catalog: &Catalog, out: &mut Diagnostics) -> bool {
     let root = path.text.split('.').next().unwrap_or_default();
-    let Some(attribute) = catalog.attribute(entity, &path.text).or_else(|| catalog.attribute(entity, root)) else {
+    let Some(attribute) = catalog
+        .attribute(entity, &path.text)
+        .or_else(|| catalog.attribute(entity, root))
+    else {
         let known = catalog.names(entity).map_or(&[][..], |names| names.attributes());
-        let message = format!("`{}` has no attribute `{}` to order by", catalog.name(entity), path.text);
+        let message = format!(
+            "`{}` has no attribute `{}` to order by",
+            catalog.name(entity),
+            path.text
+        );
         let mut diagnostic = Diagnostic::new(&rules::BAD_ORDER, path.span, message)
             .did_you_mean(&path.text, known.iter().map(|attribute| attribute.name.as_str()));
         if path.text.contains(' ') {
@@ -131,7 +151,11 @@ fn orderable(path: &Text, entity: EntityId, catalog: &Catalog, out: &mut Diagnos
     );
     if unordered && root == path.text {
         let help = "order by a string, a number, a date, a time, an id, an enum or a bool";
-        let message = format!("rows cannot come by `{}`, {}", path.text, crate::text::with_article(&attribute.ty.to_string()));
+        let message = format!(
+            "rows cannot come by `{}`, {}",
+            path.text,
+            crate::text::with_article(&attribute.ty.to_string())
+        );
         out.push(Diagnostic::new(&rules::BAD_ORDER, path.span, message).help(help));
     }
     !unordered || root != path.text

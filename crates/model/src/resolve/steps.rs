@@ -30,7 +30,11 @@ pub(super) struct StepScope<'a> {
 
 impl StepScope<'_> {
     pub(super) fn steps(&mut self, nodes: &[Node], out: &mut Diagnostics) -> Vec<Step> {
-        nodes.iter().filter(|node| node.is_map()).filter_map(|node| self.step(node, out)).collect()
+        nodes
+            .iter()
+            .filter(|node| node.is_map())
+            .filter_map(|node| self.step(node, out))
+            .collect()
     }
 
     fn step(&mut self, node: &Node, out: &mut Diagnostics) -> Option<Step> {
@@ -65,7 +69,9 @@ impl StepScope<'_> {
         if let (Some(name), Some(entity)) = (&step.named, step.entity()) {
             if outer.bound.iter().any(|bound| bound.name == *name) {
                 let message = format!("`{name}` is already bound");
-                out.push(Diagnostic::new(&rules::AMBIGUOUS_NAME, step.span, message).help("choose another name for `as`"));
+                out.push(
+                    Diagnostic::new(&rules::AMBIGUOUS_NAME, step.span, message).help("choose another name for `as`"),
+                );
             }
             added.push(Bound {
                 name: name.clone(),
@@ -84,7 +90,9 @@ impl StepScope<'_> {
         let actions: Vec<&Entry> = node
             .entries()
             .iter()
-            .filter(|entry| VERBS.contains(&entry.key.text.as_str()) || entry.key.text == "do" || !is_field(&entry.key.text))
+            .filter(|entry| {
+                VERBS.contains(&entry.key.text.as_str()) || entry.key.text == "do" || !is_field(&entry.key.text)
+            })
             .collect();
         match actions.as_slice() {
             [one] => Some(one),
@@ -123,7 +131,9 @@ impl StepScope<'_> {
         }
         match nearest(&text.text, known.iter().copied()) {
             Some(_) => diagnostic.did_you_mean(&text.text, known),
-            None => diagnostic.help("define it under `steps`, or use create, update, delete, upsert, present or absent"),
+            None => {
+                diagnostic.help("define it under `steps`, or use create, update, delete, upsert, present or absent")
+            }
         }
     }
 
@@ -166,7 +176,11 @@ impl StepScope<'_> {
         let expr = expression::check(text, &self.facts_scope, None, out);
         let Type::Row(id) = expr.ty else {
             if !expr.ty.is_unknown() {
-                let message = format!("`{}` takes a row, not {}", action.key.text, with_article(&self.facts_scope.catalog.describe(&expr.ty)));
+                let message = format!(
+                    "`{}` takes a row, not {}",
+                    action.key.text,
+                    with_article(&self.facts_scope.catalog.describe(&expr.ty))
+                );
                 let help = "name an entity with its key, such as `Task(caller.id, args.task_id)`, or a row from `let`";
                 out.push(Diagnostic::new(&rules::WRONG_SHAPE, text.span, message).help(help));
             }
@@ -193,15 +207,23 @@ impl StepScope<'_> {
             let later = self.step_names.contains_key(action.key.text.as_str());
             out.push(match later {
                 true => {
-                    let message = format!("`{}` is defined after the step that uses it, or uses itself", action.key.text);
-                    Diagnostic::new(&rules::CYCLE, action.key.span, message).help("a named step uses only those above it")
+                    let message = format!(
+                        "`{}` is defined after the step that uses it, or uses itself",
+                        action.key.text
+                    );
+                    Diagnostic::new(&rules::CYCLE, action.key.span, message)
+                        .help("a named step uses only those above it")
                 }
                 false => self.unknown_step(&action.key),
             });
             return StepKind::Group(Vec::new());
         };
         if !action.value.is_map() {
-            let message = format!("the step `{}` takes its arguments as a map, not as {}", named.name, action.value.kind());
+            let message = format!(
+                "the step `{}` takes its arguments as a map, not as {}",
+                named.name,
+                action.value.kind()
+            );
             let wanted: Vec<String> = named.args.iter().map(|arg| format!("{}: …", arg.name)).collect();
             let help = format!("write `{}: {{{}}}`", named.name, wanted.join(", "));
             out.push(Diagnostic::new(&rules::WRONG_SHAPE, action.value.span(), message).help(help));
@@ -212,7 +234,10 @@ impl StepScope<'_> {
             let Some(param) = named.args.iter().find(|arg| arg.name == entry.key.text) else {
                 let message = format!("the step `{}` has no argument `{}`", named.name, entry.key.text);
                 let known = named.args.iter().map(|arg| arg.name.as_str());
-                out.push(Diagnostic::new(&rules::UNKNOWN_ARGUMENT, entry.key.span, message).did_you_mean(&entry.key.text, known));
+                out.push(
+                    Diagnostic::new(&rules::UNKNOWN_ARGUMENT, entry.key.span, message)
+                        .did_you_mean(&entry.key.text, known),
+                );
                 continue;
             };
             let Some(text) = entry.value.text() else { continue };
@@ -224,13 +249,15 @@ impl StepScope<'_> {
             let value = expression::check_value(text, &self.facts_scope, goal, out);
             args.push((entry.key.text.clone(), value));
         }
-        let missing = named
-            .args
-            .iter()
-            .filter(|param| !param.optional && !action.value.entries().iter().any(|entry| entry.key.text == param.name));
+        let missing = named.args.iter().filter(|param| {
+            !param.optional && !action.value.entries().iter().any(|entry| entry.key.text == param.name)
+        });
         for param in missing {
             let message = format!("the step `{}` needs `{}`", named.name, param.name);
-            out.push(Diagnostic::new(&rules::UNKNOWN_ARGUMENT, action.key.span, message).help(format!("add `{}: …`", param.name)));
+            out.push(
+                Diagnostic::new(&rules::UNKNOWN_ARGUMENT, action.key.span, message)
+                    .help(format!("add `{}: …`", param.name)),
+            );
         }
         StepKind::Call {
             step: named.name.clone(),
@@ -242,14 +269,19 @@ impl StepScope<'_> {
         let node = node?;
         let [entry] = node.entries() else {
             let message = "`for` takes one name and its list";
-            out.push(Diagnostic::new(&rules::WRONG_SHAPE, node.span(), message).help("write `for: {id: args.task_ids}`"));
+            out.push(
+                Diagnostic::new(&rules::WRONG_SHAPE, node.span(), message).help("write `for: {id: args.task_ids}`"),
+            );
             return None;
         };
         let named = named_value(&entry.value, &self.facts_scope, out)?;
         let element = match &named.ty {
             Type::Unknown => Type::Unknown,
             ty => ty.element().cloned().unwrap_or_else(|| {
-                let message = format!("`for` goes through a list, not {}", with_article(&self.facts_scope.catalog.describe(ty)));
+                let message = format!(
+                    "`for` goes through a list, not {}",
+                    with_article(&self.facts_scope.catalog.describe(ty))
+                );
                 let help = "name a list, a set, or rows: `for: {t: {find: Task, where: …}}`";
                 out.push(Diagnostic::new(&rules::WRONG_SHAPE, entry.value.span(), message).help(help));
                 Type::Unknown
@@ -275,7 +307,15 @@ impl StepScope<'_> {
         }
     }
 
-    fn finish(&mut self, node: &Node, action: &Entry, kind: StepKind, when: Option<Expr>, repeat: Option<(String, LetValue)>, out: &mut Diagnostics) -> Step {
+    fn finish(
+        &mut self,
+        node: &Node,
+        action: &Entry,
+        kind: StepKind,
+        when: Option<Expr>,
+        repeat: Option<(String, LetValue)>,
+        out: &mut Diagnostics,
+    ) -> Step {
         let mut step = Step {
             kind,
             span: action.key.span,
@@ -319,7 +359,10 @@ impl StepScope<'_> {
             && action.key.text != "create"
             && self.knows(&action.key.text)
         {
-            let message = format!("`{}` says nothing here: it belongs to a create or update", stray.key.text);
+            let message = format!(
+                "`{}` says nothing here: it belongs to a create or update",
+                stray.key.text
+            );
             out.push(Diagnostic::new(&rules::NO_MEANING, stray.key.span, message).help("move it to that step"));
         }
         step.requirements = requirements(node.get("require"), &scope, out);
@@ -355,7 +398,9 @@ fn is_bounded(expr: &Expr) -> bool {
     };
     let inner = match &expr.kind {
         ExprKind::Each { list, .. } => is_bounded(list),
-        ExprKind::Call(_, args) => !args.is_empty() && args.iter().all(|arg| arg.ty.element().is_none() || is_bounded(arg)),
+        ExprKind::Call(_, args) => {
+            !args.is_empty() && args.iter().all(|arg| arg.ty.element().is_none() || is_bounded(arg))
+        }
         _ => false,
     };
     limited || inner
@@ -363,7 +408,9 @@ fn is_bounded(expr: &Expr) -> bool {
 
 fn requirements(node: Option<&Node>, scope: &Scope<'_>, out: &mut Diagnostics) -> Vec<Requirement> {
     let texts = node.map_or(&[][..], Node::elements).iter().filter_map(Node::text);
-    texts.filter_map(|text| refusals::requirement(text, scope, out)).collect()
+    texts
+        .filter_map(|text| refusals::requirement(text, scope, out))
+        .collect()
 }
 
 fn moves(node: Option<&Node>, entity: &Entity, scope: &Scope<'_>, out: &mut Diagnostics) -> Option<MoveTo> {
@@ -377,7 +424,8 @@ fn moves(node: Option<&Node>, entity: &Entity, scope: &Scope<'_>, out: &mut Diag
         if !states.moves.iter().any(|known| known.name == text.text) {
             let message = format!("`{}` has no move `{}`", entity.name, text.text);
             let known: Vec<&str> = states.moves.iter().map(|known| known.name.as_str()).collect();
-            let mut diagnostic = Diagnostic::new(&rules::UNKNOWN_MOVE, text.span, message).did_you_mean(&text.text, known.iter().copied());
+            let mut diagnostic = Diagnostic::new(&rules::UNKNOWN_MOVE, text.span, message)
+                .did_you_mean(&text.text, known.iter().copied());
             if diagnostic.help.is_none() {
                 diagnostic = diagnostic.help(format!("its moves are {}", listed(&known)));
             }
@@ -395,7 +443,13 @@ fn moves(node: Option<&Node>, entity: &Entity, scope: &Scope<'_>, out: &mut Diag
     Some(MoveTo::To(expression::check_value(text, scope, goal, out)))
 }
 
-fn step_refusals(node: Option<&Node>, entity: Option<&Entity>, entities: &[Entity], scope: &Scope<'_>, out: &mut Diagnostics) -> Vec<(Cause, Refusal)> {
+fn step_refusals(
+    node: Option<&Node>,
+    entity: Option<&Entity>,
+    entities: &[Entity],
+    scope: &Scope<'_>,
+    out: &mut Diagnostics,
+) -> Vec<(Cause, Refusal)> {
     match node {
         None => Vec::new(),
         Some(Node::Scalar(text)) if text.text == "skip" => Vec::new(),
@@ -446,10 +500,13 @@ fn cause(text: &Text, entity: Option<&Entity>, entities: &[Entity], out: &mut Di
     }
     let causes = ["absent", "exists", "state", "version", "source", "excludes"];
     let message = format!("a step on `{}` cannot fail for `{}`", entity.name, text.text);
-    let mut diagnostic =
-        Diagnostic::new(&rules::BAD_REFUSAL, text.span, message).did_you_mean(&text.text, causes.into_iter().chain(known));
+    let mut diagnostic = Diagnostic::new(&rules::BAD_REFUSAL, text.span, message)
+        .did_you_mean(&text.text, causes.into_iter().chain(known));
     if diagnostic.help.is_none() {
-        diagnostic = diagnostic.help(format!("causes are {}, or an attribute, a guard or a mirror by name", listed(&causes)));
+        diagnostic = diagnostic.help(format!(
+            "causes are {}, or an attribute, a guard or a mirror by name",
+            listed(&causes)
+        ));
     }
     out.push(diagnostic);
     None

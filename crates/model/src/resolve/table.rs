@@ -133,7 +133,11 @@ fn index(entry: &Entry, table_key: &[KeyAttribute], out: &mut Diagnostics) -> In
     }
     for attributes in [&partition, &sort] {
         if let Some(fifth) = attributes.get(INDEX_KEY_ATTRIBUTES_MAX) {
-            let message = format!("the key of index `{}` has {} attributes on one side", entry.key.text, attributes.len());
+            let message = format!(
+                "the key of index `{}` has {} attributes on one side",
+                entry.key.text,
+                attributes.len()
+            );
             out.push(
                 Diagnostic::new(&rules::WRONG_SHAPE, fifth.span, message)
                     .help(format!("DynamoDB takes up to {INDEX_KEY_ATTRIBUTES_MAX} for the partition and {INDEX_KEY_ATTRIBUTES_MAX} for the sort key")),
@@ -238,7 +242,10 @@ fn estimate(entry: &Entry, known: &HashSet<&str>, out: &mut Diagnostics) -> Esti
             .filter_map(|entry| Some((entry.key.text.clone(), entry.value.str()?.parse().ok()?)))
             .collect(),
         bytes: whole(node, "bytes"),
-        top_share: node.get("top_share").and_then(Node::str).and_then(|text| text.parse().ok()),
+        top_share: node
+            .get("top_share")
+            .and_then(Node::str)
+            .and_then(|text| text.parse().ok()),
         rate: rate_text.and_then(|text| numbers::rate(text, out)),
     }
 }
@@ -261,7 +268,12 @@ pub(super) fn accepted(node: Option<&Node>) -> Vec<Accepted> {
 }
 
 /// The index of that name, or a finding.
-pub(super) fn find_index(text: &crate::text::Text, by_name: &IndexNames, table: &Table, out: &mut Diagnostics) -> Option<IndexId> {
+pub(super) fn find_index(
+    text: &crate::text::Text,
+    by_name: &IndexNames,
+    table: &Table,
+    out: &mut Diagnostics,
+) -> Option<IndexId> {
     if let Some(index) = by_name.get(&text.text) {
         return Some(*index);
     }
@@ -284,7 +296,10 @@ pub(super) fn word(node: &Node, field: &str) -> Option<String> {
 /// The texts of a list, or of one scalar in its place.
 pub(super) fn names(node: Option<&Node>) -> Vec<String> {
     match node {
-        Some(Node::List(elements, _)) => elements.iter().filter_map(|element| element.str().map(str::to_owned)).collect(),
+        Some(Node::List(elements, _)) => elements
+            .iter()
+            .filter_map(|element| element.str().map(str::to_owned))
+            .collect(),
         Some(Node::Scalar(text)) => vec![text.text.clone()],
         _ => Vec::new(),
     }

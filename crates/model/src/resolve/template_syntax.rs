@@ -29,7 +29,13 @@ pub(super) fn parse(text: &Text) -> Result<Vec<Piece>, Box<Diagnostic>> {
         match rest.find('{') {
             Some(0) => {
                 let Some(length) = rest.find('}') else {
-                    return Err(error(text, at, source.len(), "a part is not closed", "add `}` after it"));
+                    return Err(error(
+                        text,
+                        at,
+                        source.len(),
+                        "a part is not closed",
+                        "add `}` after it",
+                    ));
                 };
                 pieces.push(Piece::Part(part(text, at + 1, at + length)?));
                 at += length + 1;
@@ -65,7 +71,9 @@ fn part(text: &Text, start: usize, end: usize) -> Result<Part, Box<Diagnostic>> 
     };
     if !whole.text.ends_with(')') {
         let message = format!("`{}` is not closed", whole.text);
-        return Err(Box::new(Diagnostic::new(&rules::BAD_TEMPLATE, whole.span, message).help("add `)`")));
+        return Err(Box::new(
+            Diagnostic::new(&rules::BAD_TEMPLATE, whole.span, message).help("add `)`"),
+        ));
     }
     let inner = whole.part(open + 1, whole.text.len() - 1).trimmed();
     let (path, argument) = match inner.text.find(',') {
@@ -78,7 +86,9 @@ fn part(text: &Text, start: usize, end: usize) -> Result<Part, Box<Diagnostic>> 
     if path.text.contains('(') {
         let message = format!("`{}` has a function within a function", whole.text);
         let help = "a part takes one function; compute the rest in an attribute with `is`";
-        return Err(Box::new(Diagnostic::new(&rules::BAD_TEMPLATE, whole.span, message).help(help)));
+        return Err(Box::new(
+            Diagnostic::new(&rules::BAD_TEMPLATE, whole.span, message).help(help),
+        ));
     }
     let function = function(&whole, whole.text.get(..open).unwrap_or_default(), argument)?;
     Ok(Part {
@@ -103,16 +113,23 @@ const FUNCTIONS: [(&str, PartFunction); 10] = [
 
 fn function(whole: &Text, name: &str, argument: Option<Text>) -> Result<PartFunction, Box<Diagnostic>> {
     let name = name.trim();
-    let failure = |message: String, help: &str| Box::new(Diagnostic::new(&rules::BAD_TEMPLATE, whole.span, message).help(help));
+    let failure =
+        |message: String, help: &str| Box::new(Diagnostic::new(&rules::BAD_TEMPLATE, whole.span, message).help(help));
     if name == "geohash" {
         let precision = argument.and_then(|text| text.text.parse::<u8>().ok());
         return match precision.filter(|precision| (1..=12).contains(precision)) {
             Some(precision) => Ok(PartFunction::Geohash(precision)),
-            None => Err(failure("`geohash` takes a precision from 1 to 12".to_owned(), "such as `geohash(location, 5)`")),
+            None => Err(failure(
+                "`geohash` takes a precision from 1 to 12".to_owned(),
+                "such as `geohash(location, 5)`",
+            )),
         };
     }
     if argument.is_some() {
-        return Err(failure(format!("`{name}` takes one attribute"), "remove what follows the comma"));
+        return Err(failure(
+            format!("`{name}` takes one attribute"),
+            "remove what follows the comma",
+        ));
     }
     match FUNCTIONS.iter().find(|(known, _)| *known == name) {
         Some((_, function)) => Ok(*function),

@@ -58,9 +58,9 @@ pub(crate) fn parse(text: &Text) -> Result<Written, Box<Diagnostic>> {
         "" => Ok(written),
         rest => {
             let message = format!("`{}` does not belong to a type", rest.trim());
-            Err(Box::new(scan
-                .error(scan.at, text.text.len(), message)
-                .help("a type is `TYPE[?] [LIMIT] [= DEFAULT]`, such as `string? 1..200` or `int 0.. = 0`")))
+            Err(Box::new(scan.error(scan.at, text.text.len(), message).help(
+                "a type is `TYPE[?] [LIMIT] [= DEFAULT]`, such as `string? 1..200` or `int 0.. = 0`",
+            )))
         }
     }
 }
@@ -88,7 +88,9 @@ impl<'a> Scan<'a> {
 
     fn base(&mut self, depth: usize) -> Result<Base, Box<Diagnostic>> {
         let start = self.at;
-        let name_end = self.rest().find(|char: char| !(char.is_alphanumeric() || "_-.".contains(char)));
+        let name_end = self
+            .rest()
+            .find(|char: char| !(char.is_alphanumeric() || "_-.".contains(char)));
         // `string..5` has no space before its limit; `..` never belongs to a name.
         let end = name_end.unwrap_or(self.rest().len());
         let word = self.rest().get(..end).unwrap_or_default();
@@ -113,7 +115,10 @@ impl<'a> Scan<'a> {
         self.spaces();
         if !self.eat(")") {
             let message = format!("`{}(` is not closed", name.text);
-            return Err(Box::new(self.error(start, self.at.max(start + 1), message).help("add `)` after the type inside")));
+            return Err(Box::new(
+                self.error(start, self.at.max(start + 1), message)
+                    .help("add `)` after the type inside"),
+            ));
         }
         Ok(Base::Of(name, Box::new(inner)))
     }
@@ -132,7 +137,10 @@ impl<'a> Scan<'a> {
             let closed = self.eat("\"").then(|| self.rest().find('"')).flatten();
             let Some(length) = closed else {
                 let message = "after `|` stands a word in double quotes";
-                return Err(Box::new(self.error(start, self.text.text.len(), message).help("such as `date | \"AVAILABLE\"`")));
+                return Err(Box::new(
+                    self.error(start, self.text.text.len(), message)
+                        .help("such as `date | \"AVAILABLE\"`"),
+                ));
             };
             words.push(self.rest().get(..length).unwrap_or_default().to_owned());
             self.at += length + 1;
@@ -159,9 +167,10 @@ impl<'a> Scan<'a> {
         let min = self.number(start)?;
         if !self.eat("..") {
             let message = format!("`{}` is not a limit", self.word_at(start));
-            return Err(Box::new(self
-                .error(start, start + self.word_at(start).len(), message)
-                .help("a limit is a range such as `1..200`, `..200` or `0..`, or a pattern such as `/[A-Z]{2}/`")));
+            return Err(Box::new(
+                self.error(start, start + self.word_at(start).len(), message)
+                    .help("a limit is a range such as `1..200`, `..200` or `0..`, or a pattern such as `/[A-Z]{2}/`"),
+            ));
         }
         let max = self.number(self.at)?;
         let span = self.text.span_of(start, self.at);
@@ -171,7 +180,10 @@ impl<'a> Scan<'a> {
             && low > high
         {
             let message = format!("the limit `{low}..{high}` is empty");
-            return Err(Box::new(self.error(start, self.at, message).help(format!("write `{high}..{low}`"))));
+            return Err(Box::new(
+                self.error(start, self.at, message)
+                    .help(format!("write `{high}..{low}`")),
+            ));
         }
         let decimals = min_decimals.unwrap_or(0).max(max_decimals.unwrap_or(0));
         Ok(Some(Limit::Range {
@@ -208,20 +220,32 @@ impl<'a> Scan<'a> {
         let start = self.at;
         let rest = self.rest();
         let closing = rest.char_indices().skip(1).find(|(at, char)| {
-            *char == '/' && rest.get(at + 1..).is_none_or(|after| after.is_empty() || after.starts_with([' ', ')']))
+            *char == '/'
+                && rest
+                    .get(at + 1..)
+                    .is_none_or(|after| after.is_empty() || after.starts_with([' ', ')']))
         });
         let Some((length, _)) = closing else {
             let message = "the pattern is not closed";
-            return Err(Box::new(self.error(start, self.text.text.len(), message).help("end it with `/`")));
+            return Err(Box::new(
+                self.error(start, self.text.text.len(), message).help("end it with `/`"),
+            ));
         };
         let pattern = self.text.part(start + 1, start + length);
         self.at += length + 1;
         if let Err(error) = regex_syntax::parse(&pattern.text) {
             let reason = error.to_string();
-            let reason = reason.lines().last().unwrap_or_default().trim_start_matches("error: ").to_owned();
+            let reason = reason
+                .lines()
+                .last()
+                .unwrap_or_default()
+                .trim_start_matches("error: ")
+                .to_owned();
             let message = format!("`/{}/` is not a pattern: {reason}", pattern.text);
             let help = "correct it: a pattern is a regular expression that matches the whole text; `\\` before a sign takes it as it is";
-            return Err(Box::new(Diagnostic::new(&rules::BAD_TYPE, pattern.span, message).help(help)));
+            return Err(Box::new(
+                Diagnostic::new(&rules::BAD_TYPE, pattern.span, message).help(help),
+            ));
         }
         Ok(Limit::Pattern(pattern))
     }
@@ -235,7 +259,10 @@ impl<'a> Scan<'a> {
         let value = self.text.part(self.at, self.text.text.len()).trimmed();
         if value.text.is_empty() || value.text.starts_with('=') {
             let message = "after `=` stands the default";
-            return Err(Box::new(self.error(start, self.text.text.len(), message).help("such as `= \"pending\"`, `= 0` or `= now`")));
+            return Err(Box::new(
+                self.error(start, self.text.text.len(), message)
+                    .help("such as `= \"pending\"`, `= 0` or `= now`"),
+            ));
         }
         self.at = self.text.text.len();
         Ok(Some(value))
@@ -315,20 +342,53 @@ mod tests {
     #[test]
     fn every_short_form_of_the_language_is_read() {
         let cases = [
-            ("string 1..200", r#""string" optional=false limit=1..200/0 default=None"#),
+            (
+                "string 1..200",
+                r#""string" optional=false limit=1..200/0 default=None"#,
+            ),
             ("date?", r#""date" optional=true limit= default=None"#),
-            ("string? ..1000", r#""string" optional=true limit=..1000/0 default=None"#),
-            (r#"Status = "pending""#, r#""Status" optional=false limit= default=Some("\"pending\"")"#),
+            (
+                "string? ..1000",
+                r#""string" optional=true limit=..1000/0 default=None"#,
+            ),
+            (
+                r#"Status = "pending""#,
+                r#""Status" optional=false limit= default=Some("\"pending\"")"#,
+            ),
             ("int 0.. = 0", r#""int" optional=false limit=0../0 default=Some("0")"#),
-            ("number 0.01..99999.99", r#""number" optional=false limit=0.01..99999.99/2 default=None"#),
-            ("number -90..90", r#""number" optional=false limit=-90..90/0 default=None"#),
-            (r"string /[^@\s]{1,64}@[^@\s]{1,189}/", r#""string" optional=false limit=[^@\s]{1,64}@[^@\s]{1,189} default=None"#),
-            ("string /[0-9]{8}/ = digits(8)", r#""string" optional=false limit=[0-9]{8} default=Some("digits(8)")"#),
-            ("set(string 1..30) ..20", r#""set<string>" optional=false limit=..20/0 default=None"#),
-            ("map(string 1..200)? ..20", r#""map<string>" optional=true limit=..20/0 default=None"#),
+            (
+                "number 0.01..99999.99",
+                r#""number" optional=false limit=0.01..99999.99/2 default=None"#,
+            ),
+            (
+                "number -90..90",
+                r#""number" optional=false limit=-90..90/0 default=None"#,
+            ),
+            (
+                r"string /[^@\s]{1,64}@[^@\s]{1,189}/",
+                r#""string" optional=false limit=[^@\s]{1,64}@[^@\s]{1,189} default=None"#,
+            ),
+            (
+                "string /[0-9]{8}/ = digits(8)",
+                r#""string" optional=false limit=[0-9]{8} default=Some("digits(8)")"#,
+            ),
+            (
+                "set(string 1..30) ..20",
+                r#""set<string>" optional=false limit=..20/0 default=None"#,
+            ),
+            (
+                "map(string 1..200)? ..20",
+                r#""map<string>" optional=true limit=..20/0 default=None"#,
+            ),
             ("User.userId?", r#""User.userId" optional=true limit= default=None"#),
-            (r#"date | "AVAILABLE""#, r#""date|AVAILABLE" optional=false limit= default=None"#),
-            ("int 0..9 = hash(requestId) % 10", r#""int" optional=false limit=0..9/0 default=Some("hash(requestId) % 10")"#),
+            (
+                r#"date | "AVAILABLE""#,
+                r#""date|AVAILABLE" optional=false limit= default=None"#,
+            ),
+            (
+                "int 0..9 = hash(requestId) % 10",
+                r#""int" optional=false limit=0..9/0 default=Some("hash(requestId) % 10")"#,
+            ),
         ];
         for (source, expected) in cases {
             assert_eq!(outline(source), expected, "{source}");
@@ -341,7 +401,10 @@ mod tests {
             ("string 200", "error: `200` is not a limit"),
             ("string 5..1", "error: the limit `5..1` is empty"),
             ("list(string", "error: `list(` is not closed"),
-            ("string /[a/", "error: `/[a/` is not a pattern: unclosed character class"),
+            (
+                "string /[a/",
+                "error: `/[a/` is not a pattern: unclosed character class",
+            ),
             ("string max 5", "error: `max 5` does not belong to a type"),
             ("int = ", "error: after `=` stands the default"),
             ("", "error: a type is missing here"),

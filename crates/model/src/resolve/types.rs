@@ -16,8 +16,8 @@ use crate::types::{EntityId, EnumType, LengthLimits, NumberLimits, ObjectField, 
 use singlet_item::Number;
 
 const BUILT_IN: [&str; 21] = [
-    "string", "int", "number", "bool", "bytes", "date", "time", "seconds", "millis", "duration", "month", "ulid", "ksuid",
-    "uuid", "geo", "json", "version", "list", "set", "map", "enum",
+    "string", "int", "number", "bool", "bytes", "date", "time", "seconds", "millis", "duration", "month", "ulid",
+    "ksuid", "uuid", "geo", "json", "version", "list", "set", "map", "enum",
 ];
 
 /// What is known of types so far.
@@ -62,7 +62,8 @@ impl Resolver<'_> {
             self.named_type(&name, types);
         }
         let entities: Vec<(EntityId, String)> = self
-            .names.catalog
+            .names
+            .catalog
             .entity_names()
             .enumerate()
             .map(|(at, name)| (EntityId(at as u32), name.to_owned()))
@@ -76,7 +77,11 @@ impl Resolver<'_> {
     }
 
     fn types_of_entity(&mut self, id: EntityId, name: &str, types: &mut TypeTable) {
-        let Some(attributes) = self.entity_nodes.get(name).and_then(|entry| entry.value.get("attributes")) else {
+        let Some(attributes) = self
+            .entity_nodes
+            .get(name)
+            .and_then(|entry| entry.value.get("attributes"))
+        else {
             return;
         };
         for entry in attributes.entries() {
@@ -96,14 +101,19 @@ impl Resolver<'_> {
         let Some(node) = self.entity_nodes.get(name).map(|entry| &entry.value) else {
             return;
         };
-        let Some(source) = node.get("mirrors").and_then(Node::str).and_then(|name| self.names.catalog.entity(name)) else {
+        let Some(source) = node
+            .get("mirrors")
+            .and_then(Node::str)
+            .and_then(|name| self.names.catalog.entity(name))
+        else {
             return;
         };
         let all = node.get("carries").is_none_or(|carries| carries.str() == Some("all"));
         let listed = names(node.get("carries"));
         let in_key = |attribute: &str| key_mentions(node, attribute);
         let carried: Vec<AttributeName> = self
-            .names.catalog
+            .names
+            .catalog
             .names(source)
             .map_or(&[][..], |names| names.attributes())
             .iter()
@@ -211,7 +221,8 @@ impl Resolver<'_> {
             "set" => Type::Set(element, limits),
             _ => Type::Map(element, limits),
         };
-        if matches!(ty, Type::Set(ref element, _) if !element.is_textual() && !element.is_number() && !matches!(**element, Type::Bytes(_) | Type::Unknown)) {
+        if matches!(ty, Type::Set(ref element, _) if !element.is_textual() && !element.is_number() && !matches!(**element, Type::Bytes(_) | Type::Unknown))
+        {
             let message = "a set holds strings, numbers or bytes";
             self.out
                 .push(Diagnostic::new(&rules::BAD_TYPE, name.span, message).help("use `list(…)` for anything else"));
@@ -225,7 +236,9 @@ impl Resolver<'_> {
         let diagnostic = match (ours, built_in(&name.text).is_some()) {
             (Some("list"), _) => {
                 let message = format!("there is no type `{}`", name.text);
-                Diagnostic::new(&rules::UNKNOWN_TYPE, name.span, message).help("did you mean `list`?").replace_with("list")
+                Diagnostic::new(&rules::UNKNOWN_TYPE, name.span, message)
+                    .help("did you mean `list`?")
+                    .replace_with("list")
             }
             (Some(ours), _) => {
                 let message = format!("there is no type `{}`", name.text);
@@ -395,9 +408,18 @@ impl Resolver<'_> {
             (Type::List(element, _), Limit::Range { min, max, .. }) => {
                 Type::List(element, self.length(min, max, limit.span()))
             }
-            (Type::Set(element, _), Limit::Range { min, max, .. }) => Type::Set(element, self.length(min, max, limit.span())),
-            (Type::Map(element, _), Limit::Range { min, max, .. }) => Type::Map(element, self.length(min, max, limit.span())),
-            (Type::Int(_), Limit::Range { min, max, decimals: 0, .. }) => Type::Int(NumberLimits {
+            (Type::Set(element, _), Limit::Range { min, max, .. }) => {
+                Type::Set(element, self.length(min, max, limit.span()))
+            }
+            (Type::Map(element, _), Limit::Range { min, max, .. }) => {
+                Type::Map(element, self.length(min, max, limit.span()))
+            }
+            (
+                Type::Int(_),
+                Limit::Range {
+                    min, max, decimals: 0, ..
+                },
+            ) => Type::Int(NumberLimits {
                 min: *min,
                 max: *max,
                 decimals: Some(0),
@@ -478,7 +500,12 @@ fn unknown_declared(resolver: &Resolver<'_>, entity: EntityId, name: &str, span:
         .map_or(&[][..], Node::entries);
     let message = format!("`{entity_name}` has no attribute `{name}`");
     let known: Vec<&str> = known.iter().map(|entry| entry.key.text.as_str()).collect();
-    super::meant(Diagnostic::new(&rules::UNKNOWN_ATTRIBUTE, span, message), name, &known, "its attributes are")
+    super::meant(
+        Diagnostic::new(&rules::UNKNOWN_ATTRIBUTE, span, message),
+        name,
+        &known,
+        "its attributes are",
+    )
 }
 
 fn enum_type(words: &Node, name: &str) -> Type {

@@ -16,7 +16,12 @@ use crate::text::Text;
 use crate::types::{EntityId, Type};
 
 impl Resolver<'_> {
-    pub(super) fn named_steps(&mut self, node: Option<&Node>, entities: &[Entity], types: &mut TypeTable) -> Vec<NamedStep> {
+    pub(super) fn named_steps(
+        &mut self,
+        node: Option<&Node>,
+        entities: &[Entity],
+        types: &mut TypeTable,
+    ) -> Vec<NamedStep> {
         let entries = node.map_or(&[][..], Node::entries);
         // The arguments of every named step are known before the steps themselves, since steps may call one another.
         let mut named: Vec<NamedStep> = Vec::new();
@@ -64,7 +69,13 @@ impl Resolver<'_> {
         steps.steps(nodes, self.out)
     }
 
-    pub(super) fn writes(&mut self, node: Option<&Node>, entities: &[Entity], steps: &[NamedStep], types: &mut TypeTable) -> Vec<Write> {
+    pub(super) fn writes(
+        &mut self,
+        node: Option<&Node>,
+        entities: &[Entity],
+        steps: &[NamedStep],
+        types: &mut TypeTable,
+    ) -> Vec<Write> {
         let entries = node.map_or(&[][..], Node::entries);
         let writes = entries.iter().filter(|entry| entry.value.is_map());
         writes.map(|entry| self.write(entry, entities, steps, types)).collect()
@@ -89,7 +100,12 @@ impl Resolver<'_> {
         let allow = condition(node.get("allow"), &scope, self.out);
         scope = scope.with_facts_of(&allow, true);
         let mut requirements: Vec<Requirement> = Vec::new();
-        for text in node.get("require").map_or(&[][..], Node::elements).iter().filter_map(Node::text) {
+        for text in node
+            .get("require")
+            .map_or(&[][..], Node::elements)
+            .iter()
+            .filter_map(Node::text)
+        {
             if let Some(requirement) = refusals::requirement(text, &scope, self.out) {
                 scope = scope.with_facts_of(&requirement.condition, true);
                 requirements.push(requirement);
@@ -111,15 +127,18 @@ impl Resolver<'_> {
         let steps = step_scope.steps(nodes, self.out);
         if nodes.is_empty() && node.get("do").is_some() {
             let message = format!("the write `{}` does nothing", entry.key.text);
-            self.out.push(
-                Diagnostic::new(&rules::NO_MEANING, entry.key.span, message).help("add a step to `do`"),
-            );
+            self.out
+                .push(Diagnostic::new(&rules::NO_MEANING, entry.key.span, message).help("add a step to `do`"));
         }
         let scope = step_scope.facts_scope;
         let returns = returned(node.get("return"), &scope, self.out);
         drop(scope);
         let defaults = self.arg_defaults(node.get("args"), types);
-        let unused = if self.is_broken(entry) { Unused::PassedOver } else { Unused::Reported };
+        let unused = if self.is_broken(entry) {
+            Unused::PassedOver
+        } else {
+            Unused::Reported
+        };
         Write {
             name: entry.key.text.clone(),
             span: entry.key.span,
@@ -137,9 +156,16 @@ impl Resolver<'_> {
     }
 
     fn refuse_triggers(&mut self, node: &Node) {
-        for (field, what) in [("after", "a write that runs after a change"), ("every", "a write that runs on a schedule")] {
+        for (field, what) in [
+            ("after", "a write that runs after a change"),
+            ("every", "a write that runs on a schedule"),
+        ] {
             if let Some(entry) = node.entry(field) {
-                self.not_yet(entry.key.span, what, "call the write over HTTP or from the command line until then");
+                self.not_yet(
+                    entry.key.span,
+                    what,
+                    "call the write over HTTP or from the command line until then",
+                );
             }
         }
     }
@@ -193,7 +219,10 @@ fn own_id(text: &Text, scope: &Scope<'_>, out: &mut Diagnostics) -> Expr {
     let expr = expression::check(text, scope, None, out);
     let fits = expr.ty.is_textual() || expr.ty.is_number() || expr.ty.is_unknown();
     if !expr.is_invalid() && (expr.is_constant() || !fits) {
-        out.push(not_idempotency(text).help("write `required`, `optional`, `none`, or the caller's own id, such as `args.id`"));
+        out.push(
+            not_idempotency(text)
+                .help("write `required`, `optional`, `none`, or the caller's own id, such as `args.id`"),
+        );
     }
     expr
 }

@@ -73,7 +73,10 @@ impl PartValues {
 pub(super) fn lapses(part: &KeyPart, source: &Entity) -> Vec<(String, String)> {
     let states = source.states.as_ref().filter(|states| states.of == part.path);
     let lapses = states.map_or(&[][..], |states| &states.lapses);
-    lapses.iter().map(|lapse| (lapse.from.clone(), lapse.to.clone())).collect()
+    lapses
+        .iter()
+        .map(|lapse| (lapse.from.clone(), lapse.to.clone()))
+        .collect()
 }
 
 impl Query {
@@ -93,17 +96,31 @@ impl Query {
             Values::Days { .. } | Values::Cells { .. } => 2,
             Values::All(words) => 3 + u32::try_from(words.len()).unwrap_or(u32::MAX - 3),
         };
-        let parts = self.partition.iter().chain(self.sort.iter().flat_map(|sort| &sort.prefix));
+        let parts = self
+            .partition
+            .iter()
+            .chain(self.sort.iter().flat_map(|sort| &sort.prefix));
         let fan_out = parts.map(|part| fan(&part.values)).sum();
         let sort = self.sort.as_ref();
-        let bound = sort.map_or(0, |sort| sort.prefix.len() + usize::from(sort.low.is_some() || sort.high.is_some()));
-        (!self.is_get(), self.crowd(), self.follow, fan_out, self.rest.len(), usize::MAX - bound, self.index.is_some())
+        let bound = sort.map_or(0, |sort| {
+            sort.prefix.len() + usize::from(sort.low.is_some() || sort.high.is_some())
+        });
+        (
+            !self.is_get(),
+            self.crowd(),
+            self.follow,
+            fan_out,
+            self.rest.len(),
+            usize::MAX - bound,
+            self.index.is_some(),
+        )
     }
 
     /// How crowded the partitions are: those of an id or an owner least, those of a cell or a day more, those of a state or a
     /// constant most.
     fn crowd(&self) -> u8 {
-        let spreads = |part: &PartValues| !part.small && !matches!(part.values, Values::Cells { .. } | Values::Days { .. });
+        let spreads =
+            |part: &PartValues| !part.small && !matches!(part.values, Values::Cells { .. } | Values::Days { .. });
         if self.partition.iter().any(spreads) {
             return 0;
         }
@@ -166,7 +183,10 @@ pub(super) fn attempt(path: &AccessPath<'_>, wanted: &Wanted<'_>, conjuncts: &[&
         return Err(Why::Conditional);
     }
     let parts = path.choice.keys.iter().flat_map(|key| &key.parts);
-    if let Some(part) = parts.into_iter().find(|part| part.optional && !implied::implies_present(&part.path, conjuncts)) {
+    if let Some(part) = parts
+        .into_iter()
+        .find(|part| part.optional && !implied::implies_present(&part.path, conjuncts))
+    {
         return Err(Why::Sparse(part.path.clone()));
     }
     let source = wanted.model.source_of(path.entity);
@@ -186,7 +206,9 @@ pub(super) fn attempt(path: &AccessPath<'_>, wanted: &Wanted<'_>, conjuncts: &[&
     let mut sort = sort::bind(path, source, conjuncts, &mut settled);
     let fixed = |name: &str| {
         let bound = partition.iter().chain(&sort.prefix);
-        bound.into_iter().any(|part| part.path == name && part.exact && part.values.is_one())
+        bound
+            .into_iter()
+            .any(|part| part.path == name && part.exact && part.values.is_one())
     };
     let kept = order::kept(path, &sort, &fixed, wanted.order).map_err(Why::Order)?;
     fan_out(&mut sort, &kept.fanned);
@@ -215,7 +237,12 @@ pub(super) fn attempt(path: &AccessPath<'_>, wanted: &Wanted<'_>, conjuncts: &[&
 /// The current version is the newest: where no other order is asked for, versions come newest first.
 fn newest_first(path: &AccessPath<'_>, wanted: &Wanted<'_>, kept: &order::Kept) -> bool {
     let history = wanted.entity.history.as_ref().filter(|_| wanted.order.is_empty());
-    let by_version = |at: &str| path.sort().iter().flat_map(|key| &key.parts).any(|part| part.path == at);
+    let by_version = |at: &str| {
+        path.sort()
+            .iter()
+            .flat_map(|key| &key.parts)
+            .any(|part| part.path == at)
+    };
     kept.fanned.is_empty() && history.is_some_and(|history| by_version(&history.at))
 }
 
@@ -241,7 +268,9 @@ fn carries_all(path: &AccessPath<'_>, wanted: &Wanted<'_>) -> bool {
     let projected = path.index.is_none_or(|index| index.projection == Projection::All);
     let attributes = &wanted.entity.attributes;
     let carried = path.entity.id == wanted.entity.id
-        || attributes.iter().all(|attribute| path.entity.attribute(&attribute.name).is_some());
+        || attributes
+            .iter()
+            .all(|attribute| path.entity.attribute(&attribute.name).is_some());
     projected && carried
 }
 

@@ -34,9 +34,16 @@ pub struct SelectionPlan {
 pub fn plan_read(model: &Model, read: &Read) -> ReadPlan {
     let combinations = meaning::combinations(read);
     let plan = |sent: &Vec<&str>| {
-        let optional = |name: &str| read.args.iter().any(|arg| arg.name == name && arg.optional && arg.default.is_none());
+        let optional = |name: &str| {
+            read.args
+                .iter()
+                .any(|arg| arg.name == name && arg.optional && arg.default.is_none())
+        };
         let is_sent = |name: &str| !optional(name) || sent.contains(&name);
-        let own = read.selection.iter().map(|selection| (None, selection, Some(&read.allow)));
+        let own = read
+            .selection
+            .iter()
+            .map(|selection| (None, selection, Some(&read.allow)));
         let with = read
             .with
             .iter()

@@ -38,7 +38,9 @@ pub(super) fn implies_when(choice: &KeyChoice, conjuncts: &[&Expr]) -> bool {
         return true;
     };
     let said: Vec<String> = conjuncts.iter().map(|conjunct| show::expression(conjunct)).collect();
-    when.conjuncts().iter().all(|needed| said.contains(&show::expression(needed)))
+    when.conjuncts()
+        .iter()
+        .all(|needed| said.contains(&show::expression(needed)))
 }
 
 /// Whether every row of the path satisfies a conjunct: its own condition says it, or it says that a key part is there.
@@ -54,7 +56,9 @@ pub(super) fn settled_by(choice: &KeyChoice, conjunct: &Expr) -> bool {
 
 /// Whether the conjuncts say that an attribute is there.
 pub(super) fn implies_present(path: &str, conjuncts: &[&Expr]) -> bool {
-    conjuncts.iter().any(|conjunct| Facts::of(conjunct, true).is_present(path))
+    conjuncts
+        .iter()
+        .any(|conjunct| Facts::of(conjunct, true).is_present(path))
 }
 
 fn attribute(name: &str, ty: Type, optional: bool) -> Expr {

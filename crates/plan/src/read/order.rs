@@ -8,7 +8,12 @@ use crate::access::AccessPath;
 use crate::values::Values;
 
 /// Whether the rows come in the order asked for, and in which direction the query runs; or the attribute that no key gives.
-pub(super) fn kept(path: &AccessPath<'_>, sort: &SortBound, fixed: &dyn Fn(&str) -> bool, order: &[Order]) -> Result<Kept, String> {
+pub(super) fn kept(
+    path: &AccessPath<'_>,
+    sort: &SortBound,
+    fixed: &dyn Fn(&str) -> bool,
+    order: &[Order],
+) -> Result<Kept, String> {
     let wanted: Vec<&Order> = order.iter().filter(|order| !fixed(&order.path)).collect();
     let Some(first) = wanted.first() else {
         return Ok(Kept::default());
@@ -61,10 +66,19 @@ pub(super) struct Kept {
 
 /// The parts of the sort key that are not fixed to one value, and how keys sort by each.
 fn given<'a>(path: &AccessPath<'a>, sort: &SortBound) -> Vec<(&'a KeyPart, KeyOrder)> {
-    let parts = path.sort().iter().flat_map(|key| key.parts.iter().map(move |part| (part, key.template.order(part.position))));
+    let parts = path.sort().iter().flat_map(|key| {
+        key.parts
+            .iter()
+            .map(move |part| (part, key.template.order(part.position)))
+    });
     parts
         .enumerate()
-        .filter(|(at, _)| !sort.prefix.get(*at).is_some_and(|bound| !matches!(bound.values, Values::All(_))))
+        .filter(|(at, _)| {
+            !sort
+                .prefix
+                .get(*at)
+                .is_some_and(|bound| !matches!(bound.values, Values::All(_)))
+        })
         .map(|(_, given)| given)
         .collect()
 }

@@ -118,7 +118,11 @@ fn value_text(values: &Values) -> String {
         Values::Each(list) => format!("{{each of {}}}", expression(list)),
         Values::Days { from, to, .. } => format!("{{each day {} to {}}}", expression(from), expression(to)),
         Values::Cells { center, km, precision } => {
-            format!("{{each cell({precision}) near {}, {}}}", expression(center), expression(km))
+            format!(
+                "{{each cell({precision}) near {}, {}}}",
+                expression(center),
+                expression(km)
+            )
         }
         Values::All(words) => format!("{{each of {}}}", words.join("|")),
     }
@@ -137,13 +141,24 @@ fn sort_condition(keys: &[KeyTemplate], sort: &SortBound) -> Option<String> {
         (Some(low), None) => format!("{} {} {}", key.attribute, sign(low, ">"), end(low)),
         (None, Some(high)) => format!("{} {} {}", key.attribute, sign(high, "<"), end(high)),
         (Some(low), Some(high)) => {
-            format!("{} {} {} and {} {}", key.attribute, sign(low, ">"), end(low), sign(high, "<"), end(high))
+            format!(
+                "{} {} {} and {} {}",
+                key.attribute,
+                sign(low, ">"),
+                end(low),
+                sign(high, "<"),
+                end(high)
+            )
         }
     })
 }
 
 fn sign(end: &End, sign: &str) -> String {
-    if end.excluded { sign.to_owned() } else { format!("{sign}=") }
+    if end.excluded {
+        sign.to_owned()
+    } else {
+        format!("{sign}=")
+    }
 }
 
 /// The text before the first part that is not bound.

@@ -64,7 +64,12 @@ fn take<'a>(
     bound: &mut SortBound,
 ) -> bool {
     let known = values::bind(part, path.entity, conjuncts);
-    let said = known.filter(|known| !matches!(known.values, Values::All(_) | Values::Days { .. } | Values::Cells { .. }));
+    let said = known.filter(|known| {
+        !matches!(
+            known.values,
+            Values::All(_) | Values::Days { .. } | Values::Cells { .. }
+        )
+    });
     if let Some(known) = said {
         let values = PartValues::of(part, known.values, source);
         if values.lapses.is_empty() {
