@@ -1,5 +1,14 @@
 //! The command as its users meet it: transcripts under `cmd/` and in `docs/check.md`, and what a transcript cannot show.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::print_stderr,
+    reason = "a test fails by panicking"
+)]
+
 #[path = "cli/running.rs"]
 mod running;
 #[path = "cli/transcripts.rs"]
@@ -290,4 +299,29 @@ fn a_file_that_may_not_be_read_is_named() {
         .unwrap();
     assert_eq!(output.status.code(), Some(2));
     assert!(String::from_utf8_lossy(&output.stderr).contains("`.`"));
+}
+
+/// What the README shows is what the command prints, and its figures are counted.
+#[test]
+fn the_readme_says_what_is_so() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let readme = std::fs::read_to_string(root.join("README.md")).unwrap();
+    let run = |args: &[&str]| {
+        let output = std::process::Command::new(env!("CARGO_BIN_EXE_singlet"))
+            .args(args)
+            .current_dir(&root)
+            .output()
+            .unwrap();
+        String::from_utf8(output.stdout).unwrap()
+    };
+    let blocks = readme.split("```text\n").skip(1).filter_map(|rest| rest.split("```").next());
+    let printed = run(&["check", "systems/todo/documented.yaml"]) + &run(&["plan", "systems/todo/model.yaml"]);
+    for block in blocks {
+        assert!(printed.contains(block.trim_end()), "the README shows what is not printed:\n{block}");
+    }
+    let rules = run(&["explain"]);
+    let design = rules.lines().filter(|line| line.starts_with(['K', 'I', 'R', 'W', 'C', 'E'])).count();
+    let language = rules.lines().count() - design;
+    assert!(readme.contains(&format!("{design} design rules")), "there are {design} design rules");
+    assert!(readme.contains(&format!("{language} rules of the language")), "there are {language} rules of the language");
 }

@@ -1,5 +1,14 @@
 //! `accept:` covers findings of design rules, and says what it does not cover.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::print_stderr,
+    reason = "a test fails by panicking"
+)]
+
 use singlet_model::Source;
 
 const MODEL: &str = r#"singlet: 1

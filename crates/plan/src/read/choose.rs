@@ -14,8 +14,26 @@ use crate::meaning;
 pub struct ReadPlan {
     /// The read's name.
     pub read: String,
-    /// For each combination of optional arguments: which are sent, and the plan of each selection.
-    pub combinations: Vec<(Vec<String>, Vec<(Option<String>, SelectionPlan)>)>,
+    /// The combinations.
+    pub combinations: Vec<Combination>,
+}
+
+/// A read with some of its optional arguments sent.
+#[derive(Debug)]
+pub struct Combination {
+    /// The optional arguments that are sent.
+    pub sent: Vec<String>,
+    /// The plan of each selection.
+    pub parts: Vec<PartPlan>,
+}
+
+/// The plan of a read's own selection, or of one that comes with it.
+#[derive(Debug)]
+pub struct PartPlan {
+    /// The name under `with`; none for the read's own.
+    pub name: Option<String>,
+    /// The plan.
+    pub plan: SelectionPlan,
 }
 
 /// How one selection is answered.
@@ -48,14 +66,18 @@ pub fn plan_read(model: &Model, read: &Read) -> ReadPlan {
             .with
             .iter()
             .map(|part| (Some(part.name.clone()), &part.selection, part.allow.as_ref()));
-        let plans = own
+        let parts = own
             .chain(with)
             .filter_map(|(name, selection, allow)| {
                 let history = name.is_none().then_some(read);
-                Some((name, plan_selection(model, selection, allow, history, &is_sent)?))
+                let plan = plan_selection(model, selection, allow, history, &is_sent)?;
+                Some(PartPlan { name, plan })
             })
             .collect();
-        (sent.iter().map(|name| (*name).to_owned()).collect(), plans)
+        Combination {
+            sent: sent.iter().map(|name| (*name).to_owned()).collect(),
+            parts,
+        }
     };
     ReadPlan {
         read: read.name.clone(),

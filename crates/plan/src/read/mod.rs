@@ -12,6 +12,6 @@ mod show;
 mod sort;
 
 pub use candidate::{PartValues, Query, Why};
-pub use choose::{ReadPlan, SelectionPlan, plan_read, plan_selection};
+pub use choose::{Combination, PartPlan, ReadPlan, SelectionPlan, plan_read, plan_selection};
 pub use show::{condition, describe, plan_text};
 pub use sort::{End, SortBound};

@@ -50,13 +50,13 @@ pub fn describe(model: &Model, query: &Query) -> String {
 /// A whole plan, a line for each query; with the reasons for which the other paths lost, if wanted.
 pub fn plan_text(model: &Model, plan: &ReadPlan, why: bool) -> String {
     let mut text = format!("{}\n", plan.read);
-    for (sent, parts) in &plan.combinations {
-        if !sent.is_empty() {
-            text.push_str(&format!("  with {}\n", sent.join(", ")));
+    for combination in &plan.combinations {
+        if !combination.sent.is_empty() {
+            text.push_str(&format!("  with {}\n", combination.sent.join(", ")));
         }
-        for (name, part) in parts {
-            let label = name.as_ref().map(|name| format!("{name}: ")).unwrap_or_default();
-            text.push_str(&selection_text(model, part, &label, why));
+        for part in &combination.parts {
+            let label = part.name.as_ref().map(|name| format!("{name}: ")).unwrap_or_default();
+            text.push_str(&selection_text(model, &part.plan, &label, why));
         }
     }
     text

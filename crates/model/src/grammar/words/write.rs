@@ -1,0 +1,147 @@
+//! Writes, their steps, and named steps.
+
+use super::super::Shape::{Either, Expr, Flag, List, Name, Names, Record as Map, Text, Type, Whole, Words};
+use super::super::{Record, Shape, optional, required};
+use super::entity::ATTRIBUTE;
+use super::read::{CLAIM, LET_READ, RETURN};
+use super::{NAMES, record};
+
+pub(super) static NAMED_STEP: Record = record(
+    "named step",
+    "Steps under a name, with arguments.",
+    &[
+        optional(
+            "args",
+            Names("argument", &Either(&[Type, Map(&ATTRIBUTE)])),
+            "The arguments.",
+        ),
+        required("do", List(&Map(&STEP)), "The steps."),
+    ],
+);
+
+/// A write.
+pub static WRITE: Record = record(
+    "write",
+    "One business operation: one transaction, or one conditional call.",
+    &[
+        optional("http", Text, "The route: `POST /path/{x} -> 201`."),
+        optional(
+            "args",
+            Names("argument", &Either(&[Type, Map(&ATTRIBUTE)])),
+            "The arguments that are neither in the path nor taken.",
+        ),
+        optional(
+            "let",
+            Names("name", &Either(&[Expr, Map(&LET_READ)])),
+            "Names for values and for rows.",
+        ),
+        required("allow", Expr, "Who may."),
+        optional(
+            "require",
+            List(&Text),
+            "What must hold: `EXPRESSION else [STATUS] NAME(shown = value)`.",
+        ),
+        required("do", List(&Map(&STEP)), "The steps; all of them happen at once."),
+        optional("return", RETURN, "The answer; the first row written unless said."),
+        optional(
+            "idempotency",
+            Either(&[Text, Map(&IDEMPOTENCY)]),
+            "`optional` unless said; `required`, `none`, or the caller's own id.",
+        ),
+        optional(
+            "bulk",
+            Flag,
+            "More than a transaction holds: chunks in order, resumable, safe to run twice.",
+        ),
+        optional("after", Names("event", &Text), "Runs after a change; not yet."),
+        optional("every", Text, "Runs on a schedule; not yet."),
+        optional("claim", Map(&CLAIM), "What a document says of it."),
+    ],
+);
+
+pub(super) static IDEMPOTENCY: Record = record(
+    "idempotency",
+    "How a retry is told from a new request.",
+    &[
+        optional("required", Flag, "Whether the header must be there."),
+        optional("replay", Whole, "The status of a replayed answer."),
+        optional("key", Expr, "The caller's own id in place of the header."),
+    ],
+);
+
+pub(super) const ASSIGNMENTS: Shape = Names("attribute", &Expr);
+
+pub(super) const TAKEN: Shape = Either(&[List(&Text)]);
+
+/// A step of a write.
+pub static STEP: Record = Record {
+    name: "step",
+    doc: "One change; or a name under `steps` with its arguments.",
+    fields: &[
+        optional("create", Name, "A new row; there must be none."),
+        optional("update", Expr, "A row that must be there."),
+        optional("delete", Expr, "A row that must be there."),
+        optional("upsert", Expr, "A create where the row is absent, else an update."),
+        optional("present", Expr, "A row that must be there, and is not changed."),
+        optional("absent", Expr, "A row that must not be there."),
+        optional("when", Expr, "Only if."),
+        optional(
+            "for",
+            Names("name", &Either(&[Expr, Map(&LET_READ)])),
+            "Once for each element.",
+        ),
+        optional("do", List(&Map(&STEP)), "Several steps under one `when` or `for`."),
+        optional("as", Name, "A name for the row as it becomes."),
+        optional("set", ASSIGNMENTS, "New values; `absent` removes."),
+        optional("add", ASSIGNMENTS, "Numbers to add, elements to add to sets."),
+        optional("remove", ASSIGNMENTS, "Elements to remove from sets."),
+        optional("append", ASSIGNMENTS, "Elements to append to lists."),
+        optional(
+            "take",
+            TAKEN,
+            "Attributes that become arguments; `name!` where required here.",
+        ),
+        optional(
+            "patch",
+            TAKEN,
+            "Attributes that become optional arguments; null clears.",
+        ),
+        optional("from", Expr, "The element that `take` takes from."),
+        optional("move", Either(&[Name, Map(&MOVE_TO)]), "A move of the entity's states."),
+        optional("rekey", Flag, "Allows a change of the primary key."),
+        optional("require", List(&Text), "What must hold of the row."),
+        optional(
+            "else",
+            Either(&[Text, Names("cause", &Text)]),
+            "The refusal's name, or one for each cause.",
+        ),
+        optional("using", Map(&USING_CALL), "The call that a document names."),
+    ],
+    others: Some(("argument", &Either(&[Names("argument", &Expr), Text]))),
+};
+
+pub(super) static MOVE_TO: Record = record(
+    "move",
+    "A move by its goal.",
+    &[required("to", Expr, "The state to be in.")],
+);
+
+pub(super) static USING_CALL: Record = record(
+    "using call",
+    "The call that a document names for a step.",
+    &[
+        required(
+            "call",
+            Words(&[
+                "PutItem",
+                "UpdateItem",
+                "DeleteItem",
+                "BatchWriteItem",
+                "TransactWriteItems",
+            ]),
+            "The call.",
+        ),
+        optional("set", NAMES, "The attributes that it sets."),
+        optional("condition", Flag, "Whether it has a condition."),
+    ],
+);
