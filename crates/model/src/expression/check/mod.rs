@@ -245,10 +245,9 @@ impl<'s, 'c> Checker<'s, 'c> {
         );
         let mistake = Diagnostic::new(&rules::TYPE_MISMATCH, expr.span, message);
         let help = self.conversion(node, &expr.ty, to);
-        self.report(match help {
-            Some(help) => mistake.help(help),
-            None => mistake,
-        });
+        let usual = || format!("give a value of type `{}`, or change the type", self.describe(to));
+        let help = help.unwrap_or_else(usual);
+        self.report(mistake.help(help));
     }
 
     /// How a value of one type becomes one of another.
@@ -275,6 +274,9 @@ impl<'s, 'c> Checker<'s, 'c> {
                 format!("the members are {}", words.members.join(", "))
             }
             (_, Type::Bool) => "compare it with something".to_owned(),
+            (Type::Text(_), to) if to.is_number() && matches!(node.kind, NodeKind::Text(_)) => {
+                "write a number, without quotes".to_owned()
+            }
             _ => return None,
         })
     }

@@ -172,8 +172,14 @@ impl Checker<'_, '_> {
             (_, None) => {
                 let known = claims.iter().map(|claim| claim.name.as_str());
                 let message = format!("a caller has no claim `{name}`");
+                let there: Vec<String> = known.clone().map(|claim| format!("`{claim}`")).collect();
+                let help = format!(
+                    "name it under `claims` of `callers`; there are `authenticated`{}{}",
+                    if there.is_empty() { "" } else { ", " },
+                    there.join(", ")
+                );
                 let mistake = Diagnostic::new(&rules::UNKNOWN_FIELD, self.span(&node.name), message)
-                    .help("name it under `claims` of `callers`")
+                    .help(help)
                     .did_you_mean(name, known.chain(["authenticated"]));
                 self.report(mistake);
                 return self.invalid(node);

@@ -163,6 +163,10 @@ impl Checker<'_, '_> {
             None if self.out.is_full() => mistake,
             None => mistake.did_you_mean(name, known),
         };
+        let mistake = match mistake.help {
+            Some(_) => mistake,
+            None => mistake.help("the functions are a closed list: the language reference has it"),
+        };
         self.report(mistake);
         self.invalid(node)
     }

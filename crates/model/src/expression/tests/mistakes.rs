@@ -72,7 +72,7 @@ fn keys_and_bound_rows() {
         ("args.lines.exists(l.amount > 0)", "args.lines.exists(l.amount > 0)", "wrong-number-of-arguments", "`exists` takes 2 values, not 1", "`list.exists(v, condition) -> bool`"),
         ("args.lines.exists(1, true)", "1", "wrong-number-of-arguments", "`1` stands where the name of an element is expected", r#"write a new name first: `rows.exists(e, e.status == "open")`"#),
         ("args.lines.exists(now, true)", "now", "ambiguous-name", "`now` is a reserved word and cannot name an element", "choose another name"),
-        ("sum(args.lines, l, l.account) > 0", "l.account", "type-mismatch", "`l.account` has type `string` where `number` is expected", ""),
+        ("sum(args.lines, l, l.account) > 0", "l.account", "type-mismatch", "`l.account` has type `string` where `number` is expected", "give a value of type `number`, or change the type"),
         ("b.date.exists(e, true)", "b.date", "type-mismatch", "`b.date` has type `date`, which has no elements to look at", "a list or a set is expected"),
         ("args.lines.amount > 0", "amount", "unknown-member", "`args.lines` has type `list(Line)`, which has no field `amount`", "look at each element: `args.lines.exists(e, e.amount == …)`"),
     ]);
@@ -126,7 +126,7 @@ fn types_and_literals() {
         ("near(title, args.at, 5)", "title", "type-mismatch", "`title` has type `string`, which `near` does not take", "it is written `near(geo, geo, km) -> bool`"),
         ("size(stars) > 1", "stars", "type-mismatch", "`stars` has type `int`, which `size` does not take", "it is written `size(string | list | set | map) -> int`"),
         ("string(tags)", "tags", "type-mismatch", "`tags` has type `set(string)`, which `string` does not take", "it is written `string(value) -> string`"),
-        ("min(stars, title)", "title", "type-mismatch", "`title` has type `string` where `int` is expected", ""),
+        ("min(stars, title)", "title", "type-mismatch", "`title` has type `string` where `int` is expected", "give a value of type `int`, or change the type"),
         ("hash(payload) == 1", "payload", "type-mismatch", "`payload` has type `json`, which `hash` does not take", "it is written `hash(value) -> int`"),
         (r#"starred ? 1 : "a""#, r#""a""#, "branches-disagree", r#"`1` has type `int` and `"a"` has type `string`"#, "both results need one type"),
         (r#"[1, "a"]"#, r#""a""#, "branches-disagree", r#"`1` has type `int` and `"a"` has type `string`"#, "both results need one type"),
@@ -256,7 +256,7 @@ fn values_that_do_not_go_where_they_are_set() {
             "{lat: 1, city: \"x\"}",
             &Type::Geo(None),
             "`{lat: 1, city: \"x\"}` has type `object` where `geo` is expected",
-            "",
+            "give a value of type `geo`, or change the type",
         ),
     ] {
         let mut out = Diagnostics::default();
