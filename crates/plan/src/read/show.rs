@@ -128,12 +128,24 @@ fn value_text(values: &Values) -> String {
     }
 }
 
-fn sort_condition(keys: &[KeyTemplate], sort: &SortBound) -> Option<String> {
-    let key = keys.first()?;
-    if sort.whole {
-        return Some(format!("{} = {}", key.attribute, filled(key, &sort.prefix)));
+/// The conditions on the sort key's attributes: equalities as far as they are whole, then at most one range.
+fn sort_condition(keys: &[KeyTemplate], sort: &SortBound) -> Vec<String> {
+    let mut conditions = Vec::new();
+    let mut bound = sort.prefix.as_slice();
+    for key in keys {
+        let whole = bound.len() >= key.parts.len();
+        if !(whole && (sort.whole || bound.len() > key.parts.len() || keys.len() > 1)) {
+            conditions.extend(range_condition(key, bound, sort));
+            break;
+        }
+        conditions.push(format!("{} = {}", key.attribute, filled(key, bound)));
+        bound = bound.get(key.parts.len()..).unwrap_or_default();
     }
-    let prefix = prefix_text(key, &sort.prefix);
+    conditions
+}
+
+fn range_condition(key: &KeyTemplate, bound: &[PartValues], sort: &SortBound) -> Option<String> {
+    let prefix = prefix_text(key, bound);
     let end = |end: &End| format!("\"{prefix}{{{}}}\"", expression(&end.value));
     Some(match (&sort.low, &sort.high) {
         (None, None) if prefix.is_empty() => return None,
@@ -141,13 +153,12 @@ fn sort_condition(keys: &[KeyTemplate], sort: &SortBound) -> Option<String> {
         (Some(low), None) => format!("{} {} {}", key.attribute, sign(low, ">"), end(low)),
         (None, Some(high)) => format!("{} {} {}", key.attribute, sign(high, "<"), end(high)),
         (Some(low), Some(high)) => {
+            let (low_end, high_end) = (end(low), end(high));
             format!(
-                "{} {} {} and {} {}",
+                "{} {} {low_end} and {} {high_end}",
                 key.attribute,
                 sign(low, ">"),
-                end(low),
-                sign(high, "<"),
-                end(high)
+                sign(high, "<")
             )
         }
     })

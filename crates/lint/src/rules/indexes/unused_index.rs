@@ -39,7 +39,7 @@ fn check(context: &Context<'_>, findings: &mut Findings<'_>) {
         let is_filled = u32::try_from(at).is_ok_and(|at| filled.contains(&IndexId(at)));
         let message = match (is_filled, used.contains(index.name.as_str())) {
             (_, true) => continue,
-            (false, false) => format!("no entity is in index `{}`", index.name),
+            (false, false) => format!("no entity says that it is in index `{}`", index.name),
             (true, false) => format!(
                 "no read gains by index `{}`: none fixes its partition for more than the table gives",
                 index.name
