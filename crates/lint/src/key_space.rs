@@ -37,7 +37,10 @@ impl<'a> KeySpace<'a> {
             let name = path.index.map(|index| index.name.as_str());
             by_index.entry(name).or_default().push(path);
         }
-        by_index.into_iter().map(|(name, paths)| (name, Self::new(paths))).collect()
+        by_index
+            .into_iter()
+            .map(|(name, paths)| (name, Self::new(paths)))
+            .collect()
     }
 
     /// The paths, in the order of the model.
@@ -48,9 +51,14 @@ impl<'a> KeySpace<'a> {
     /// The paths whose keys may be equal to keys that begin with these texts, by their places among the paths.
     pub fn near(&self, partition: &str, sort: &str) -> Vec<(usize, AccessPath<'a>)> {
         let inner = related(&self.by_text, partition);
-        let mut places: Vec<usize> = inner.flat_map(|inner| related(inner, sort).flatten().copied()).collect();
+        let mut places: Vec<usize> = inner
+            .flat_map(|inner| related(inner, sort).flatten().copied())
+            .collect();
         places.sort_unstable();
-        places.into_iter().filter_map(|at| Some((at, *self.paths.get(at)?))).collect()
+        places
+            .into_iter()
+            .filter_map(|at| Some((at, *self.paths.get(at)?)))
+            .collect()
     }
 }
 
@@ -62,7 +70,10 @@ pub fn leading_text(keys: &[KeyTemplate]) -> &str {
 /// What stands under texts that begin with `text`, or with which `text` begins.
 fn related<'m, T>(map: &'m ByText<'_, T>, text: &str) -> impl Iterator<Item = &'m T> {
     let longer = map.range::<str, _>((Bound::Included(text), Bound::Unbounded));
-    let longer: Vec<&T> = longer.take_while(|(key, _)| key.starts_with(text)).map(|(_, value)| value).collect();
+    let longer: Vec<&T> = longer
+        .take_while(|(key, _)| key.starts_with(text))
+        .map(|(_, value)| value)
+        .collect();
     let beginnings = text.char_indices().filter_map(|(end, _)| text.get(..end));
     let shorter: Vec<&T> = beginnings.filter_map(|beginning| map.get(beginning)).collect();
     longer.into_iter().chain(shorter)

@@ -5,7 +5,9 @@ use std::collections::HashMap;
 use singlet_item::capacity::{Consistency, WriteMode, get_units, write_units};
 use singlet_item::limits::{ITEM_SIZE_BYTES_MAX, PAGE_SIZE_BYTES_MAX};
 use singlet_model::Model;
-use singlet_model::model::{Entity, Estimate, LetValue, NamedStep, Read, Selection, SelectionKind, Step, StepKind, Write};
+use singlet_model::model::{
+    Entity, Estimate, LetValue, NamedStep, Read, Selection, SelectionKind, Step, StepKind, Write,
+};
 use singlet_model::types::{EntityId, Type};
 
 use crate::Context;
@@ -53,7 +55,11 @@ pub struct Traffic<'a> {
 impl<'a> Traffic<'a> {
     pub(crate) fn of(context: &Context<'a>) -> Self {
         let model = context.model;
-        let estimates = model.estimates.iter().map(|estimate| (estimate.subject.as_str(), estimate)).collect();
+        let estimates = model
+            .estimates
+            .iter()
+            .map(|estimate| (estimate.subject.as_str(), estimate))
+            .collect();
         let mut traffic = Traffic {
             estimates,
             writes: HashMap::new(),
@@ -96,7 +102,9 @@ impl<'a> Traffic<'a> {
         let reads = self.reads.get(&source.id).copied().unwrap_or_default();
         let estimated = !self.estimates.is_empty();
         // An update that moves an index entry writes twice: half the limit is allowed for.
-        let writes = self.writes(model, entity).is_far_below(singlet_item::limits::PARTITION_WRITE_UNITS_PER_SECOND_MAX / 2);
+        let writes = self
+            .writes(model, entity)
+            .is_far_below(singlet_item::limits::PARTITION_WRITE_UNITS_PER_SECOND_MAX / 2);
         estimated && writes && reads.is_far_below(singlet_item::limits::PARTITION_READ_UNITS_PER_SECOND_MAX)
     }
 
@@ -108,7 +116,9 @@ impl<'a> Traffic<'a> {
     }
 
     fn units_of_a_write(&self, entity: &Entity) -> f64 {
-        let bytes = self.estimate(&entity.name).and_then(|estimate| usize::try_from(estimate.bytes?).ok());
+        let bytes = self
+            .estimate(&entity.name)
+            .and_then(|estimate| usize::try_from(estimate.bytes?).ok());
         write_units(None, bytes, WriteMode::Single).get() as f64
     }
 
@@ -125,7 +135,9 @@ impl<'a> Traffic<'a> {
                 || write_units(None, Some(largest_bytes(context, entity)), WriteMode::Transaction).get() as f64,
                 |_| 2.0 * units,
             );
-            let most = rate.zip(turn.most()).map(|(rate, times)| rate * times as f64 * most_units);
+            let most = rate
+                .zip(turn.most())
+                .map(|(rate, times)| rate * times as f64 * most_units);
             let load = self.writes.entry(context.model.source_of(entity).id).or_default();
             load.add(rate.map(|rate| rate * least as f64 * units), most);
         }
@@ -136,7 +148,9 @@ impl<'a> Traffic<'a> {
         let bytes = self.bytes(context.model, entity);
         let row = bytes.unwrap_or_else(|| largest_bytes(context, entity));
         let rows = rows_max(read, selection).map(|rows| usize::try_from(rows).unwrap_or(usize::MAX));
-        let page = rows.map_or(PAGE_SIZE_BYTES_MAX, |rows| rows.saturating_mul(row)).min(PAGE_SIZE_BYTES_MAX);
+        let page = rows
+            .map_or(PAGE_SIZE_BYTES_MAX, |rows| rows.saturating_mul(row))
+            .min(PAGE_SIZE_BYTES_MAX);
         let units = get_units(page, Consistency::Strong).halves() as f64 / 2.0;
         let turns = read.each.as_ref().map_or(1, |each| each.at_most);
         let load = self.reads.entry(context.model.source_of(entity).id).or_default();
@@ -189,13 +203,25 @@ const STEP_DEPTH_MAX: usize = 16;
 /// Every step of a write, those of groups and of the named steps that it calls included, with how often each happens.
 pub fn turns<'a>(context: &Context<'a>, write: &'a Write) -> Vec<Turn<'a>> {
     let mut found = Vec::new();
-    follow(context.named_steps(), &write.steps, (false, false, (1, Some(1))), 0, &mut found);
+    follow(
+        context.named_steps(),
+        &write.steps,
+        (false, false, (1, Some(1))),
+        0,
+        &mut found,
+    );
     found
 }
 
 type Frame = (bool, bool, (u64, Option<u64>));
 
-fn follow<'a>(named: &HashMap<&str, &'a NamedStep>, steps: &'a [Step], outer: Frame, depth: usize, found: &mut Vec<Turn<'a>>) {
+fn follow<'a>(
+    named: &HashMap<&str, &'a NamedStep>,
+    steps: &'a [Step],
+    outer: Frame,
+    depth: usize,
+    found: &mut Vec<Turn<'a>>,
+) {
     if depth > STEP_DEPTH_MAX {
         return;
     }
@@ -222,7 +248,11 @@ fn inner_frame(step: &Step, (conditional, repeated, times): Frame) -> Frame {
     let each = step.repeat.as_ref().map_or((1, Some(1)), |(_, list)| list_length(list));
     let most = times.1.zip(each.1).and_then(|(outer, inner)| outer.checked_mul(inner));
     let least = times.0.saturating_mul(each.0);
-    (conditional || step.when.is_some(), repeated || step.repeat.is_some(), (least, most))
+    (
+        conditional || step.when.is_some(),
+        repeated || step.repeat.is_some(),
+        (least, most),
+    )
 }
 
 fn list_length(list: &LetValue) -> (u64, Option<u64>) {

@@ -5,7 +5,8 @@ use std::collections::HashSet;
 
 use singlet_item::capacity::{WriteMode, write_units};
 use singlet_model::model::{
-    Entity, Guard, IdempotencyNeed, IndexEntry, Kept, KeyChoice, KeyPart, MoveTo, Projection, Role, Step, StepKind, Write,
+    Entity, Guard, IdempotencyNeed, IndexEntry, Kept, KeyChoice, KeyPart, MoveTo, Projection, Role, Step, StepKind,
+    Write,
 };
 use singlet_model::types::{EntityId, Type};
 
@@ -52,8 +53,16 @@ impl<'a, 'c> WriteCosts<'a, 'c> {
                 copied.extend([entity.id, copy.entity]);
             }
         }
-        let record = context.model.entities.iter().find(|entity| entity.role == Some(Role::Idempotency));
-        WriteCosts { context, copied, record }
+        let record = context
+            .model
+            .entities
+            .iter()
+            .find(|entity| entity.role == Some(Role::Idempotency));
+        WriteCosts {
+            context,
+            copied,
+            record,
+        }
     }
 
     /// What a write costs; nothing where it does more than this arithmetic knows: history, `excludes`, copies kept in the
@@ -65,15 +74,24 @@ impl<'a, 'c> WriteCosts<'a, 'c> {
         for turn in &turns {
             steps.push((*turn, self.rows(turn.step)?));
         }
-        let record = if by_hand { (0, 0) } else { record_rows(write.idempotency.need) };
+        let record = if by_hand {
+            (0, 0)
+        } else {
+            record_rows(write.idempotency.need)
+        };
+        let optional_record = !by_hand && write.idempotency.need == IdempotencyNeed::Optional;
         let mut cost = WriteCost {
             most: Some(0),
-            ceiling: Some(0),
+            ceiling: (!optional_record).then_some(0),
             ..WriteCost::default()
         };
         let all = transaction_rows(&steps, record);
         for (turn, rows) in &steps {
-            let together = if write.bulk { transaction_rows(&[(*turn, rows_of(rows))], (0, 0)) } else { all };
+            let together = if write.bulk {
+                transaction_rows(&[(*turn, rows_of(rows))], (0, 0))
+            } else {
+                all
+            };
             self.add(&mut cost, turn, rows, factors(turn.step, together));
         }
         self.add_record(&mut cost, record, all);
@@ -84,16 +102,23 @@ impl<'a, 'c> WriteCosts<'a, 'c> {
         let times = (times_least(turn), turn.most());
         for row in rows {
             let table = (row.rows.0 * factor.0, row.rows.1 * factor.1);
-            let entries = row.entries.iter().fold((0, 0), |all, (_, units)| (all.0 + units.0, all.1 + units.1));
+            let entries = row
+                .entries
+                .iter()
+                .fold((0, 0), |all, (_, units)| (all.0 + units.0, all.1 + units.1));
             cost.least += (table.0 + entries.0) * times.0;
             let most = times.1.and_then(|times| (table.1 + entries.1).checked_mul(times));
             cost.most = cost.most.zip(most).map(|(all, more)| all + more);
-            let large = most.zip(self.units_max(row.entity)).map(|(units, each)| units.saturating_mul(each));
+            let large = most
+                .zip(self.units_max(row.entity))
+                .map(|(units, each)| units.saturating_mul(each));
             cost.ceiling = cost.ceiling.zip(large).map(|(all, more)| all + more);
             let each = if turn.repeated { " each" } else { "" };
-            cost.terms.extend((table.1 > 0).then(|| format!("{} for `{}`{each}", span_of(table), row.entity.name)));
+            cost.terms
+                .extend((table.1 > 0).then(|| format!("{} for `{}`{each}", span_of(table), row.entity.name)));
             let present = row.entries.iter().filter(|(_, units)| units.1 > 0);
-            cost.terms.extend(present.map(|(index, units)| format!("{} in `{index}`{each}", span_of(*units))));
+            cost.terms
+                .extend(present.map(|(index, units)| format!("{} in `{index}`{each}", span_of(*units))));
         }
     }
 
@@ -107,7 +132,10 @@ impl<'a, 'c> WriteCosts<'a, 'c> {
         cost.most = cost.most.map(|all| all + most);
         // A record holds the answer, whose size nothing limits.
         cost.ceiling = None;
-        cost.terms.push(format!("{} for the idempotency record", span_of((record.0 * factor_of(Some(together.0)), most))));
+        cost.terms.push(format!(
+            "{} for the idempotency record",
+            span_of((record.0 * factor_of(Some(together.0)), most))
+        ));
     }
 
     fn units_max(&self, entity: &Entity) -> Option<u64> {
@@ -119,14 +147,19 @@ impl<'a, 'c> WriteCosts<'a, 'c> {
     fn rows(&self, step: &'a Step) -> Option<Vec<Row<'a>>> {
         let model = self.context.model;
         let entity = model.entity(step.entity()?)?;
-        let simple = entity.history.is_none() && entity.mirror.is_none() && !self.copied.contains(&entity.id) && !step.rekey;
+        let simple =
+            entity.history.is_none() && entity.mirror.is_none() && !self.copied.contains(&entity.id) && !step.rekey;
         let excluded = entity.excludes.is_some() && !matches!(step.kind, StepKind::Delete(_));
         if !simple || excluded {
             return None;
         }
         if matches!(step.kind, StepKind::Present(_) | StepKind::Absent(_)) {
             let entries = Vec::new();
-            return Some(vec![Row { entity, rows: (1, 1), entries }]);
+            return Some(vec![Row {
+                entity,
+                rows: (1, 1),
+                entries,
+            }]);
         }
         let change = Change::of(entity, step);
         let mut rows = vec![self.row(entity, &change, (1, 1))];
@@ -138,7 +171,11 @@ impl<'a, 'c> WriteCosts<'a, 'c> {
         let guards = guards.fold((0, 0), |all, one| (all.0 + one.0, all.1 + one.1));
         if guards.1 > 0 {
             let entries = Vec::new();
-            rows.push(Row { entity, rows: guards, entries });
+            rows.push(Row {
+                entity,
+                rows: guards,
+                entries,
+            });
         }
         Some(rows)
     }
@@ -175,13 +212,27 @@ impl<'a> Change<'a> {
         };
         let set = step.set.iter().chain(&step.add).chain(&step.remove).chain(&step.append);
         change.touched.extend(set.map(|set| set.attribute.as_str()));
-        change.touched.extend(step.take.iter().chain(&step.patch).map(|taken| taken.attribute.as_str()));
-        let always = entity.attributes.iter().filter(|attribute| attribute.always.is_some() || attribute.ty == Type::Version);
+        change.touched.extend(
+            step.take
+                .iter()
+                .chain(&step.patch)
+                .map(|taken| taken.attribute.as_str()),
+        );
+        let always = entity
+            .attributes
+            .iter()
+            .filter(|attribute| attribute.always.is_some() || attribute.ty == Type::Version);
         change.changed.extend(always.map(|attribute| attribute.name.as_str()));
         if let (Some(states), Some(moves)) = (&entity.states, &step.moves) {
-            let held = states.holding.iter().flat_map(|(_, values)| values).map(|(name, _)| name.as_str());
+            let held = states
+                .holding
+                .iter()
+                .flat_map(|(_, values)| values)
+                .map(|(name, _)| name.as_str());
             change.touched.extend(held.chain([states.of.as_str()]));
-            change.changed.extend(matches!(moves, MoveTo::Named(..)).then_some(states.of.as_str()));
+            change
+                .changed
+                .extend(matches!(moves, MoveTo::Named(..)).then_some(states.of.as_str()));
         }
         change.touched.extend(change.changed.clone());
         let computed = entity.attributes.iter().filter(|attribute| {
@@ -203,12 +254,22 @@ impl<'a> Change<'a> {
 
     /// The rows of a mirror; nothing where its key moves.
     fn mirror_rows(&self, mirror: &Entity) -> Option<Units> {
-        let carried = |names: &HashSet<&str>| mirror.attributes.iter().any(|attribute| names.contains(attribute.name.as_str()));
+        let carried = |names: &HashSet<&str>| {
+            mirror
+                .attributes
+                .iter()
+                .any(|attribute| names.contains(attribute.name.as_str()))
+        };
         let mut parts = mirror.key_templates().flat_map(|key| &key.parts);
         if self.is_update() || self.is_upsert() {
             let moves = parts.any(|part| self.touched.contains(part.root()));
             let certain = carried(&self.changed) && !self.is_upsert();
-            return (!moves).then(|| (u64::from(certain), u64::from(carried(&self.touched) || self.is_upsert())));
+            return (!moves).then(|| {
+                (
+                    u64::from(certain),
+                    u64::from(carried(&self.touched) || self.is_upsert()),
+                )
+            });
         }
         Some((u64::from(!parts.any(|part| part.optional)), 1))
     }
@@ -228,9 +289,20 @@ impl<'a> Change<'a> {
             return (least, most);
         }
         let choices = entry.choices();
-        let parts = || choices.iter().flat_map(|choice| &choice.keys).flat_map(|key| &key.parts);
-        let conditions = || choices.iter().filter_map(|choice| choice.when.as_ref()).flat_map(|when| when.attributes());
-        let may_move = parts().any(|part| self.touched.contains(part.root())) || conditions().any(|name| self.touched.contains(name));
+        let parts = || {
+            choices
+                .iter()
+                .flat_map(|choice| &choice.keys)
+                .flat_map(|key| &key.parts)
+        };
+        let conditions = || {
+            choices
+                .iter()
+                .filter_map(|choice| choice.when.as_ref())
+                .flat_map(|when| when.attributes())
+        };
+        let may_move = parts().any(|part| self.touched.contains(part.root()))
+            || conditions().any(|name| self.touched.contains(name));
         let moves = parts().any(|part| self.changed.contains(part.root()) && part.function.is_none());
         let carries = |names: &HashSet<&str>| match projection {
             Projection::All => !names.is_empty(),
@@ -245,7 +317,14 @@ impl<'a> Change<'a> {
 
     /// Whether the row is in an index: never, maybe, always.
     fn presence(&self, choices: &[KeyChoice]) -> Units {
-        let parts = |choice: &'_ KeyChoice| choice.keys.iter().flat_map(|key| &key.parts).cloned().collect::<Vec<KeyPart>>();
+        let parts = |choice: &'_ KeyChoice| {
+            choice
+                .keys
+                .iter()
+                .flat_map(|key| &key.parts)
+                .cloned()
+                .collect::<Vec<KeyPart>>()
+        };
         let never = |choice: &KeyChoice| parts(choice).iter().any(|part| self.part_presence(part).1 == 0);
         let always = |choice: &KeyChoice| parts(choice).iter().all(|part| self.part_presence(part).0 == 1);
         let open = choices.iter().any(|choice| choice.when.is_none());
@@ -260,11 +339,17 @@ impl<'a> Change<'a> {
             return (1, 1);
         }
         let attribute = self.entity.attribute(part.root());
-        let filled = attribute.is_some_and(|known| known.default.is_some() || known.is.is_some() || known.copy.is_some());
-        let of_state = self.entity.states.iter().flat_map(|states| &states.holding).any(|(_, held)| {
-            let mut names = held.iter().map(|(name, _)| name.as_str());
-            names.any(|name| name == part.root())
-        });
+        let filled =
+            attribute.is_some_and(|known| known.default.is_some() || known.is.is_some() || known.copy.is_some());
+        let of_state = self
+            .entity
+            .states
+            .iter()
+            .flat_map(|states| &states.holding)
+            .any(|(_, held)| {
+                let mut names = held.iter().map(|(name, _)| name.as_str());
+                names.any(|name| name == part.root())
+            });
         if !matches!(self.step.kind, StepKind::Create(_)) || filled || of_state {
             return (0, 1);
         }
@@ -291,8 +376,8 @@ fn rows_of<'a>(rows: &[Row<'a>]) -> Vec<Row<'a>> {
 fn record_rows(need: IdempotencyNeed) -> Units {
     match need {
         IdempotencyNeed::Required => (1, 1),
-        IdempotencyNeed::Optional => (0, 1),
-        IdempotencyNeed::None => (0, 0),
+        // Only where a caller sends a key: a figure without it is not wrong.
+        IdempotencyNeed::Optional | IdempotencyNeed::None => (0, 0),
     }
 }
 
@@ -309,7 +394,9 @@ fn times_least(turn: &Turn<'_>) -> u64 {
 fn transaction_rows(steps: &[(Turn<'_>, Vec<Row<'_>>)], record: Units) -> (u64, Option<u64>) {
     let mut all = (record.0, Some(record.1));
     for (turn, rows) in steps {
-        let sum = rows.iter().fold((0, 0), |all: Units, row| (all.0 + row.rows.0, all.1 + row.rows.1));
+        let sum = rows
+            .iter()
+            .fold((0, 0), |all: Units, row| (all.0 + row.rows.0, all.1 + row.rows.1));
         all.0 += sum.0 * times_least(turn);
         let most = turn.most().and_then(|times| sum.1.checked_mul(times));
         all.1 = all.1.zip(most).map(|(all, more)| all + more);
@@ -332,5 +419,9 @@ fn factor_of(rows: Option<u64>) -> u64 {
 
 /// `2`, or `0 to 1`.
 pub fn span_of((least, most): Units) -> String {
-    if least == most { least.to_string() } else { format!("{least} to {most}") }
+    if least == most {
+        least.to_string()
+    } else {
+        format!("{least} to {most}")
+    }
 }
