@@ -314,14 +314,29 @@ fn the_readme_says_what_is_so() {
             .unwrap();
         String::from_utf8(output.stdout).unwrap()
     };
-    let blocks = readme.split("```text\n").skip(1).filter_map(|rest| rest.split("```").next());
+    let blocks = readme
+        .split("```text\n")
+        .skip(1)
+        .filter_map(|rest| rest.split("```").next());
     let printed = run(&["check", "systems/todo/documented.yaml"]) + &run(&["plan", "systems/todo/model.yaml"]);
     for block in blocks {
-        assert!(printed.contains(block.trim_end()), "the README shows what is not printed:\n{block}");
+        assert!(
+            printed.contains(block.trim_end()),
+            "the README shows what is not printed:\n{block}"
+        );
     }
     let rules = run(&["explain"]);
-    let design = rules.lines().filter(|line| line.starts_with(['K', 'I', 'R', 'W', 'C', 'E'])).count();
+    let design = rules
+        .lines()
+        .filter(|line| line.starts_with(['K', 'I', 'R', 'W', 'C', 'E']))
+        .count();
     let language = rules.lines().count() - design;
-    assert!(readme.contains(&format!("{design} design rules")), "there are {design} design rules");
-    assert!(readme.contains(&format!("{language} rules of the language")), "there are {language} rules of the language");
+    assert!(
+        readme.contains(&format!("{design} design rules")),
+        "there are {design} design rules"
+    );
+    assert!(
+        readme.contains(&format!("{language} rules of the language")),
+        "there are {language} rules of the language"
+    );
 }

@@ -76,7 +76,7 @@ impl<'a> Context<'a> {
             model,
             written: written(model),
             given: given(model),
-            sizes: model.entities.iter().map(|entity| size::bound(model, entity)).collect(),
+            sizes: size::bounds(model),
             traffic: Traffic::default(),
             by_hand: OnceCell::new(),
             named_steps: model.steps.iter().map(|named| (named.name.as_str(), named)).collect(),

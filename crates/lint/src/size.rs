@@ -1,5 +1,8 @@
 //! How large items can be, from the limits of their attributes.
 
+use std::collections::HashMap;
+use std::sync::Arc;
+
 use singlet_item::key::{Delimiter, Domain, Form, Part, Pattern, Template, TextDomain, Variable};
 use singlet_model::Model;
 use singlet_model::model::{Attribute, Entity, Stored};
@@ -25,13 +28,25 @@ const CONTAINER_BYTES: u64 = 3;
 /// The bytes that a character takes at most.
 const CHARACTER_BYTES_MAX: u64 = 4;
 
-/// How large the items of an entity can be.
-pub fn bound<'a>(model: &'a Model, entity: &'a Entity) -> SizeBound<'a> {
+/// How large the items of each entity can be, in the order of the model.
+pub fn bounds(model: &Model) -> Vec<SizeBound<'_>> {
+    let mut patterns = Patterns::new();
+    model
+        .entities
+        .iter()
+        .map(|entity| bound(model, entity, &mut patterns))
+        .collect()
+}
+
+/// The most bytes of the texts of each pattern: the same ones stand in many entities, and each takes an automaton.
+type Patterns = HashMap<Arc<str>, Option<u64>>;
+
+fn bound<'a>(model: &'a Model, entity: &'a Entity, patterns: &mut Patterns) -> SizeBound<'a> {
     let stored = entity.attributes.iter().filter(|attribute| is_stored(attribute));
     let mut complete = true;
     let mut attributes = Vec::new();
     for attribute in stored {
-        match largest(&attribute.ty) {
+        match largest(&attribute.ty, patterns) {
             Some(bytes) => attributes.push((attribute, bytes.saturating_add(name_bytes(attribute)))),
             None => complete = false,
         }
@@ -108,9 +123,9 @@ fn overhead(model: &Model, entity: &Entity) -> u64 {
 }
 
 /// The most bytes that a value of a type takes; nothing where it has no limit.
-pub fn largest(ty: &Type) -> Option<u64> {
+fn largest(ty: &Type, patterns: &mut Patterns) -> Option<u64> {
     match ty {
-        Type::Text(limits) => text_bytes(limits),
+        Type::Text(limits) => text_bytes(limits, patterns),
         Type::Int(_) | Type::Number(_) | Type::Version | Type::Duration => Some(NUMBER_BYTES_MAX),
         Type::Seconds | Type::Millis => Some(INSTANT_BYTES_MAX),
         Type::Bool => Some(1),
@@ -123,20 +138,25 @@ pub fn largest(ty: &Type) -> Option<u64> {
         Type::Uuid => Some(36),
         Type::Enum(words) => words.members.iter().map(|word| word.len() as u64).max(),
         Type::Geo(None) => Some(CONTAINER_BYTES + 2 * (1 + 3 + NUMBER_BYTES_MAX)),
-        Type::Geo(Some(object)) | Type::Object(object) => object_bytes(object),
-        Type::List(element, limits) => elements_bytes(element, limits, 1)?.checked_add(CONTAINER_BYTES),
-        Type::Set(element, limits) => elements_bytes(element, limits, 0),
+        Type::Geo(Some(object)) | Type::Object(object) => object_bytes(object, patterns),
+        Type::List(element, limits) => elements_bytes(element, limits, 1, patterns)?.checked_add(CONTAINER_BYTES),
+        Type::Set(element, limits) => elements_bytes(element, limits, 0, patterns),
         Type::OrWords(value, words) => {
             let longest = words.iter().map(|word| word.len() as u64).max();
-            Some(largest(value)?.max(longest.unwrap_or(0)))
+            Some(largest(value, patterns)?.max(longest.unwrap_or(0)))
         }
         Type::Map(..) | Type::Json | Type::Row(_) | Type::Group(..) | Type::Absent | Type::Unknown => None,
     }
 }
 
-fn text_bytes(limits: &TextLimits) -> Option<u64> {
+fn text_bytes(limits: &TextLimits, patterns: &mut Patterns) -> Option<u64> {
     let by_length = limits.length.max.map(|max| max.saturating_mul(CHARACTER_BYTES_MAX));
-    let by_pattern = limits.pattern.as_deref().and_then(pattern_bytes);
+    let pattern = limits.pattern.as_ref();
+    let by_pattern = pattern.and_then(|pattern| {
+        *patterns
+            .entry(pattern.clone())
+            .or_insert_with(|| pattern_bytes(pattern))
+    });
     by_length.into_iter().chain(by_pattern).min()
 }
 
@@ -151,13 +171,15 @@ fn pattern_bytes(pattern: &str) -> Option<u64> {
     template.max_bytes().map(|bytes| bytes as u64)
 }
 
-fn object_bytes(object: &ObjectType) -> Option<u64> {
+fn object_bytes(object: &ObjectType, patterns: &mut Patterns) -> Option<u64> {
     object.fields.iter().try_fold(CONTAINER_BYTES, |all, field| {
         all.checked_add(1 + field.name.len() as u64)?
-            .checked_add(largest(&field.ty)?)
+            .checked_add(largest(&field.ty, patterns)?)
     })
 }
 
-fn elements_bytes(element: &Type, limits: &LengthLimits, overhead: u64) -> Option<u64> {
-    limits.max?.checked_mul(largest(element)?.checked_add(overhead)?)
+fn elements_bytes(element: &Type, limits: &LengthLimits, overhead: u64, patterns: &mut Patterns) -> Option<u64> {
+    limits
+        .max?
+        .checked_mul(largest(element, patterns)?.checked_add(overhead)?)
 }

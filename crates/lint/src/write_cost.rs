@@ -79,9 +79,10 @@ impl<'a, 'c> WriteCosts<'a, 'c> {
         } else {
             record_rows(write.idempotency.need)
         };
+        let optional_record = !by_hand && write.idempotency.need == IdempotencyNeed::Optional;
         let mut cost = WriteCost {
             most: Some(0),
-            ceiling: Some(0),
+            ceiling: (!optional_record).then_some(0),
             ..WriteCost::default()
         };
         let all = transaction_rows(&steps, record);
@@ -375,8 +376,8 @@ fn rows_of<'a>(rows: &[Row<'a>]) -> Vec<Row<'a>> {
 fn record_rows(need: IdempotencyNeed) -> Units {
     match need {
         IdempotencyNeed::Required => (1, 1),
-        IdempotencyNeed::Optional => (0, 1),
-        IdempotencyNeed::None => (0, 0),
+        // Only where a caller sends a key: a figure without it is not wrong.
+        IdempotencyNeed::Optional | IdempotencyNeed::None => (0, 0),
     }
 }
 

@@ -31,44 +31,80 @@ fn one(source: &Source, finding: &Diagnostic, renderer: &Renderer) -> String {
         Severity::Warning => Level::WARNING,
         Severity::Hint => Level::NOTE.with_name("hint"),
     };
-    let mut snippet = Snippet::source(source.text())
-        .path(source.name())
-        .annotation(AnnotationKind::Primary.span(shown(source, finding.span)));
+    let window = Window::around(source, finding);
+    let primary = AnnotationKind::Primary.span(window.range(finding.span));
+    let mut snippet = window.snippet(source).annotation(primary);
     for note in &finding.notes {
-        let annotation = AnnotationKind::Context.span(shown(source, note.span)).label(&note.text);
+        let annotation = AnnotationKind::Context.span(window.range(note.span)).label(&note.text);
         snippet = snippet.annotation(annotation);
     }
     let title = level.primary_title(&finding.message).id(finding.rule.code);
     let mut groups = vec![title.element(snippet)];
-    groups.extend(finding.help.as_deref().map(|help| help_group(source, finding, help)));
+    groups.extend(finding.help.as_deref().map(|help| help_group(source, finding, &window, help)));
     renderer.render(&groups)
 }
 
 /// The help, with the corrected line where the finding knows it.
-fn help_group<'a>(source: &'a Source, finding: &'a Diagnostic, help: &'a str) -> Group<'a> {
+fn help_group<'a>(source: &'a Source, finding: &'a Diagnostic, window: &Window<'a>, help: &'a str) -> Group<'a> {
     let title = Level::HELP.secondary_title(help);
     match &finding.fix {
         Some(fix) => {
-            let patch = Patch::new(fix.span.range(), &fix.replacement);
-            title.element(Snippet::source(source.text()).path(source.name()).patch(patch))
+            let patch = Patch::new(window.whole_range(fix.span), &fix.replacement);
+            title.element(window.snippet(source).patch(patch))
         }
         None => Group::with_title(title),
     }
 }
 
-/// A span that can be marked: within the text, and at most to the end of its first lines.
-fn shown(source: &Source, span: Span) -> std::ops::Range<usize> {
-    const LINES_MAX: usize = 4;
-    let range = span.range();
-    let text = source.text();
-    let start = range.start.min(text.len());
-    let end = range.end.clamp(start, text.len());
-    let lines = text.get(start..end).unwrap_or_default();
-    let length = match lines.match_indices('\n').nth(LINES_MAX - 1) {
-        Some((newline, _)) => newline,
-        None => lines.trim_end().len(),
-    };
-    start..start + length
+/// The lines of a file that a finding is about: a renderer that is given the whole file looks through it for every finding.
+struct Window<'a> {
+    text: &'a str,
+    start: usize,
+    first_line: usize,
+}
+
+impl<'a> Window<'a> {
+    fn around(source: &'a Source, finding: &Diagnostic) -> Self {
+        let spans = finding.notes.iter().map(|note| note.span).chain([finding.span]);
+        let spans = spans.chain(finding.fix.iter().map(|fix| fix.span));
+        let (mut start, mut end) = (usize::MAX, 0);
+        for span in spans {
+            start = start.min(span.start as usize);
+            end = end.max(span.end as usize);
+        }
+        let text = source.text();
+        let before = text.get(..start.min(text.len())).unwrap_or_default();
+        let start = before.rfind('\n').map_or(0, |newline| newline + 1);
+        let after = text.get(end.min(text.len())..).unwrap_or_default();
+        let end = after.find('\n').map_or(text.len(), |newline| end + newline);
+        Window {
+            text: text.get(start..end).unwrap_or_default(),
+            start,
+            first_line: source.position(u32::try_from(start).unwrap_or(u32::MAX)).line,
+        }
+    }
+
+    fn snippet<T: Clone>(&self, source: &'a Source) -> Snippet<'a, T> {
+        Snippet::source(self.text).path(source.name()).line_start(self.first_line)
+    }
+
+    fn whole_range(&self, span: Span) -> std::ops::Range<usize> {
+        let within = |offset: usize| offset.saturating_sub(self.start).min(self.text.len());
+        let range = span.range();
+        within(range.start)..within(range.end)
+    }
+
+    /// A span that can be marked: at most to the end of its first lines.
+    fn range(&self, span: Span) -> std::ops::Range<usize> {
+        const LINES_MAX: usize = 4;
+        let range = self.whole_range(span);
+        let lines = self.text.get(range.clone()).unwrap_or_default();
+        let length = match lines.match_indices('\n').nth(LINES_MAX - 1) {
+            Some((newline, _)) => newline,
+            None => lines.trim_end().len(),
+        };
+        range.start..range.start + length
+    }
 }
 
 fn closing(report: &Report, hints: bool) -> String {

@@ -31,8 +31,12 @@ design_rule! {
 fn check(context: &Context<'_>, findings: &mut Findings<'_>) {
     let costs = WriteCosts::new(context);
     for write in &context.model.writes {
-        let Some((claimed, span)) = &write.claim.write else { continue };
-        let Some(cost) = costs.of(write).filter(|cost| is_wrong(claimed, cost)) else { continue };
+        let Some((claimed, span)) = &write.claim.write else {
+            continue;
+        };
+        let Some(cost) = costs.of(write).filter(|cost| is_wrong(claimed, cost)) else {
+            continue;
+        };
         report_write(findings, &write.name, (claimed, *span), &cost);
     }
     for read in &context.model.reads {
@@ -47,7 +51,10 @@ fn is_wrong(claimed: &Bounds, cost: &WriteCost) -> bool {
     let too_low = claimed.min.is_some_and(|min| min < least) || claimed.max.is_some_and(|max| max < least);
     let one = claimed.min == claimed.max;
     let ends_low = !one && claimed.max.zip(cost.most).is_some_and(|(max, most)| max < most as f64);
-    let too_high = claimed.min.zip(cost.ceiling).is_some_and(|(min, ceiling)| min > ceiling as f64);
+    let too_high = claimed
+        .min
+        .zip(cost.ceiling)
+        .is_some_and(|(min, ceiling)| min > ceiling as f64);
     too_low || ends_low || too_high
 }
 
@@ -66,11 +73,9 @@ fn report_write(findings: &mut Findings<'_>, name: &str, (claimed, span): (&Boun
         shown(claimed),
         terms.join(", ")
     );
-    findings.push(
-        findings
-            .at(span, name, message)
-            .help("correct the figure; each index entry costs 1 when made, removed or changed, and 2 when its key changes"),
-    );
+    findings.push(findings.at(span, name, message).help(
+        "correct the figure; each index entry costs 1 when made, removed or changed, and 2 when its key changes",
+    ));
 }
 
 fn shown(bounds: &Bounds) -> String {
@@ -85,7 +90,9 @@ fn shown(bounds: &Bounds) -> String {
 
 /// A plain get: one row by its whole key, and nothing else.
 fn check_get<'a>(context: &Context<'a>, findings: &mut Findings<'_>, read: &'a Read, (claimed, span): (&Bounds, Span)) {
-    let Some((entity, selection)) = plain_get(context, read) else { return };
+    let Some((entity, selection)) = plain_get(context, read) else {
+        return;
+    };
     let consistency = match (read.together, read.consistent.is_some() || selection.consistent) {
         (true, _) => Consistency::Transactional,
         (false, true) => Consistency::Strong,
@@ -93,10 +100,18 @@ fn check_get<'a>(context: &Context<'a>, findings: &mut Findings<'_>, read: &'a R
     };
     let least = get_units(0, consistency);
     let bound = context.size_bound(entity).filter(|bound| bound.complete);
-    let ceiling = bound.and_then(|bound| usize::try_from(bound.bytes).ok()).map(|bytes| get_units(bytes, consistency));
+    let ceiling = bound
+        .and_then(|bound| usize::try_from(bound.bytes).ok())
+        .map(|bytes| get_units(bytes, consistency));
     let units = |units: ReadUnits| units.halves() as f64 / 2.0;
-    let too_low = claimed.min.or(claimed.max).is_some_and(|claimed| claimed < units(least));
-    let too_high = claimed.min.zip(ceiling).is_some_and(|(claimed, ceiling)| claimed > units(ceiling));
+    let too_low = claimed
+        .min
+        .or(claimed.max)
+        .is_some_and(|claimed| claimed < units(least));
+    let too_high = claimed
+        .min
+        .zip(ceiling)
+        .is_some_and(|(claimed, ceiling)| claimed > units(ceiling));
     if !too_low && !too_high {
         return;
     }
@@ -105,7 +120,9 @@ fn check_get<'a>(context: &Context<'a>, findings: &mut Findings<'_>, read: &'a R
         Consistency::Strong => "a consistent get costs 1",
         Consistency::Transactional => "a get in a transaction costs 2",
     };
-    let up_to = ceiling.filter(|ceiling| *ceiling > least).map(|ceiling| format!(", up to {ceiling} for the largest `{}`", entity.name));
+    let up_to = ceiling
+        .filter(|ceiling| *ceiling > least)
+        .map(|ceiling| format!(", up to {ceiling} for the largest `{}`", entity.name));
     let message = format!(
         "`{}` is said to cost {} read units, and {kind} for each 4 KB{}",
         read.name,
@@ -116,9 +133,15 @@ fn check_get<'a>(context: &Context<'a>, findings: &mut Findings<'_>, read: &'a R
 }
 
 fn plain_get<'a>(context: &Context<'a>, read: &'a Read) -> Option<(&'a Entity, &'a Selection)> {
-    let selection = read.selection.as_ref().filter(|selection| matches!(selection.kind, SelectionKind::Get { .. }))?;
+    let selection = read
+        .selection
+        .as_ref()
+        .filter(|selection| matches!(selection.kind, SelectionKind::Get { .. }))?;
     let entity = context.model.entity(selection.entity()?)?;
-    let rows = read.lets.iter().any(|name| matches!(&name.value, LetValue::Read(_)) || is_row(&name.value));
+    let rows = read
+        .lets
+        .iter()
+        .any(|name| matches!(&name.value, LetValue::Read(_)) || is_row(&name.value));
     let alone = read.with.is_empty() && read.each.is_none() && !rows && selection.entities.len() == 1;
     let bindings = context.bindings(read, selection);
     let mut parts = entity.key_templates().flat_map(|key| &key.parts);

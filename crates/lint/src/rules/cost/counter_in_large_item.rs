@@ -28,11 +28,19 @@ fn check(context: &Context<'_>, findings: &mut Findings<'_>) {
     let mut reported = HashSet::new();
     for (write, step) in context.steps() {
         let entity = step.entity().and_then(|entity| context.model.entity(entity));
-        let Some(entity) = entity.filter(|_| !step.add.is_empty()) else { continue };
+        let Some(entity) = entity.filter(|_| !step.add.is_empty()) else {
+            continue;
+        };
         let usual = context.traffic().bytes(context.model, entity).map(|bytes| bytes as u64);
         let bound = context.size_bound(entity).map(|bound| bound.bytes);
-        let Some(bytes) = usual.or(bound).filter(|bytes| *bytes > SMALL_BYTES_MAX) else { continue };
-        let numbers = step.add.iter().filter(|add| entity.attribute(&add.attribute).is_some_and(|known| known.ty.is_number()));
+        let Some(bytes) = usual.or(bound).filter(|bytes| *bytes > SMALL_BYTES_MAX) else {
+            continue;
+        };
+        let numbers = step.add.iter().filter(|add| {
+            entity
+                .attribute(&add.attribute)
+                .is_some_and(|known| known.ty.is_number())
+        });
         for add in numbers.filter(|add| reported.insert(add.span)) {
             let has = if usual.is_some() { "usually has" } else { "can have" };
             let kilobytes = bytes.div_ceil(1024);

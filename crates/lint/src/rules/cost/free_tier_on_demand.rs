@@ -33,5 +33,7 @@ fn check(context: &Context<'_>, findings: &mut Findings<'_>) {
         finding = finding.note(billing, "billed on demand");
     }
     let units = FREE_PROVISIONED_UNITS;
-    findings.push(finding.help(format!("say `billing: {{read: {units}, write: {units}}}`, or drop the claim")));
+    findings.push(finding.help(format!(
+        "say `billing: {{read: {units}, write: {units}}}`, or drop the claim"
+    )));
 }

@@ -32,7 +32,9 @@ const NAMED_MAX: usize = 3;
 fn check(context: &Context<'_>, findings: &mut Findings<'_>) {
     let limit = ITEM_SIZE_BYTES_MAX as u64;
     for entity in context.model.entities.iter().filter(|entity| entity.mirror.is_none()) {
-        let Some(bound) = context.size_bound(entity) else { continue };
+        let Some(bound) = context.size_bound(entity) else {
+            continue;
+        };
         if bound.bytes.saturating_mul(100) >= limit * NEAR_PERCENT {
             report(findings, entity, bound);
         }
@@ -41,8 +43,13 @@ fn check(context: &Context<'_>, findings: &mut Findings<'_>) {
 
 fn report(findings: &mut Findings<'_>, entity: &Entity, bound: &SizeBound<'_>) {
     let largest = bound.attributes.iter().take(NAMED_MAX);
-    let largest: Vec<String> = largest.map(|(attribute, bytes)| format!("`{}` {} KB", attribute.name, kilobytes(*bytes))).collect();
-    let span = bound.attributes.first().map_or(entity.span, |(attribute, _)| attribute.span);
+    let largest: Vec<String> = largest
+        .map(|(attribute, bytes)| format!("`{}` {} KB", attribute.name, kilobytes(*bytes)))
+        .collect();
+    let span = bound
+        .attributes
+        .first()
+        .map_or(entity.span, |(attribute, _)| attribute.span);
     let message = format!(
         "a `{}` can have {} KB, and an item holds 400: {}",
         entity.name,

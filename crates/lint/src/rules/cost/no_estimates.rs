@@ -21,7 +21,10 @@ fn check(context: &Context<'_>, findings: &mut Findings<'_>) {
     let model = context.model;
     let operations = model.reads.len() + model.writes.len();
     if model.estimates.is_empty() && operations > 0 {
-        let message = format!("`{}` has no estimates, so hot partitions and prices cannot be judged", model.name);
+        let message = format!(
+            "`{}` has no estimates, so hot partitions and prices cannot be judged",
+            model.name
+        );
         findings.push(
             findings
                 .at(model.table.span, "table", message)

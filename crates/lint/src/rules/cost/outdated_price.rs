@@ -29,13 +29,13 @@ fn check(context: &Context<'_>, findings: &mut Findings<'_>) {
 fn compare(findings: &mut Findings<'_>, claimed: Option<&(String, Span)>, current: &str, kind: &str) {
     let Some((text, span)) = claimed else { return };
     let dollars = text.trim().trim_start_matches('$').trim();
-    let (Ok(claimed), Ok(known)) = (dollars.parse::<Number>(), current.parse::<Number>()) else { return };
+    let (Ok(claimed), Ok(known)) = (dollars.parse::<Number>(), current.parse::<Number>()) else {
+        return;
+    };
     if claimed != known {
         let message = format!("a million {kind} units are said to cost ${dollars}, and cost ${current} ({IN_FORCE})");
-        findings.push(
-            findings
-                .at(*span, "table", message)
-                .help(format!("write `{kind}_price: \"{current}\"`, and look again at what was decided by it")),
-        );
+        findings.push(findings.at(*span, "table", message).help(format!(
+            "write `{kind}_price: \"{current}\"`, and look again at what was decided by it"
+        )));
     }
 }

@@ -32,10 +32,17 @@ fn check(context: &Context<'_>, findings: &mut Findings<'_>) {
     }
     for entity in context.model.entities.iter().filter(|entity| entity.mirror.is_none()) {
         for attribute in &entity.attributes {
-            let Some(kind) = unbounded(&attribute.ty).filter(|_| attribute.is.is_none()) else { continue };
+            let Some(kind) = unbounded(&attribute.ty).filter(|_| attribute.is.is_none()) else {
+                continue;
+            };
             let grows = appended.get(&(entity.id, attribute.name.as_str()));
-            let grows = grows.map(|write| format!(", and `{write}` adds to it")).unwrap_or_default();
-            let message = format!("`{}.{}` has a {kind} without an upper limit{grows}", entity.name, attribute.name);
+            let grows = grows
+                .map(|write| format!(", and `{write}` adds to it"))
+                .unwrap_or_default();
+            let message = format!(
+                "`{}.{}` has a {kind} without an upper limit{grows}",
+                entity.name, attribute.name
+            );
             findings.push(
                 findings
                     .at(attribute.span, format!("{}.{}", entity.name, attribute.name), message)

@@ -20,8 +20,13 @@ fn check(context: &Context<'_>, findings: &mut Findings<'_>) {
         return;
     }
     for entity in &context.model.entities {
-        let Some(expires) = entity.expires.as_ref().filter(|_| entity.mirror.is_none()) else { continue };
-        let message = format!("`{}` expires, but the table has no TTL attribute: expired rows stay for ever", entity.name);
+        let Some(expires) = entity.expires.as_ref().filter(|_| entity.mirror.is_none()) else {
+            continue;
+        };
+        let message = format!(
+            "`{}` expires, but the table has no TTL attribute: expired rows stay for ever",
+            entity.name
+        );
         findings.push(
             findings
                 .at(expires.span, entity.name.clone(), message)

@@ -23,7 +23,10 @@ fn check(context: &Context<'_>, findings: &mut Findings<'_>) {
     if table.type_attribute.is_some() || kinds < 2 {
         return;
     }
-    let message = format!("`{}` holds {kinds} kinds of rows, and no attribute says which a row is", table.name);
+    let message = format!(
+        "`{}` holds {kinds} kinds of rows, and no attribute says which a row is",
+        table.name
+    );
     findings.push(
         findings
             .at(table.spans.type_attribute.unwrap_or(table.span), "table", message)

@@ -23,7 +23,10 @@ fn check(context: &Context<'_>, findings: &mut Findings<'_>) {
     if table.recovery || !lake {
         return;
     }
-    let message = format!("a lake is fed from `{}`, which has no point-in-time recovery to export from", table.name);
+    let message = format!(
+        "a lake is fed from `{}`, which has no point-in-time recovery to export from",
+        table.name
+    );
     findings.push(
         findings
             .at(table.spans.stream.unwrap_or(table.span), "table", message)

@@ -31,12 +31,13 @@ fn check(context: &Context<'_>, findings: &mut Findings<'_>) {
         Some("old_image") if lake => "the stream carries no new images",
         Some(_) => return,
     };
-    let readers: Vec<String> = table.stream_readers.iter().map(|reader| format!("`{reader}`")).collect();
-    let message = format!("{} read the change stream, but {problem}", enumerated(&readers)).replacen(
-        " read the",
-        if readers.len() == 1 { " reads the" } else { " read the" },
-        1,
-    );
+    let readers: Vec<String> = table
+        .stream_readers
+        .iter()
+        .map(|reader| format!("`{reader}`"))
+        .collect();
+    let read = if readers.len() == 1 { "reads" } else { "read" };
+    let message = format!("{} {read} the change stream, but {problem}", enumerated(&readers));
     findings.push(
         findings
             .at(table.spans.stream.unwrap_or(table.span), "table", message)

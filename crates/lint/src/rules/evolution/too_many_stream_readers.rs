@@ -24,7 +24,11 @@ fn check(context: &Context<'_>, findings: &mut Findings<'_>) {
     if table.stream_readers.len() <= READERS_MAX {
         return;
     }
-    let readers: Vec<String> = table.stream_readers.iter().map(|reader| format!("`{reader}`")).collect();
+    let readers: Vec<String> = table
+        .stream_readers
+        .iter()
+        .map(|reader| format!("`{reader}`"))
+        .collect();
     let message = format!(
         "{} read the change stream: {}, and it serves {READERS_MAX}",
         readers.len(),

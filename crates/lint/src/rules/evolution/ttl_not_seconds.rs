@@ -24,9 +24,16 @@ design_rule! {
 fn check(context: &Context<'_>, findings: &mut Findings<'_>) {
     let Some(ttl) = &context.model.table.ttl else { return };
     for entity in context.model.entities.iter().filter(|entity| entity.mirror.is_none()) {
-        for attribute in entity.attributes.iter().filter(|attribute| is_stored_as(attribute, ttl)) {
+        for attribute in entity
+            .attributes
+            .iter()
+            .filter(|attribute| is_stored_as(attribute, ttl))
+        {
             let Some(harm) = harm(&attribute.ty) else { continue };
-            let message = format!("the TTL attribute `{ttl}` of `{}` is a {}: {harm}", entity.name, attribute.ty);
+            let message = format!(
+                "the TTL attribute `{ttl}` of `{}` is a {}: {harm}",
+                entity.name, attribute.ty
+            );
             let mut finding = findings.at(attribute.span, format!("{}.{}", entity.name, attribute.name), message);
             if let Some(span) = context.model.table.spans.ttl {
                 finding = finding.note(span, "the table's TTL");

@@ -18,8 +18,13 @@ design_rule! {
 
 fn check(context: &Context<'_>, findings: &mut Findings<'_>) {
     for entity in &context.model.entities {
-        let Some(condition) = &entity.claims.swept_by_ttl else { continue };
-        let message = format!("`{}` counts on the TTL to remove rows in time, and it may be two days late", entity.name);
+        let Some(condition) = &entity.claims.swept_by_ttl else {
+            continue;
+        };
+        let message = format!(
+            "`{}` counts on the TTL to remove rows in time, and it may be two days late",
+            entity.name
+        );
         findings.push(
             findings
                 .at(condition.span, entity.name.clone(), message)

@@ -1,8 +1,9 @@
 use std::collections::HashSet;
 
+use singlet_item::Number;
 use singlet_model::expression::{BinaryOp, Expr, ExprKind};
 use singlet_model::model::{Attribute, Entity};
-use singlet_model::types::{EntityId, Type};
+use singlet_model::types::{EntityId, NumberLimits, Type};
 
 use super::ttl_not_seconds::is_stored_as;
 use crate::{Context, Findings, design_rule};
@@ -18,7 +19,7 @@ design_rule! {
     /// ```
     ///
     /// An attribute looks like a TTL if its name has `ttl`, `expir` or `time_to_live` in it, it is a number or an instant, and
-    /// it is only ever written: computed from the clock or another instant plus a time, or a bare number. A deadline that
+    /// it is only ever written: computed as an instant plus a time, or a number that can be epoch seconds. A deadline that
     /// something uses (`expires:`, `lapse:`, `history:`, a `where`, an `order`, a `require`, a `when`, another attribute) is none.
     ///
     /// Way out: write the expiry to the table's TTL attribute, best by `expires:`; or name what is no expiry otherwise.
@@ -34,7 +35,10 @@ fn check(context: &Context<'_>, findings: &mut Findings<'_>) {
             if read || is_stored_as(attribute, ttl) || !looks_like_ttl(attribute) {
                 continue;
             }
-            let message = format!("`{}.{}` looks like a TTL, and the table's is `{ttl}`", entity.name, attribute.name);
+            let message = format!(
+                "`{}.{}` looks like a TTL, and the table's is `{ttl}`",
+                entity.name, attribute.name
+            );
             let mut finding = findings.at(attribute.span, format!("{}.{}", entity.name, attribute.name), message);
             if let Some(span) = context.model.table.spans.ttl {
                 finding = finding.note(span, "the only attribute that DynamoDB watches");
@@ -46,19 +50,39 @@ fn check(context: &Context<'_>, findings: &mut Findings<'_>) {
 
 fn looks_like_ttl(attribute: &Attribute) -> bool {
     let name = attribute.name.to_lowercase();
-    let named = ["ttl", "expir", "time_to_live", "timetolive"].iter().any(|word| name.contains(word));
+    let named = ["ttl", "expir", "time_to_live", "timetolive"]
+        .iter()
+        .any(|word| name.contains(word));
     let values = [&attribute.default, &attribute.is, &attribute.always];
     let later = values.into_iter().flatten().any(|expr| expr.any(is_later));
     match attribute.ty {
-        Type::Int(_) | Type::Number(_) => named,
+        Type::Int(ref limits) | Type::Number(ref limits) => named && may_be_epoch(limits) && !is_span(&name),
         Type::Seconds | Type::Millis | Type::Time => named && later,
         _ => false,
     }
 }
 
+/// Whether a number is large enough for epoch seconds: the month of a card's expiry is not.
+fn may_be_epoch(limits: &NumberLimits) -> bool {
+    let large = |max: Number| max.to_i64().is_none_or(|max| max >= EPOCH_SECONDS_LEAST);
+    limits.only.is_none() && limits.max.is_none_or(large)
+}
+
+/// The year 2001 in epoch seconds.
+const EPOCH_SECONDS_LEAST: i64 = 1_000_000_000;
+
+/// Whether a name speaks of a length of time, such as `expireAfterDays`.
+fn is_span(name: &str) -> bool {
+    ["second", "minute", "hour", "day", "month", "year", "after", "count"]
+        .iter()
+        .any(|unit| name.contains(unit))
+}
+
 /// An instant plus a time.
 fn is_later(expr: &Expr) -> bool {
-    let ExprKind::Binary(BinaryOp::Add, left, right) = &expr.kind else { return false };
+    let ExprKind::Binary(BinaryOp::Add, left, right) = &expr.kind else {
+        return false;
+    };
     [left, right].into_iter().any(|side| side.ty.is_instant())
 }
 
@@ -76,26 +100,53 @@ fn used<'a>(context: &Context<'a>) -> HashSet<(EntityId, &'a str)> {
         used.extend(own_uses(entity).into_iter().map(|name| (id, name)));
     }
     for (write, step) in context.steps() {
-        let requirements = write.requirements.iter().chain(&step.requirements).map(|must| &must.condition);
+        let requirements = write
+            .requirements
+            .iter()
+            .chain(&step.requirements)
+            .map(|must| &must.condition);
         let expressions = requirements.chain(&step.when).chain([&write.allow]);
         expressions.for_each(|expr| fields(context, expr, &mut used));
         let own = step.requirements.iter().flat_map(|must| must.condition.attributes());
-        used.extend(step.entity().into_iter().flat_map(|id| own.clone().map(move |name| (id, name))));
+        used.extend(
+            step.entity()
+                .into_iter()
+                .flat_map(|id| own.clone().map(move |name| (id, name))),
+        );
     }
     used
 }
 
 /// What an entity itself uses: its keys, states, expiry, history, and what its attributes are computed from.
 fn own_uses(entity: &Entity) -> Vec<&str> {
-    let choices = entity.key.iter().chain(entity.index.iter().flat_map(|entry| entry.choices()));
-    let keys = choices.clone().flat_map(|choice| &choice.keys).flat_map(|key| &key.parts).map(|part| part.root());
+    let choices = entity
+        .key
+        .iter()
+        .chain(entity.index.iter().flat_map(|entry| entry.choices()));
+    let keys = choices
+        .clone()
+        .flat_map(|choice| &choice.keys)
+        .flat_map(|key| &key.parts)
+        .map(|part| part.root());
     let conditions = choices.filter_map(|choice| choice.when.as_ref());
-    let lapses = entity.states.iter().flat_map(|states| states.lapses.iter().map(|lapse| &lapse.at));
+    let lapses = entity
+        .states
+        .iter()
+        .flat_map(|states| states.lapses.iter().map(|lapse| &lapse.at));
     let computed = entity.attributes.iter().filter_map(|attribute| attribute.is.as_ref());
     let claims = entity.claims.swept_by_ttl.iter();
-    let expressions = conditions.chain(lapses).chain(computed).chain(entity.expires.iter()).chain(claims);
-    let history = entity.history.iter().flat_map(|history| [history.at.as_str(), history.until.as_str()]);
-    keys.chain(expressions.flat_map(Expr::attributes)).chain(history).collect()
+    let expressions = conditions
+        .chain(lapses)
+        .chain(computed)
+        .chain(entity.expires.iter())
+        .chain(claims);
+    let history = entity
+        .history
+        .iter()
+        .flat_map(|history| [history.at.as_str(), history.until.as_str()]);
+    keys.chain(expressions.flat_map(Expr::attributes))
+        .chain(history)
+        .collect()
 }
 
 /// Fields of rows, such as `hold.expiresAt`.

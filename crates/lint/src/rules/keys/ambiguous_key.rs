@@ -47,7 +47,11 @@ fn report(findings: &mut Findings<'_>, entity: &Entity, choice: &KeyChoice, witn
     );
     findings.push(
         findings
-            .at(unclear.map_or(choice.span, |key| key.span), entity.name.clone(), message)
+            .at(
+                unclear.map_or(choice.span, |key| key.span),
+                entity.name.clone(),
+                message,
+            )
             .help("put the delimiter between the parts, take `raw` away, or give the first part one length"),
     );
 }

@@ -55,7 +55,9 @@ fn check(context: &Context<'_>, findings: &mut Findings<'_>) {
 }
 
 fn report(findings: &mut Findings<'_>, first: &AccessPath<'_>, second: &AccessPath<'_>, witness: &Witness) {
-    let (Some(one), Some(two)) = (first.choice.keys.last(), second.choice.keys.last()) else { return };
+    let (Some(one), Some(two)) = (first.choice.keys.last(), second.choice.keys.last()) else {
+        return;
+    };
     let keys = second.choice.keys.iter().zip(&witness.keys);
     let keys: Vec<String> = keys.map(|(key, text)| format!("{} `{text}`", key.attribute)).collect();
     let message = format!(
@@ -70,12 +72,21 @@ fn report(findings: &mut Findings<'_>, first: &AccessPath<'_>, second: &AccessPa
         findings
             .at(two.span, second.entity.name.clone(), message)
             .note(one.span, format!("the key of `{}`", first.entity.name))
-            .help("begin the keys of each entity with text of its own, or limit the attributes so that no value is both"),
+            .help(
+                "begin the keys of each entity with text of its own, or limit the attributes so that no value is both",
+            ),
     );
 }
 
 /// The values of one side, to stand after its entity's name.
 pub(crate) fn with_values(values: &[(String, String)]) -> String {
-    let shown: Vec<String> = values.iter().map(|(name, value)| format!("{name} = `{value}`")).collect();
-    if shown.is_empty() { String::new() } else { format!(" with {}", enumerated(&shown)) }
+    let shown: Vec<String> = values
+        .iter()
+        .map(|(name, value)| format!("{name} = `{value}`"))
+        .collect();
+    if shown.is_empty() {
+        String::new()
+    } else {
+        format!(" with {}", enumerated(&shown))
+    }
 }

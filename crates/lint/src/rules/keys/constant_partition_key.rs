@@ -20,7 +20,12 @@ design_rule! {
 fn check(context: &Context<'_>, findings: &mut Findings<'_>) {
     for path in context.own_paths().filter(|path| is_constant(path.partition())) {
         let Some(key) = path.partition().first() else { continue };
-        let message = format!("every `{}` has the partition key `{}` in {}", path.entity.name, key.text, path.name());
+        let message = format!(
+            "every `{}` has the partition key `{}` in {}",
+            path.entity.name,
+            key.text,
+            path.name()
+        );
         findings.push(
             findings
                 .at(key.span, context.subject(&path), message)

@@ -27,7 +27,9 @@ design_rule! {
 
 fn check(context: &Context<'_>, findings: &mut Findings<'_>) {
     for path in context.own_paths() {
-        let Some((part, unit)) = clock_part(context, &path) else { continue };
+        let Some((part, unit)) = clock_part(context, &path) else {
+            continue;
+        };
         if context.traffic().is_light(context.model, path.entity) {
             continue;
         }

@@ -1,3 +1,5 @@
+use singlet_model::model::KeyTemplate;
+
 use crate::{Context, Findings, design_rule};
 
 design_rule! {
@@ -18,7 +20,8 @@ design_rule! {
 }
 
 fn check(context: &Context<'_>, findings: &mut Findings<'_>) {
-    for (path, key, sort) in context.key_templates().filter(|(_, key, _)| key.template.can_be_empty()) {
+    let open = |key: &KeyTemplate| key.template.leading_text().is_empty() && key.template.can_be_empty();
+    for (path, key, sort) in context.key_templates().filter(|(_, key, _)| open(key)) {
         if key.parts.iter().any(|part| context.is_made(path.entity, part)) {
             continue;
         }
@@ -32,10 +35,8 @@ fn check(context: &Context<'_>, findings: &mut Findings<'_>) {
             crate::context::enumerated(&names),
         );
         let name = key.parts.first().map_or("", |part| part.path.as_str());
-        findings.push(
-            findings
-                .at(key.span, context.subject(&path), message)
-                .help(format!("give it a lower limit, such as `{name}: string 1..100`, or put text before it")),
-        );
+        findings.push(findings.at(key.span, context.subject(&path), message).help(format!(
+            "give it a lower limit, such as `{name}: string 1..100`, or put text before it"
+        )));
     }
 }

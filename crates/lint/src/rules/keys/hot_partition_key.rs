@@ -1,5 +1,7 @@
 use singlet_item::capacity::{Consistency, get_units};
-use singlet_item::limits::{PAGE_SIZE_BYTES_MAX, PARTITION_READ_UNITS_PER_SECOND_MAX, PARTITION_WRITE_UNITS_PER_SECOND_MAX};
+use singlet_item::limits::{
+    PAGE_SIZE_BYTES_MAX, PARTITION_READ_UNITS_PER_SECOND_MAX, PARTITION_WRITE_UNITS_PER_SECOND_MAX,
+};
 use singlet_model::model::{Entity, Projection, Read, Selection};
 use singlet_plan::access::{AccessPath, Bindings};
 
@@ -35,16 +37,28 @@ fn check(context: &Context<'_>, findings: &mut Findings<'_>) {
     }
     for path in context.own_paths() {
         let units = written_units(context, &path);
-        report(context, findings, &path, (units, PARTITION_WRITE_UNITS_PER_SECOND_MAX, "write"));
+        report(
+            context,
+            findings,
+            &path,
+            (units, PARTITION_WRITE_UNITS_PER_SECOND_MAX, "write"),
+        );
     }
     for (path, units) in read_units(context) {
-        report(context, findings, &path, (Some(units), PARTITION_READ_UNITS_PER_SECOND_MAX, "read"));
+        report(
+            context,
+            findings,
+            &path,
+            (Some(units), PARTITION_READ_UNITS_PER_SECOND_MAX, "read"),
+        );
     }
 }
 
 fn report(context: &Context<'_>, findings: &mut Findings<'_>, path: &AccessPath<'_>, load: (Option<f64>, u64, &str)) {
     let (units, limit, kind) = load;
-    let Some(units) = units.filter(|units| *units > limit as f64) else { return };
+    let Some(units) = units.filter(|units| *units > limit as f64) else {
+        return;
+    };
     let Some(key) = path.partition().first() else { return };
     let message = format!(
         "the busiest partition key of `{}` in {} gets about {} {kind} units a second, and a partition serves {}",
@@ -64,12 +78,19 @@ fn report(context: &Context<'_>, findings: &mut Findings<'_>, path: &AccessPath<
 fn share(context: &Context<'_>, path: &AccessPath<'_>, asked: Option<f64>) -> Option<f64> {
     let traffic = context.traffic();
     let of = |entity: &Entity| traffic.estimate(&entity.name)?.top_share;
-    let estimated = asked.or_else(|| of(path.entity)).or_else(|| of(context.model.source_of(path.entity)));
+    let estimated = asked
+        .or_else(|| of(path.entity))
+        .or_else(|| of(context.model.source_of(path.entity)));
     estimated.or_else(|| Some(1.0 / context.partitions(path)? as f64))
 }
 
 fn written_units<'a>(context: &Context<'a>, path: &AccessPath<'a>) -> Option<f64> {
-    let optional = path.choice.keys.iter().flat_map(|key| &key.parts).any(|part| part.optional);
+    let optional = path
+        .choice
+        .keys
+        .iter()
+        .flat_map(|key| &key.parts)
+        .any(|part| part.optional);
     let sparse = optional || path.choice.when.is_some();
     let narrow = path.index.is_some_and(|index| index.projection != Projection::All);
     if sparse || narrow {
@@ -87,11 +108,20 @@ fn read_units<'a>(context: &Context<'a>) -> Vec<(AccessPath<'a>, f64)> {
     let mut loads: Vec<(AccessPath<'a>, f64)> = Vec::new();
     let mut places = std::collections::HashMap::new();
     for (read, selection, entity) in context.selections() {
-        let Some(rate) = context.traffic().rate(&read.name) else { continue };
+        let Some(rate) = context.traffic().rate(&read.name) else {
+            continue;
+        };
         let bindings = context.bindings(read, selection);
-        let Some(path) = only_path(context, read, entity, &bindings) else { continue };
-        let asked = context.traffic().estimate(&read.name).and_then(|estimate| estimate.top_share);
-        let Some(share) = asked_share(context, &path, &bindings, asked) else { continue };
+        let Some(path) = only_path(context, read, entity, &bindings) else {
+            continue;
+        };
+        let asked = context
+            .traffic()
+            .estimate(&read.name)
+            .and_then(|estimate| estimate.top_share);
+        let Some(share) = asked_share(context, &path, &bindings, asked) else {
+            continue;
+        };
         let units = rate * page_units(context, read, selection, entity) * share;
         let key = (path.entity.id, path.index.map(|index| index.name.as_str()));
         let at = *places.entry(key).or_insert_with(|| {
@@ -106,7 +136,12 @@ fn read_units<'a>(context: &Context<'a>) -> Vec<(AccessPath<'a>, f64)> {
 }
 
 /// The path that answers a read, where only one can.
-fn only_path<'a>(context: &Context<'a>, read: &Read, entity: &'a Entity, bindings: &Bindings<'a>) -> Option<AccessPath<'a>> {
+fn only_path<'a>(
+    context: &Context<'a>,
+    read: &Read,
+    entity: &'a Entity,
+    bindings: &Bindings<'a>,
+) -> Option<AccessPath<'a>> {
     let mut usable = context.paths(entity.id).into_iter().filter(|path| match &read.using {
         Some(using) => path.index.map(|index| index.name.as_str()) == using_index(context, using.index),
         None => path.unbound(bindings).is_none(),
@@ -120,19 +155,32 @@ fn using_index<'a>(context: &Context<'a>, index: Option<singlet_model::model::In
 }
 
 /// A part that the read leaves open is asked for value by value: each partition gets every read.
-fn asked_share(context: &Context<'_>, path: &AccessPath<'_>, bindings: &Bindings<'_>, asked: Option<f64>) -> Option<f64> {
+fn asked_share(
+    context: &Context<'_>,
+    path: &AccessPath<'_>,
+    bindings: &Bindings<'_>,
+    asked: Option<f64>,
+) -> Option<f64> {
     let mut parts = path.partition().iter().flat_map(|key| &key.parts);
     if parts.all(|part| bindings.fixes(part.root())) || asked.is_some() {
         return share(context, path, asked);
     }
-    let fixed = path.partition().iter().flat_map(|key| &key.parts).filter(|part| bindings.fixes(part.root()));
-    fixed.map(|part| part.ty.cardinality()).try_fold(1.0, |share, values| Some(share / values? as f64))
+    let fixed = path
+        .partition()
+        .iter()
+        .flat_map(|key| &key.parts)
+        .filter(|part| bindings.fixes(part.root()));
+    fixed
+        .map(|part| part.ty.cardinality())
+        .try_fold(1.0, |share, values| Some(share / values? as f64))
 }
 
 /// The least read units of a page: the smallest row where no size is estimated.
 fn page_units(context: &Context<'_>, read: &Read, selection: &Selection, entity: &Entity) -> f64 {
     let row = context.traffic().bytes(context.model, entity).unwrap_or(0);
-    let rows = rows_max(read, selection).and_then(|rows| usize::try_from(rows).ok()).unwrap_or(1);
+    let rows = rows_max(read, selection)
+        .and_then(|rows| usize::try_from(rows).ok())
+        .unwrap_or(1);
     let consistency = match read.consistent {
         Some(_) => Consistency::Strong,
         None => Consistency::Eventual,

@@ -40,7 +40,10 @@ fn check(context: &Context<'_>, findings: &mut Findings<'_>) {
             Some(bytes) if bytes > limit => report_long(context, findings, &path, key, (bytes, limit, which)),
             Some(_) => {}
             None => {
-                let open = key.parts.iter().filter(|part| is_open(key, part) && !context.is_made(path.entity, part));
+                let open = key
+                    .parts
+                    .iter()
+                    .filter(|part| is_open(key, part) && !context.is_made(path.entity, part));
                 for part in open {
                     let origin = origin(context, path.entity, part);
                     if origin.is_some_and(|(entity, attribute)| {
@@ -68,11 +71,9 @@ fn report_long(
         thousands(bytes as u64),
         thousands(limit as u64),
     );
-    findings.push(
-        findings
-            .at(key.span, context.subject(path), message)
-            .help("lower the limits of its strings (a character takes up to 4 bytes), or put a hash or an id into the key"),
-    );
+    findings.push(findings.at(key.span, context.subject(path), message).help(
+        "lower the limits of its strings (a character takes up to 4 bytes), or put a hash or an id into the key",
+    ));
 }
 
 fn report_open(
@@ -89,11 +90,10 @@ fn report_open(
         path.entity.name,
         thousands(limit as u64),
     );
-    findings.push(
-        findings
-            .at(part.span, context.subject(path), message)
-            .help(format!("give it an upper limit, such as `{}: string 1..100`", part.path)),
-    );
+    findings.push(findings.at(part.span, context.subject(path), message).help(format!(
+        "give it an upper limit, such as `{}: string 1..100`",
+        part.path
+    )));
 }
 
 fn is_open(key: &KeyTemplate, part: &KeyPart) -> bool {

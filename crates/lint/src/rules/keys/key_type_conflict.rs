@@ -32,23 +32,40 @@ struct Known<'a> {
 
 fn check(context: &Context<'_>, findings: &mut Findings<'_>) {
     let table = &context.model.table;
-    let attributes = table.key.iter().chain(table.indexes.iter().flat_map(|index| index.key()));
+    let attributes = table
+        .key
+        .iter()
+        .chain(table.indexes.iter().flat_map(|index| index.key()));
     let mut known: HashMap<&str, Option<Known<'_>>> = HashMap::new();
     for attribute in attributes {
         let entry = known.entry(&attribute.name).or_default();
         let span = attribute.span;
-        *entry = entry.take().or(attribute.declared.map(|ty| Known { ty, by: None, span }));
+        *entry = entry
+            .take()
+            .or(attribute.declared.map(|ty| Known { ty, by: None, span }));
     }
     for path in context.own_paths() {
         for template in &path.choice.keys {
             let ty = key_type(template.template.key_type());
-            compare(findings, &mut known, &template.attribute, path.entity, (Some(ty), template.span));
+            compare(
+                findings,
+                &mut known,
+                &template.attribute,
+                path.entity,
+                (Some(ty), template.span),
+            );
         }
     }
     for entity in &context.model.entities {
         for attribute in &entity.attributes {
             let Some(name) = stored_name(attribute) else { continue };
-            compare(findings, &mut known, name, entity, (KeyType::of(&attribute.ty), attribute.span));
+            compare(
+                findings,
+                &mut known,
+                name,
+                entity,
+                (KeyType::of(&attribute.ty), attribute.span),
+            );
         }
     }
 }
@@ -77,7 +94,10 @@ fn compare<'a>(
         Some(entity) => format!("{} for `{entity}`", first.ty.word()),
         None => format!("declared as {}", first.ty.word()),
     };
-    let message = format!("the key attribute `{name}` is {here} for `{}`, and {there}", entity.name);
+    let message = format!(
+        "the key attribute `{name}` is {here} for `{}`, and {there}",
+        entity.name
+    );
     let note = format!("{} here", first.ty.word());
     findings.push(
         findings

@@ -61,6 +61,8 @@ fn report(context: &Context<'_>, findings: &mut Findings<'_>, path: &AccessPath<
     findings.push(
         findings
             .at(key.span, context.subject(path), message + &known.unwrap_or_default())
-            .help("add the owner, the day or a shard to the partition key; or give `estimates` that show little traffic"),
+            .help(
+                "add the owner, the day or a shard to the partition key; or give `estimates` that show little traffic",
+            ),
     );
 }

@@ -29,9 +29,15 @@ fn check(context: &Context<'_>, findings: &mut Findings<'_>) {
     let mut reported = HashSet::new();
     for (write, step) in context.steps().filter(|(_, step)| step.rekey) {
         let entity = step.entity().and_then(|entity| context.model.entity(entity));
-        let Some(entity) = entity.filter(|_| reported.insert(step.span)) else { continue };
+        let Some(entity) = entity.filter(|_| reported.insert(step.span)) else {
+            continue;
+        };
         let changed = changed_keys(entity, step);
-        let which = if changed.is_empty() { String::new() } else { format!(" ({})", enumerated(&changed)) };
+        let which = if changed.is_empty() {
+            String::new()
+        } else {
+            format!(" ({})", enumerated(&changed))
+        };
         let message = format!(
             "`{}` changes the primary key of `{}`{which}: the row is deleted and written anew, and references go stale",
             write.name, entity.name
@@ -40,7 +46,9 @@ fn check(context: &Context<'_>, findings: &mut Findings<'_>) {
             findings
                 .at(step.span, write.name.clone(), message)
                 .note(entity.span, format!("`{}` is declared here", entity.name))
-                .help("make the key of an id that never changes, and find the row through an index or a `unique` guard"),
+                .help(
+                    "make the key of an id that never changes, and find the row through an index or a `unique` guard",
+                ),
         );
     }
 }
@@ -48,7 +56,11 @@ fn check(context: &Context<'_>, findings: &mut Findings<'_>) {
 /// The attributes of the primary key that a step changes.
 fn changed_keys(entity: &Entity, step: &Step) -> Vec<String> {
     let set = step.set.iter().chain(&step.add).map(|set| set.attribute.as_str());
-    let taken = step.take.iter().chain(&step.patch).map(|taken| taken.attribute.as_str());
+    let taken = step
+        .take
+        .iter()
+        .chain(&step.patch)
+        .map(|taken| taken.attribute.as_str());
     let keys = set.chain(taken).filter(|name| entity.is_key_attribute(name));
     keys.map(|name| format!("`{name}`")).collect()
 }

@@ -36,7 +36,10 @@ fn check(context: &Context<'_>, findings: &mut Findings<'_>) {
         }
     }
     for space in spaces.values() {
-        space.paths().iter().for_each(|path| by_template(context, findings, space, path));
+        space
+            .paths()
+            .iter()
+            .for_each(|path| by_template(context, findings, space, path));
     }
 }
 
@@ -54,8 +57,12 @@ fn by_hand<'a>(
     using: &'a Using,
 ) {
     let index = using.index.and_then(|index| context.model.index(index));
-    let Some(space) = spaces.get(&index.map(|index| index.name.as_str())) else { return };
-    let Some(condition) = condition(context, using) else { return };
+    let Some(space) = spaces.get(&index.map(|index| index.name.as_str())) else {
+        return;
+    };
+    let Some(condition) = condition(context, using) else {
+        return;
+    };
     let wanted = wanted(context, read);
     let text = |attribute: usize| {
         let template = condition.compared.iter().find(|(at, _)| *at == attribute);
@@ -86,7 +93,9 @@ fn condition<'a>(context: &Context<'_>, using: &'a Using) -> Option<Condition<'a
     let mut compared = Vec::new();
     let mut sort = None;
     for (at, name) in names.iter().enumerate() {
-        let Some(key) = using.key.iter().find(|key| key.attribute == *name) else { continue };
+        let Some(key) = using.key.iter().find(|key| key.attribute == *name) else {
+            continue;
+        };
         match &key.comparison {
             Comparison::Equal(template) => compared.push((at, template.template.clone())),
             Comparison::BeginsWith(template) => compared.push((at, open_ended(&template.template)?)),
@@ -113,9 +122,14 @@ fn open_ended(prefix: &Template) -> Option<Template> {
 
 /// The entities that a read asks for, and the mirrors by which it may be answered.
 fn wanted(context: &Context<'_>, read: &Read) -> Vec<EntityId> {
-    let entities = read.selections().flat_map(|selection| selection.entities.iter().copied());
+    let entities = read
+        .selections()
+        .flat_map(|selection| selection.entities.iter().copied());
     let asked: Vec<EntityId> = entities.collect();
-    let mirrors = asked.iter().flat_map(|entity| context.model.mirrors_of(*entity)).map(|mirror| mirror.id);
+    let mirrors = asked
+        .iter()
+        .flat_map(|entity| context.model.mirrors_of(*entity))
+        .map(|mirror| mirror.id);
     mirrors.chain(asked.iter().copied()).collect()
 }
 
@@ -124,7 +138,11 @@ fn drops(filter: &Expr, entity: &Entity) -> bool {
     filter.conjuncts().into_iter().any(|conjunct| match &conjunct.kind {
         ExprKind::Binary(op, left, right) => {
             let compares = op.is_comparison() && *op != BinaryOp::Ne && !left.is_absent() && !right.is_absent();
-            compares && conjunct.attributes().iter().any(|name| entity.attribute(name).is_none())
+            compares
+                && conjunct
+                    .attributes()
+                    .iter()
+                    .any(|name| entity.attribute(name).is_none())
         }
         _ => false,
     })
@@ -135,8 +153,15 @@ fn reaches(condition: &Condition<'_>, path: &AccessPath<'_>) -> Option<Witness> 
     if !in_range(condition.sort, leading_text(path.sort())) {
         return None;
     }
-    let asked: Vec<Template> = condition.compared.iter().map(|(_, template)| template.clone()).collect();
-    let keys = condition.compared.iter().map(|(at, _)| Some(path.choice.keys.get(*at)?.template.clone()));
+    let asked: Vec<Template> = condition
+        .compared
+        .iter()
+        .map(|(_, template)| template.clone())
+        .collect();
+    let keys = condition
+        .compared
+        .iter()
+        .map(|(at, _)| Some(path.choice.keys.get(*at)?.template.clone()));
     collide(&asked, &keys.collect::<Option<Vec<Template>>>()?)
 }
 
@@ -184,7 +209,9 @@ fn report(
             .at(span, read.name.clone(), message)
             .note(place, format!("the key of `{}` in {}", path.entity.name, path.name()))
             .help(match condition.sort {
-                Some(Comparison::BeginsWith(_)) => "end the prefix with the delimiter, or give the entities partitions of their own",
+                Some(Comparison::BeginsWith(_)) => {
+                    "end the prefix with the delimiter, or give the entities partitions of their own"
+                }
                 Some(_) => "limit the range on both sides, to keys that begin as this entity's do",
                 None => "compare the sort key too, or give the entities partitions of their own",
             }),
@@ -228,7 +255,9 @@ fn reader<'a>(context: &Context<'a>, path: &AccessPath<'a>) -> Option<&'a Read> 
 }
 
 fn report_templates(findings: &mut Findings<'_>, read: &Read, path: &AccessPath<'_>, other: &AccessPath<'_>) {
-    let (Some(own), Some(theirs)) = (path.sort().first(), other.sort().first()) else { return };
+    let (Some(own), Some(theirs)) = (path.sort().first(), other.sort().first()) else {
+        return;
+    };
     let message = format!(
         "`{}` lists the keys `{}` of `{}`, and `{}` of `{}` begins alike in the same partition",
         read.name, own.text, path.entity.name, theirs.text, other.entity.name,

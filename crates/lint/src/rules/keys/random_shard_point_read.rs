@@ -27,31 +27,98 @@ design_rule! {
 }
 
 fn check(context: &Context<'_>, findings: &mut Findings<'_>) {
-    let shards: HashMap<EntityId, &KeyPart> =
-        context.model.entities.iter().filter_map(|entity| Some((entity.id, random_part(context, entity)?))).collect();
-    if shards.is_empty() {
+    let shards = Shards::of(context);
+    if shards.parts.is_empty() {
         return;
     }
-    let find = |entity: EntityId| Some((context.model.entity(entity)?, *shards.get(&entity)?));
     for read in &context.model.reads {
         for selection in read.selections() {
-            let own = read.selection.as_ref().is_some_and(|own| std::ptr::eq(own, selection));
-            let bindings = if own { context.bindings(read, selection) } else { Bindings::of(selection) };
-            get(findings, &read.name, (selection, &bindings), &find);
+            shards.get(findings, &read.name, selection, &context.bindings(read, selection));
         }
-        read.lets.iter().for_each(|name| bound(findings, &read.name, &name.value, &find));
     }
-    for write in &context.model.writes {
-        write.lets.iter().for_each(|name| bound(findings, &write.name, &name.value, &find));
+    let reads = context.model.reads.iter().map(|read| (&read.name, &read.lets));
+    let writes = context.model.writes.iter().map(|write| (&write.name, &write.lets));
+    for (name, value) in reads
+        .chain(writes)
+        .flat_map(|(name, lets)| lets.iter().map(move |row| (name, &row.value)))
+    {
+        match value {
+            LetValue::Read(selection) => shards.get(findings, name, selection, &Bindings::of(selection)),
+            LetValue::Value(expr) => shards.drawn(findings, name, expr),
+        }
     }
     for (write, step) in context.steps() {
-        if let StepKind::Update(row) | StepKind::Delete(row) | StepKind::Upsert(row) | StepKind::Present(row) = &step.kind {
-            drawn(findings, &write.name, row, &find);
+        if let StepKind::Update(row) | StepKind::Delete(row) | StepKind::Upsert(row) | StepKind::Present(row) =
+            &step.kind
+        {
+            shards.drawn(findings, &write.name, row);
         }
     }
 }
 
-type Find<'a, 'f> = dyn Fn(EntityId) -> Option<(&'a Entity, &'a KeyPart)> + 'f;
+/// The entities with a random part in their primary partition key.
+struct Shards<'a, 'c> {
+    context: &'c Context<'a>,
+    parts: HashMap<EntityId, &'a KeyPart>,
+}
+
+impl<'a, 'c> Shards<'a, 'c> {
+    fn of(context: &'c Context<'a>) -> Self {
+        let entities = context.model.entities.iter();
+        let parts = entities.filter_map(|entity| Some((entity.id, random_part(context, entity)?)));
+        Shards {
+            context,
+            parts: parts.collect(),
+        }
+    }
+
+    fn find(&self, entity: EntityId) -> Option<(&'a Entity, &'a KeyPart)> {
+        Some((self.context.model.entity(entity)?, *self.parts.get(&entity)?))
+    }
+
+    /// A get that does not know the shard, where no index or mirror finds the row without it.
+    fn get(&self, findings: &mut Findings<'_>, name: &str, selection: &Selection, bindings: &Bindings<'_>) {
+        let one = matches!(selection.kind, SelectionKind::Get { .. });
+        let found = selection.entity().and_then(|entity| self.find(entity));
+        let Some((entity, part)) = found.filter(|_| one) else {
+            return;
+        };
+        let otherwise = self.context.paths(entity.id).into_iter().any(|path| {
+            let mut parts = path.partition().iter().flat_map(|key| &key.parts);
+            !parts.any(|other| other.root() == part.root()) && path.unbound(bindings).is_none()
+        });
+        if bindings.fixes(part.root()) || otherwise {
+            return;
+        }
+        let values = part.ty.cardinality();
+        let values = values.map_or("all".to_owned(), |values| format!("each of {values}"));
+        let message = format!(
+            "`{name}` asks {values} partitions for one `{}`: `{}` is random",
+            entity.name, part.path
+        );
+        report(findings, name, (selection.span, message), part);
+    }
+
+    /// A row named by a key in which the shard is drawn anew.
+    fn drawn(&self, findings: &mut Findings<'_>, name: &str, row: &Expr) {
+        let ExprKind::Entity { entity, key } = &row.kind else {
+            return;
+        };
+        let Some((entity, part)) = self.find(*entity) else {
+            return;
+        };
+        let random = key
+            .iter()
+            .any(|(attribute, value)| attribute == part.root() && is_random(value));
+        if random {
+            let message = format!(
+                "`{name}` draws a random `{}` to find a `{}` that has its own",
+                part.path, entity.name
+            );
+            report(findings, name, (row.span, message), part);
+        }
+    }
+}
 
 /// The part of a primary partition key that is random.
 fn random_part<'a>(context: &Context<'a>, entity: &'a Entity) -> Option<&'a KeyPart> {
@@ -59,7 +126,9 @@ fn random_part<'a>(context: &Context<'a>, entity: &'a Entity) -> Option<&'a KeyP
     let mut parts = partition.flat_map(|key| &key.parts);
     parts.find(|part| {
         let attribute = context.attribute(entity, part);
-        attribute.and_then(|attribute| attribute.default.as_ref()).is_some_and(is_random)
+        attribute
+            .and_then(|attribute| attribute.default.as_ref())
+            .is_some_and(is_random)
     })
 }
 
@@ -67,40 +136,14 @@ fn is_random(expr: &Expr) -> bool {
     expr.any(|part| matches!(part.kind, ExprKind::Call(FunctionId::Random, _)))
 }
 
-/// A get that does not know the shard.
-fn get(findings: &mut Findings<'_>, name: &str, (selection, bindings): (&Selection, &Bindings<'_>), find: &Find<'_, '_>) {
-    let one = matches!(selection.kind, SelectionKind::Get { .. });
-    let Some((entity, part)) = selection.entity().and_then(find).filter(|_| one) else { return };
-    if !bindings.fixes(part.root()) {
-        let values = part.ty.cardinality().map_or("all".to_owned(), |values| format!("each of {values}"));
-        let message = format!("`{name}` asks {values} partitions for one `{}`: `{}` is random", entity.name, part.path);
-        report(findings, name, (selection.span, message), part);
-    }
-}
-
-fn bound(findings: &mut Findings<'_>, name: &str, value: &LetValue, find: &Find<'_, '_>) {
-    match value {
-        LetValue::Read(selection) => get(findings, name, (selection, &Bindings::of(selection)), find),
-        LetValue::Value(expr) => drawn(findings, name, expr, find),
-    }
-}
-
-/// A row named by a key in which the shard is drawn anew.
-fn drawn(findings: &mut Findings<'_>, name: &str, row: &Expr, find: &Find<'_, '_>) {
-    let ExprKind::Entity { entity, key } = &row.kind else { return };
-    let Some((entity, part)) = find(*entity) else { return };
-    let random = key.iter().any(|(attribute, value)| attribute == part.root() && is_random(value));
-    if random {
-        let message = format!("`{name}` draws a random `{}` to find a `{}` that has its own", part.path, entity.name);
-        report(findings, name, (row.span, message), part);
-    }
-}
-
 fn report(findings: &mut Findings<'_>, name: &str, (span, message): (Span, String), part: &KeyPart) {
     findings.push(
         findings
             .at(span, name, message)
             .note(part.span, "the random part of the partition key")
-            .help(format!("compute it from the id: `{}: int 0..9 = hash(id) % 10`", part.root())),
+            .help(format!(
+                "compute it from the id: `{}: int 0..9 = hash(id) % 10`",
+                part.root()
+            )),
     );
 }

@@ -33,11 +33,10 @@ fn check(context: &Context<'_>, findings: &mut Findings<'_>) {
                 "`{}` in `{}` may contain `{delimiter}`, and then the key reads as one with more parts",
                 part.path, key.text
             );
-            findings.push(
-                findings
-                    .at(part.span, context.subject(&path), message)
-                    .help(format!("write `{{{}}}`, which is escaped, or limit it by a pattern without `{delimiter}`", part.path)),
-            );
+            findings.push(findings.at(part.span, context.subject(&path), message).help(format!(
+                "write `{{{}}}`, which is escaped, or limit it by a pattern without `{delimiter}`",
+                part.path
+            )));
         }
     }
 }

@@ -79,8 +79,13 @@ impl<'a> Spellings<'a> {
         let mut reported = HashSet::new();
         let all = self.order.iter().filter_map(|key| self.by_slot.get(key));
         for spellings in all {
-            let [first, others @ ..] = spellings.as_slice() else { continue };
-            for other in others.iter().filter(|other| reported.insert((first.text, other.text, other.subject.clone()))) {
+            let [first, others @ ..] = spellings.as_slice() else {
+                continue;
+            };
+            for other in others
+                .iter()
+                .filter(|other| reported.insert((first.text, other.text, other.subject.clone())))
+            {
                 let message = format!(
                     "`{}`, {}, and `{}`, {}, are two spellings of one value",
                     other.text, other.role, first.text, first.role
@@ -98,7 +103,10 @@ impl<'a> Spellings<'a> {
 
 /// The value without what spellings differ in.
 fn folded(text: &str) -> String {
-    text.chars().filter(|char| !matches!(char, '_' | '-' | ' ')).flat_map(char::to_lowercase).collect()
+    text.chars()
+        .filter(|char| !matches!(char, '_' | '-' | ' '))
+        .flat_map(char::to_lowercase)
+        .collect()
 }
 
 /// The members of the enums that attributes have, by the attribute and by its name.
@@ -132,7 +140,10 @@ fn literals<'a>(context: &Context<'a>, spellings: &mut Spellings<'a>) {
         conditions.for_each(|expr| compared(expr, entity, &read.name, spellings));
     }
     for entity in context.model.entities.iter().filter(|entity| entity.mirror.is_none()) {
-        let choices = entity.key.iter().chain(entity.index.iter().flat_map(|entry| entry.choices()));
+        let choices = entity
+            .key
+            .iter()
+            .chain(entity.index.iter().flat_map(|entry| entry.choices()));
         let conditions = choices.filter_map(|choice| choice.when.as_ref());
         conditions.for_each(|expr| compared(expr, entity.id, &entity.name, spellings));
         for attribute in &entity.attributes {
@@ -151,7 +162,9 @@ fn literals<'a>(context: &Context<'a>, spellings: &mut Spellings<'a>) {
 
 fn compared<'a>(expr: &'a Expr, entity: EntityId, subject: &str, spellings: &mut Spellings<'a>) {
     expr.walk(&mut |part: &'a Expr| {
-        let ExprKind::Binary(BinaryOp::Eq | BinaryOp::Ne | BinaryOp::In, left, right) = &part.kind else { return };
+        let ExprKind::Binary(BinaryOp::Eq | BinaryOp::Ne | BinaryOp::In, left, right) = &part.kind else {
+            return;
+        };
         for (side, other) in [(left, right), (right, left)] {
             if let ExprKind::Attribute(name) = &side.kind {
                 assigned(other, (entity, name), subject, spellings);
@@ -173,7 +186,9 @@ fn assigned<'a>(expr: &'a Expr, (entity, name): (EntityId, &'a str), subject: &s
             },
         ),
         ExprKind::List(elements) => {
-            elements.iter().for_each(|element| assigned(element, (entity, name), subject, spellings));
+            elements
+                .iter()
+                .for_each(|element| assigned(element, (entity, name), subject, spellings));
         }
         ExprKind::Conditional(_, then, otherwise) => {
             assigned(then, (entity, name), subject, spellings);
@@ -193,21 +208,36 @@ fn places<'a>(context: &Context<'a>, spellings: &mut Spellings<'a>) {
         let entity = context.model.source_of(path.entity).id;
         for (before, segment) in segments(&key.template) {
             if let Segment::Attribute(name) = segment {
-                attributes.entry(place(&key.attribute, before, entity)).or_insert((entity, name));
+                attributes
+                    .entry(place(&key.attribute, before, entity))
+                    .or_insert((entity, name));
             }
         }
     }
     for (path, key) in templates(context) {
         let entity = context.model.source_of(path.entity).id;
-        fill(&attributes, (key, entity), (context.subject(&path), "in the key"), spellings);
+        fill(
+            &attributes,
+            (key, entity),
+            (context.subject(&path), "in the key"),
+            spellings,
+        );
     }
     for (read, key, entity) in conditions(context) {
-        fill(&attributes, (key, entity), (read.name.clone(), "in a condition"), spellings);
+        fill(
+            &attributes,
+            (key, entity),
+            (read.name.clone(), "in a condition"),
+            spellings,
+        );
     }
 }
 
 fn place<'a>(attribute: &'a str, before: String, entity: EntityId) -> Place<'a> {
-    let said = before.chars().rev().find(|char| !char.is_ascii_punctuation() || *char == '{');
+    let said = before
+        .chars()
+        .rev()
+        .find(|char| !char.is_ascii_punctuation() || *char == '{');
     let own = matches!(said, None | Some('{')).then_some(entity);
     (attribute, before, own)
 }
@@ -220,7 +250,9 @@ fn fill<'a>(
 ) {
     for (before, segment) in segments(&key.template) {
         let Segment::Text(text) = segment else { continue };
-        let Some((entity, name)) = attributes.get(&place(&key.attribute, before, entity)) else { continue };
+        let Some((entity, name)) = attributes.get(&place(&key.attribute, before, entity)) else {
+            continue;
+        };
         let spelling = Spelling {
             text,
             span: key.span,
@@ -233,14 +265,19 @@ fn fill<'a>(
 
 /// Every template of every entity; those of mirrors count for their source.
 fn templates<'a>(context: &Context<'a>) -> impl Iterator<Item = (AccessPath<'a>, &'a KeyTemplate)> {
-    context.own_paths().flat_map(|path| path.choice.keys.iter().map(move |key| (path, key)))
+    context
+        .own_paths()
+        .flat_map(|path| path.choice.keys.iter().map(move |key| (path, key)))
 }
 
 /// The templates of conditions by hand, with the entity that is asked for.
 fn conditions<'a>(context: &Context<'a>) -> impl Iterator<Item = (&'a Read, &'a KeyTemplate, EntityId)> {
     let model = context.model;
     model.reads.iter().flat_map(move |read| {
-        let entity = read.selections().next().and_then(|selection| model.entity(selection.entity()?));
+        let entity = read
+            .selections()
+            .next()
+            .and_then(|selection| model.entity(selection.entity()?));
         let source = entity.map(|entity| model.source_of(entity).id);
         let keys = read.using.iter().flat_map(|using| &using.key);
         let templates = keys.flat_map(|key| match &key.comparison {
@@ -284,15 +321,25 @@ fn segments(template: &Template) -> Vec<(String, Segment<'_>)> {
                 }
             }
             Part::Variable(variable) => {
-                let spelled = matches!(variable.form, Form::Escaped | Form::Ordered | Form::Raw | Form::Lower | Form::Upper | Form::Whole);
-                let segment = if spelled { Segment::Attribute(&variable.name) } else { Segment::Other };
+                let spelled = matches!(
+                    variable.form,
+                    Form::Escaped | Form::Ordered | Form::Raw | Form::Lower | Form::Upper | Form::Whole
+                );
+                let segment = if spelled {
+                    Segment::Attribute(&variable.name)
+                } else {
+                    Segment::Other
+                };
                 push(&mut found, Some(segment));
                 before.push('{');
             }
             Part::Number(_) | Part::Anything => push(&mut found, Some(Segment::Other)),
         }
     }
-    found.into_iter().filter_map(|(before, mut parts)| Some((before, parts.pop().filter(|_| parts.is_empty())?))).collect()
+    found
+        .into_iter()
+        .filter_map(|(before, mut parts)| Some((before, parts.pop().filter(|_| parts.is_empty())?)))
+        .collect()
 }
 
 fn push<'a>(found: &mut [(String, Vec<Segment<'a>>)], segment: Option<Segment<'a>>) {

@@ -38,9 +38,13 @@ fn check(context: &Context<'_>, findings: &mut Findings<'_>) {
 fn look_at(context: &Context<'_>, findings: &mut Findings<'_>, read: &Read, (selection, allow): (&Selection, &Expr)) {
     let enumerated = matches!(selection.kind, SelectionKind::Find | SelectionKind::Count);
     let entity = selection.entity().and_then(|entity| context.model.entity(entity));
-    let Some(entity) = entity.filter(|_| enumerated) else { return };
+    let Some(entity) = entity.filter(|_| enumerated) else {
+        return;
+    };
     for conjunct in allow.conjuncts() {
-        let Some(owner) = owner(conjunct).filter(|owner| !is_in_partition(context, entity, owner)) else { continue };
+        let Some(owner) = owner(conjunct).filter(|owner| !is_in_partition(context, entity, owner)) else {
+            continue;
+        };
         let message = format!(
             "`{}` lists `{}` rows whose `{owner}` is the caller, and no partition key has `{owner}`",
             read.name, entity.name
@@ -49,22 +53,31 @@ fn look_at(context: &Context<'_>, findings: &mut Findings<'_>, read: &Read, (sel
             findings
                 .at(conjunct.span, read.name.clone(), message)
                 .note(entity.span, format!("the keys of `{}`", entity.name))
-                .help(format!("add an index with `{owner}` in its partition key, if others have many rows")),
+                .help(format!(
+                    "add an index with `{owner}` in its partition key, if others have many rows"
+                )),
         );
     }
 }
 
 /// The attribute that a condition compares with something of the caller.
 fn owner(condition: &Expr) -> Option<&str> {
-    let ExprKind::Binary(BinaryOp::Eq, left, right) = &condition.kind else { return None };
+    let ExprKind::Binary(BinaryOp::Eq, left, right) = &condition.kind else {
+        return None;
+    };
     match (&left.kind, &right.kind) {
-        (ExprKind::Attribute(name), ExprKind::Caller(_)) | (ExprKind::Caller(_), ExprKind::Attribute(name)) => Some(name),
+        (ExprKind::Attribute(name), ExprKind::Caller(_)) | (ExprKind::Caller(_), ExprKind::Attribute(name)) => {
+            Some(name)
+        }
         _ => None,
     }
 }
 
 fn is_in_partition(context: &Context<'_>, entity: &Entity, attribute: &str) -> bool {
     let paths = context.paths(entity.id);
-    let mut parts = paths.iter().flat_map(|path| path.partition()).flat_map(|key| &key.parts);
+    let mut parts = paths
+        .iter()
+        .flat_map(|path| path.partition())
+        .flat_map(|key| &key.parts);
     parts.any(|part| part.root() == attribute)
 }

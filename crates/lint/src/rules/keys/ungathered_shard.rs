@@ -37,11 +37,17 @@ fn check(context: &Context<'_>, findings: &mut Findings<'_>) {
         let source = context.model.source_of(path.entity).id;
         let Some(readers) = readers.get(&source) else { continue };
         let used = readers.iter().any(|reader| uses(context, reader, &path));
-        let Some(key) = path.partition().first().filter(|_| !used) else { continue };
+        let Some(key) = path.partition().first().filter(|_| !used) else {
+            continue;
+        };
         if !reported.insert(key.span) {
             continue;
         }
-        let message = format!("`{}` is spread over shards in {}, and no read gathers them", path.entity.name, path.name());
+        let message = format!(
+            "`{}` is spread over shards in {}, and no read gathers them",
+            path.entity.name,
+            path.name()
+        );
         findings.push(
             findings
                 .at(key.span, context.subject(&path), message)
@@ -66,14 +72,23 @@ fn readers<'a>(context: &Context<'a>) -> HashMap<EntityId, Vec<Reader<'a>>> {
     let mut found: HashMap<EntityId, Vec<Reader<'a>>> = HashMap::new();
     let reads = context.selections().map(|(read, selection, _)| (Some(read), selection));
     let lets = context.model.reads.iter().flat_map(|read| &read.lets);
-    let lets = lets.chain(context.model.writes.iter().flat_map(|write| &write.lets)).map(|name| &name.value);
-    let loops = context.steps().filter_map(|(_, step)| step.repeat.as_ref()).map(|(_, list)| list);
+    let lets = lets
+        .chain(context.model.writes.iter().flat_map(|write| &write.lets))
+        .map(|name| &name.value);
+    let loops = context
+        .steps()
+        .filter_map(|(_, step)| step.repeat.as_ref())
+        .map(|(_, list)| list);
     let bound = lets.chain(loops).filter_map(|value| match value {
         LetValue::Read(selection) => Some((None, selection)),
         LetValue::Value(_) => None,
     });
     for (read, selection) in reads.chain(bound) {
-        for entity in selection.entities.iter().filter_map(|entity| context.model.entity(*entity)) {
+        for entity in selection
+            .entities
+            .iter()
+            .filter_map(|entity| context.model.entity(*entity))
+        {
             let source = context.model.source_of(entity).id;
             found.entry(source).or_default().push(Reader { selection, read });
         }

@@ -35,10 +35,20 @@ fn check(context: &Context<'_>, findings: &mut Findings<'_>) {
     }
 }
 
-fn by_order(context: &Context<'_>, findings: &mut Findings<'_>, (read, selection): (&Read, &Selection), entity: &Entity) {
+fn by_order(
+    context: &Context<'_>,
+    findings: &mut Findings<'_>,
+    (read, selection): (&Read, &Selection),
+    entity: &Entity,
+) {
     let Some(first) = selection.order.first() else { return };
-    let Some(kind) = random_kind(context, entity, &first.path) else { return };
-    let message = format!("`{}` orders `{}` by `{}`, {kind}: the order means nothing", read.name, entity.name, first.path);
+    let Some(kind) = random_kind(context, entity, &first.path) else {
+        return;
+    };
+    let message = format!(
+        "`{}` orders `{}` by `{}`, {kind}: the order means nothing",
+        read.name, entity.name, first.path
+    );
     findings.push(findings.at(first.span, read.name.clone(), message).help(WAY_OUT));
 }
 
@@ -48,13 +58,20 @@ fn by_hand<'a>(context: &Context<'a>, findings: &mut Findings<'_>, read: &Read, 
     let paths = context.paths(entity.id).into_iter();
     for path in paths.filter(|path| path.index.map(|index| index.name.as_str()) == name) {
         let Some(part) = first_open(&path, using) else { continue };
-        let Some(kind) = random_kind(context, path.entity, &part.path) else { continue };
+        let Some(kind) = random_kind(context, path.entity, &part.path) else {
+            continue;
+        };
         let message = format!(
             "`{}` descends over `{}`, {kind}: the first rows are any, not the newest",
             read.name, part.path
         );
         let note = format!("the sort key of `{}` in {}", path.entity.name, path.name());
-        findings.push(findings.at(using.span, read.name.clone(), message).note(part.span, note).help(WAY_OUT));
+        findings.push(
+            findings
+                .at(using.span, read.name.clone(), message)
+                .note(part.span, note)
+                .help(WAY_OUT),
+        );
         return;
     }
 }
@@ -79,7 +96,10 @@ fn random_kind(context: &Context<'_>, entity: &Entity, path: &str) -> Option<&'s
     if attribute.ty == Type::Uuid {
         return Some("a uuid");
     }
-    let origin = attribute.reference.as_ref().and_then(|(of, name)| context.model.entity(*of)?.attribute(name));
+    let origin = attribute
+        .reference
+        .as_ref()
+        .and_then(|(of, name)| context.model.entity(*of)?.attribute(name));
     let default = attribute.default.as_ref().or_else(|| origin?.default.as_ref())?;
     match &default.kind {
         ExprKind::Call(FunctionId::Uuid, _) => Some("which defaults to `uuid()`"),

@@ -37,14 +37,21 @@ fn check(context: &Context<'_>, findings: &mut Findings<'_>) {
     for (path, key, _) in context.key_templates().filter(|(_, _, sort)| *sort) {
         for (at, part) in key.parts.iter().enumerate() {
             let ordered = || wanted.wants(context, &path, part, at == 0);
-            let Some(problem) = problem(context, &path, key, part, &ordered) else { continue };
+            let Some(problem) = problem(context, &path, key, part, &ordered) else {
+                continue;
+            };
             if !reported.insert((path.entity.id, part.path.as_str())) {
                 continue;
             }
-            let message = format!("`{}` in the sort key `{}` of `{}` {problem}", part.path, key.text, path.entity.name);
+            let message = format!(
+                "`{}` in the sort key `{}` of `{}` {problem}",
+                part.path, key.text, path.entity.name
+            );
             let help = match part.ty {
                 Type::Text(_) => "declare it as `time`, `seconds` or `millis`, which have one width",
-                _ => "give it a lower limit of at least 0 and an upper one, to which it is padded; or write `plain(…)` for equality",
+                _ => {
+                    "give it a lower limit of at least 0 and an upper one, to which it is padded; or write `plain(…)` for equality"
+                }
             };
             findings.push(findings.at(part.span, context.subject(&path), message).help(help));
         }
