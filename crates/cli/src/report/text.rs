@@ -40,7 +40,12 @@ fn one(source: &Source, finding: &Diagnostic, renderer: &Renderer) -> String {
     }
     let title = level.primary_title(&finding.message).id(finding.rule.code);
     let mut groups = vec![title.element(snippet)];
-    groups.extend(finding.help.as_deref().map(|help| help_group(source, finding, &window, help)));
+    groups.extend(
+        finding
+            .help
+            .as_deref()
+            .map(|help| help_group(source, finding, &window, help)),
+    );
     renderer.render(&groups)
 }
 
@@ -85,7 +90,9 @@ impl<'a> Window<'a> {
     }
 
     fn snippet<T: Clone>(&self, source: &'a Source) -> Snippet<'a, T> {
-        Snippet::source(self.text).path(source.name()).line_start(self.first_line)
+        Snippet::source(self.text)
+            .path(source.name())
+            .line_start(self.first_line)
     }
 
     fn whole_range(&self, span: Span) -> std::ops::Range<usize> {
