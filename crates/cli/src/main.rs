@@ -5,8 +5,10 @@
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "this is the crate that prints")]
 
 mod commands;
+mod model;
 mod report;
 mod source;
+mod store;
 
 use std::process::ExitCode;
 
@@ -28,6 +30,8 @@ enum Command {
     Check(commands::check::Check),
     Explain(commands::explain::Explain),
     Plan(commands::plan::Plan),
+    Call(commands::call::Call),
+    Load(commands::load::Load),
     Schema(commands::schema::Schema),
     Completions(commands::completions::Completions),
 }
@@ -37,6 +41,8 @@ fn main() -> ExitCode {
         Command::Check(command) => command.run(),
         Command::Explain(command) => command.run(),
         Command::Plan(command) => command.run(),
+        Command::Call(command) => command.run(),
+        Command::Load(command) => command.run(),
         Command::Schema(command) => command.run(),
         Command::Completions(command) => command.run(),
     }

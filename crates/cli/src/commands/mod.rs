@@ -1,11 +1,14 @@
 //! The subcommands.
 
+pub mod call;
 pub mod check;
 pub mod completions;
 pub mod explain;
+pub mod load;
 pub mod plan;
 pub mod schema;
 
+use std::future::Future;
 use std::io::Write;
 use std::process::ExitCode;
 
@@ -21,5 +24,14 @@ pub fn print(text: &str) -> ExitCode {
             eprintln!("error: standard output cannot be written: {error}");
             ExitCode::from(exit::USAGE)
         }
+    }
+}
+
+/// Runs what waits for a store to its end.
+pub fn block_on(work: impl Future<Output = Result<ExitCode, ExitCode>>) -> Result<ExitCode, ExitCode> {
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
+    match runtime {
+        Ok(runtime) => runtime.block_on(work),
+        Err(error) => Err(crate::model::fail(&format!("no worker thread can be started: {error}"))),
     }
 }

@@ -7,8 +7,7 @@ use clap::Args;
 use singlet_model::diagnostic::nearest;
 use singlet_plan::read::{plan_read, plan_text};
 
-use crate::report::{self, Report};
-use crate::{exit, source};
+use crate::model;
 
 /// Show what each read becomes: which key condition answers it, and what is left to filter.
 #[derive(Args)]
@@ -25,17 +24,9 @@ pub struct Plan {
 impl Plan {
     /// Runs the command.
     pub fn run(self) -> ExitCode {
-        let bytes = match source::read(&self.model) {
-            Ok(bytes) => bytes,
-            Err(reason) => return usage(&reason),
-        };
-        let source = match singlet_model::decode(&self.model.display().to_string(), bytes) {
-            Ok(source) => source,
-            Err(invalid) => return refused(invalid.0, vec![invalid.1]),
-        };
-        let loaded = singlet_model::load(&source);
-        let Some(model) = loaded.model.filter(|_| !loaded.diagnostics.has_errors()) else {
-            return refused(source, loaded.diagnostics.into_sorted());
+        let model = match model::load(&self.model) {
+            Ok(model) => model,
+            Err(code) => return code,
         };
         let wanted = |name: &str| self.name.as_ref().is_none_or(|wanted| wanted == name);
         let texts: Vec<String> = model
@@ -48,22 +39,9 @@ impl Plan {
             (Some(name), true) => {
                 let near = nearest(name, model.reads.iter().map(|read| read.name.as_str()));
                 let hint = near.map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
-                usage(&format!("`{}` has no read `{name}`{hint}", model.name))
+                model::fail(&format!("`{}` has no read `{name}`{hint}", model.name))
             }
             _ => super::print(&texts.concat()),
         }
     }
-}
-
-fn usage(reason: &str) -> ExitCode {
-    eprintln!("error: {reason}");
-    ExitCode::from(exit::USAGE)
-}
-
-/// A model with errors is not planned; what is wrong with it is shown instead.
-fn refused(source: singlet_model::Source, findings: Vec<singlet_model::Diagnostic>) -> ExitCode {
-    let mut report = Report::default();
-    report.add((source, findings));
-    super::print(&report::text::render(&report, false, false));
-    ExitCode::from(exit::FINDINGS)
 }
