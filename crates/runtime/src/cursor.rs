@@ -1,0 +1,193 @@
+//! Where a later page goes on, sealed: a cursor is worth something only to the read, the arguments and the caller it was made
+//! for, and tells nobody what is in a key.
+
+use chacha20poly1305::aead::{Aead, Payload};
+use chacha20poly1305::{Key, KeyInit, XChaCha20Poly1305, XNonce};
+use serde::{Deserialize, Serialize};
+use singlet_item::{Item, Value};
+
+use crate::error::RuntimeError;
+use crate::scope::{Attributes, Caller};
+
+const NONCE_BYTES: usize = 24;
+
+/// The longest cursor that is looked at, in bytes.
+const CURSOR_BYTES_MAX: usize = 64 * 1024;
+
+/// What a cursor holds.
+#[derive(Debug, PartialEq, Serialize, Deserialize)]
+pub struct Cursor {
+    /// The instant of the first page: all pages are of it.
+    pub now: i64,
+    /// For each range, the key after which it goes on; `None` where it was not begun.
+    pub positions: Vec<Position>,
+    /// How many rows were given so far, where the read has a limit over all pages.
+    pub given: u64,
+}
+
+/// Where one range goes on.
+#[derive(Debug, PartialEq, Serialize, Deserialize)]
+pub enum Position {
+    /// From its beginning.
+    Start,
+    /// After a key.
+    After(Item),
+    /// It has no more rows.
+    Done,
+}
+
+/// Seals and opens cursors.
+pub struct Sealer {
+    cipher: XChaCha20Poly1305,
+}
+
+impl std::fmt::Debug for Sealer {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        out.write_str("Sealer")
+    }
+}
+
+impl Sealer {
+    /// A sealer with a key of its own deployment. Servers that share a key take one another's cursors.
+    pub fn new(key: [u8; 32]) -> Self {
+        Sealer {
+            cipher: XChaCha20Poly1305::new(&Key::from(key)),
+        }
+    }
+
+    /// Seals a cursor for a read, its arguments and its caller.
+    ///
+    /// # Errors
+    ///
+    /// Where it cannot be written down.
+    pub fn seal(&self, cursor: &Cursor, belongs: &Belongs<'_>) -> Result<String, RuntimeError> {
+        let text = serde_json::to_vec(cursor).map_err(|_| RuntimeError::Cursor)?;
+        let mut nonce = [0_u8; NONCE_BYTES];
+        nonce.fill_with(|| fastrand::u8(..));
+        let payload = Payload {
+            msg: &text,
+            aad: &belongs.bytes(),
+        };
+        let sealed = self
+            .cipher
+            .encrypt(&XNonce::from(nonce), payload)
+            .map_err(|_| RuntimeError::Cursor)?;
+        Ok(encode(&[nonce.as_slice(), &sealed].concat()))
+    }
+
+    /// Opens a cursor.
+    ///
+    /// # Errors
+    ///
+    /// Where it is forged, cut, or was made for another read, other arguments or another caller.
+    pub fn open(&self, text: &str, belongs: &Belongs<'_>) -> Result<Cursor, RuntimeError> {
+        if text.len() > CURSOR_BYTES_MAX {
+            return Err(RuntimeError::Cursor);
+        }
+        let bytes = decode(text).ok_or(RuntimeError::Cursor)?;
+        let (nonce, sealed) = bytes.split_first_chunk::<NONCE_BYTES>().ok_or(RuntimeError::Cursor)?;
+        let payload = Payload {
+            msg: sealed,
+            aad: &belongs.bytes(),
+        };
+        let text = self
+            .cipher
+            .decrypt(&XNonce::from(*nonce), payload)
+            .map_err(|_| RuntimeError::Cursor)?;
+        serde_json::from_slice(&text).map_err(|_| RuntimeError::Cursor)
+    }
+}
+
+/// What a cursor belongs to.
+#[derive(Clone, Copy, Debug)]
+pub struct Belongs<'a> {
+    /// The read.
+    pub read: &'a str,
+    /// Its arguments.
+    pub args: &'a Attributes,
+    /// Who called.
+    pub caller: &'a Caller,
+}
+
+impl Belongs<'_> {
+    /// The same bytes for the same request: maps are ordered.
+    fn bytes(&self) -> Vec<u8> {
+        let claims: Vec<(&String, &Value)> = self.caller.claims.iter().collect();
+        let args: Vec<(&String, &Value)> = self.args.iter().collect();
+        serde_json::to_vec(&(self.read, args, claims, self.caller.authenticated)).unwrap_or_default()
+    }
+}
+
+const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
+
+/// Base64 for addresses, without padding.
+fn encode(bytes: &[u8]) -> String {
+    let mut text = String::with_capacity(bytes.len().div_ceil(3) * 4);
+    for chunk in bytes.chunks(3) {
+        let joined = chunk.iter().fold(0_u32, |joined, byte| joined << 8 | u32::from(*byte)) << (8 * (3 - chunk.len()));
+        for at in 0..=chunk.len() {
+            let index = (joined >> (18 - 6 * at)) & 63;
+            text.push(char::from(ALPHABET.get(index as usize).copied().unwrap_or(b'A')));
+        }
+    }
+    text
+}
+
+fn decode(text: &str) -> Option<Vec<u8>> {
+    let mut bytes = Vec::with_capacity(text.len() / 4 * 3);
+    for chunk in text.as_bytes().chunks(4) {
+        let mut joined = 0_u32;
+        for byte in chunk {
+            let at = ALPHABET.iter().position(|known| known == byte)?;
+            joined = joined << 6 | u32::try_from(at).ok()?;
+        }
+        joined <<= 6 * (4 - chunk.len());
+        let whole = [(joined >> 16) as u8, (joined >> 8) as u8, joined as u8];
+        bytes.extend(whole.iter().take(chunk.len().checked_sub(1)?));
+    }
+    Some(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn cursor() -> Cursor {
+        let key = Item::from([("PK".to_owned(), Value::S("USER#ada".to_owned()))]);
+        Cursor {
+            now: 5,
+            positions: vec![Position::Start, Position::After(key), Position::Done],
+            given: 20,
+        }
+    }
+
+    #[test]
+    fn a_cursor_opens_only_for_what_it_was_made_for() {
+        let sealer = Sealer::new([7; 32]);
+        let args = Attributes::from([("status".to_owned(), Value::S("open".to_owned()))]);
+        let (ada, bob) = (Caller::with_id("ada"), Caller::with_id("bob"));
+        let belongs = Belongs { read: "tasks", args: &args, caller: &ada };
+        let sealed = sealer.seal(&cursor(), &belongs).unwrap();
+        assert_eq!(sealer.open(&sealed, &belongs).unwrap(), cursor());
+        let none = Attributes::new();
+        for other in [
+            Belongs { read: "other", ..belongs },
+            Belongs { args: &none, ..belongs },
+            Belongs { caller: &bob, ..belongs },
+        ] {
+            assert!(matches!(sealer.open(&sealed, &other), Err(RuntimeError::Cursor)));
+        }
+        assert!(sealer.open(&sealed[..sealed.len() - 2], &belongs).is_err());
+        assert!(sealer.open("", &belongs).is_err());
+        assert!(sealer.open("not a cursor", &belongs).is_err());
+        assert!(Sealer::new([8; 32]).open(&sealed, &belongs).is_err());
+    }
+
+    #[test]
+    fn the_text_of_a_cursor_is_its_bytes() {
+        for length in 0..40_u8 {
+            let bytes: Vec<u8> = (0..length).map(|byte| byte.wrapping_mul(37)).collect();
+            assert_eq!(decode(&encode(&bytes)).unwrap(), bytes);
+        }
+    }
+}

@@ -1,0 +1,78 @@
+//! What can go wrong while an operation runs.
+
+use std::fmt;
+
+use singlet_model::evaluate::EvaluateError;
+use singlet_model::model::Entity;
+use singlet_store::StoreError;
+
+/// Why an operation did not end as asked.
+#[derive(Debug)]
+pub enum RuntimeError {
+    /// The request is wrong: an argument is missing, unknown or not of its type.
+    Request(String),
+    /// The caller may not.
+    Forbidden,
+    /// The caller has shown no credentials where some are needed.
+    Unauthenticated,
+    /// There is no such row, or none that this caller may see.
+    NotFound,
+    /// A cursor was made for something else, or by somebody else.
+    Cursor,
+    /// An expression left the range of its type.
+    Evaluate(EvaluateError),
+    /// What is stored is not what the model says.
+    Stored(String),
+    /// The store failed.
+    Store(StoreError),
+}
+
+impl RuntimeError {
+    pub(crate) fn stored(entity: &Entity, error: &dyn fmt::Display) -> Self {
+        RuntimeError::Stored(format!("an item of `{}` is not as the model has it: {error}", entity.name))
+    }
+
+    pub(crate) fn key(entity: &Entity, error: &dyn fmt::Display) -> Self {
+        RuntimeError::Request(format!("`{}` has no key for these values: {error}", entity.name))
+    }
+
+    pub(crate) fn no_key(entity: &Entity) -> Self {
+        RuntimeError::Request(format!("a value is missing from which the key of `{}` is made", entity.name))
+    }
+
+    /// Whether the same request may succeed later.
+    pub fn is_temporary(&self) -> bool {
+        match self {
+            RuntimeError::Store(error) => error.is_throttled() || error.is_unavailable() || error.is_conflict(),
+            _ => false,
+        }
+    }
+}
+
+impl fmt::Display for RuntimeError {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            RuntimeError::Request(reason) | RuntimeError::Stored(reason) => out.write_str(reason),
+            RuntimeError::Forbidden => out.write_str("the caller may not do this"),
+            RuntimeError::Unauthenticated => out.write_str("credentials are needed"),
+            RuntimeError::NotFound => out.write_str("there is no such row"),
+            RuntimeError::Cursor => out.write_str("the cursor does not belong to this request"),
+            RuntimeError::Evaluate(error) => error.fmt(out),
+            RuntimeError::Store(error) => error.fmt(out),
+        }
+    }
+}
+
+impl std::error::Error for RuntimeError {}
+
+impl From<EvaluateError> for RuntimeError {
+    fn from(error: EvaluateError) -> Self {
+        RuntimeError::Evaluate(error)
+    }
+}
+
+impl From<StoreError> for RuntimeError {
+    fn from(error: StoreError) -> Self {
+        RuntimeError::Store(error)
+    }
+}

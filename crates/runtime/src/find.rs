@@ -1,0 +1,333 @@
+//! The rows of a selection: ranges are read side by side, merged in order, and pages are filled.
+
+use std::cmp::Ordering;
+use std::sync::Arc;
+
+use futures_util::StreamExt;
+use futures_util::stream;
+use singlet_item::Item;
+use singlet_model::Model;
+use singlet_model::evaluate::{holds, order as value_order};
+use singlet_model::expression::Expr;
+use singlet_model::model::{Entity, Selection};
+use singlet_plan::read::{Query, SelectionPlan};
+use singlet_store::{BatchGetRequest, BatchGetTable, Consumed, GetRequest, Store};
+
+use crate::cursor::Position;
+use crate::error::RuntimeError;
+use crate::lower;
+use crate::scope::{Attributes, Scope};
+use crate::stream::{Arrived, RowStream};
+use crate::{keys, retry, row, stream as rows};
+
+/// How many ranges are read at the same time.
+pub const FAN_OUT_AT_ONCE_MAX: usize = 16;
+
+/// How many pages are read for one page of rows before it is given short.
+pub const PAGES_PER_ANSWER_MAX: usize = 64;
+
+/// What is read, on what, for whom.
+#[derive(Clone, Copy)]
+pub struct Reading<'a> {
+    /// The model.
+    pub model: &'a Model,
+    /// The store.
+    pub store: &'a Arc<dyn Store>,
+    /// The names of the request.
+    pub scope: Scope<'a>,
+    /// What is selected.
+    pub selection: &'a Selection,
+    /// How.
+    pub plan: &'a SelectionPlan,
+    /// What the caller may see of a row, beyond the meaning.
+    pub allow: Option<&'a Expr>,
+    /// Whether it reads strongly.
+    pub consistent: bool,
+}
+
+/// Some rows, where the next ones begin, and what it cost.
+#[derive(Debug, Default)]
+pub struct Found {
+    /// The rows, in order.
+    pub rows: Vec<Attributes>,
+    /// Where each range goes on; empty where there are no more rows.
+    pub positions: Vec<Position>,
+    /// What was consumed.
+    pub consumed: Consumed,
+}
+
+/// One alternative of a meaning, with the ranges that answer it.
+struct Branch<'a> {
+    query: &'a Query,
+    entity: &'a Entity,
+    residue: Vec<&'a Expr>,
+    streams: Vec<RowStream>,
+}
+
+impl<'a> Reading<'a> {
+    /// At most `limit` rows, going on at `positions`.
+    ///
+    /// # Errors
+    ///
+    /// Where the store fails for good or an expression leaves its range.
+    pub async fn rows(&self, limit: usize, positions: &[Position]) -> Result<Found, RuntimeError> {
+        let mut branches = self.open(positions)?;
+        let mut found = Found::default();
+        let mut pages = 0;
+        while found.rows.len() < limit && pages < PAGES_PER_ANSWER_MAX {
+            let wanted = limit - found.rows.len();
+            let (consumed, read) = self.fill(&mut branches, wanted).await?;
+            found.consumed += &consumed;
+            pages += read;
+            // A page of which nothing was left says nothing about what comes first.
+            if branches.iter().flat_map(|branch| &branch.streams).any(RowStream::needs_page) {
+                continue;
+            }
+            let Some((branch, stream)) = self.next(&branches)? else { break };
+            let Some(arrived) = take(&mut branches, branch, stream) else { break };
+            if let Some(row) = self.kept(&branches, branch, arrived, &mut found.consumed).await? {
+                found.rows.push(row);
+            }
+        }
+        let streams = branches.iter().flat_map(|branch| &branch.streams);
+        let done = streams.clone().all(RowStream::is_done);
+        if !done {
+            found.positions = streams.map(position).collect();
+        }
+        Ok(found)
+    }
+
+    fn open(&self, positions: &[Position]) -> Result<Vec<Branch<'a>>, RuntimeError> {
+        let mut branches = Vec::new();
+        let mut resumed = positions.iter();
+        for query in self.queries()? {
+            let Some(entity) = self.model.entity(query.entity) else { continue };
+            let split = lower::split(self.model, query, self.scope)?;
+            let ranges = if split.empty { Vec::new() } else { keys::ranges(self.model, query, self.scope)? };
+            let mut streams = Vec::new();
+            for range in &ranges {
+                let (start, done) = match resumed.next() {
+                    Some(Position::After(key)) => (Some(key.clone()), false),
+                    Some(Position::Done) => (None, true),
+                    Some(Position::Start) | None => (None, false),
+                };
+                let mut stream = RowStream::open(self.model, query, range, split.filter.clone(), start);
+                stream.consistent(self.consistent && query.index.is_none());
+                if done {
+                    stream.end();
+                }
+                streams.push(stream);
+            }
+            branches.push(Branch {
+                query,
+                entity,
+                residue: split.residue,
+                streams,
+            });
+        }
+        Ok(branches)
+    }
+
+    /// The queries of the plan; of several covers of one circle the one with the fewest cells.
+    fn queries(&self) -> Result<Vec<&'a Query>, RuntimeError> {
+        let plan = self.plan;
+        if plan.covers.is_empty() {
+            return Ok(plan.queries.iter().collect());
+        }
+        let mut best: Option<(usize, &Query)> = None;
+        for query in plan.queries.iter().chain(&plan.covers) {
+            // A cover with too many cells is no cover.
+            let Ok(count) = keys::count(self.model, query, self.scope) else {
+                continue;
+            };
+            if best.is_none_or(|(known, _)| count < known) {
+                best = Some((count, query));
+            }
+        }
+        match best {
+            Some((_, query)) => Ok(vec![query]),
+            None => Err(RuntimeError::Request("the circle is too large".to_owned())),
+        }
+    }
+
+    /// Reads a page of each range whose next row is not known yet.
+    async fn fill(&self, branches: &mut [Branch<'a>], wanted: usize) -> Result<(Consumed, usize), RuntimeError> {
+        let limit = u32::try_from(wanted).unwrap_or(u32::MAX).min(1_000);
+        let mut calls = Vec::new();
+        for branch in branches.iter_mut() {
+            // A filter drops rows that count toward the limit: a little more is read at once.
+            let limit = if branch.residue.is_empty() && branch.query.rest.is_empty() { limit } else { limit.saturating_mul(2).max(20) };
+            let entity = branch.entity;
+            for stream in branch.streams.iter_mut().filter(|stream| stream.needs_page()) {
+                calls.push(stream.read_page(self.store, (self.model, entity), limit, self.scope));
+            }
+        }
+        let read = calls.len();
+        let mut consumed = Consumed::default();
+        let mut answers = stream::iter(calls).buffer_unordered(FAN_OUT_AT_ONCE_MAX);
+        while let Some(answer) = answers.next().await {
+            consumed += &answer?;
+        }
+        Ok((consumed, read))
+    }
+
+    /// The range whose next row comes first in the order asked for.
+    fn next(&self, branches: &[Branch<'a>]) -> Result<Option<(usize, usize)>, RuntimeError> {
+        let mut best: Option<((usize, usize), &Attributes)> = None;
+        for (b, branch) in branches.iter().enumerate() {
+            for (s, stream) in branch.streams.iter().enumerate() {
+                let Some(arrived) = stream.peek() else { continue };
+                let first = match best {
+                    None => true,
+                    Some((_, known)) => self.compare(branch.entity, &arrived.row, known)? == Ordering::Less,
+                };
+                if first {
+                    best = Some(((b, s), &arrived.row));
+                }
+            }
+        }
+        Ok(best.map(|(at, _)| at))
+    }
+
+    fn compare(&self, entity: &Entity, a: &Attributes, b: &Attributes) -> Result<Ordering, RuntimeError> {
+        for order in &self.selection.order {
+            let Some((ty, _)) = self.model.type_at(entity, &order.path) else { continue };
+            let (a, b) = (a.get(&order.path), b.get(&order.path));
+            let compared = match (a, b) {
+                (Some(a), Some(b)) => value_order((a, &ty), (b, &ty))?.unwrap_or(Ordering::Equal),
+                (None, Some(_)) => Ordering::Less,
+                (Some(_), None) => Ordering::Greater,
+                (None, None) => Ordering::Equal,
+            };
+            let compared = if order.descending { compared.reverse() } else { compared };
+            if compared != Ordering::Equal {
+                return Ok(compared);
+            }
+        }
+        Ok(Ordering::Equal)
+    }
+
+    /// The row, if the meaning includes it: what the store could not check is checked here. A row that several alternatives
+    /// include is given by the first of them.
+    async fn kept(
+        &self,
+        branches: &[Branch<'a>],
+        at: usize,
+        arrived: Arrived,
+        consumed: &mut Consumed,
+    ) -> Result<Option<Attributes>, RuntimeError> {
+        let Some(branch) = branches.get(at) else { return Ok(None) };
+        let row = match branch.query.follow {
+            true => match self.followed(&arrived, consumed).await? {
+                Some(row) => row,
+                None => return Ok(None),
+            },
+            false => arrived.row,
+        };
+        let scope = self.scope.with_row(&row);
+        for condition in &branch.residue {
+            if !holds(condition, &scope)? {
+                return Ok(None);
+            }
+        }
+        if let Some(allow) = self.allow
+            && !holds(allow, &scope)?
+        {
+            return Ok(None);
+        }
+        if at > 0 {
+            for earlier in branches.iter().take(at) {
+                if self.satisfies(earlier, &row)? {
+                    return Ok(None);
+                }
+            }
+        }
+        Ok(Some(row))
+    }
+
+    /// Whether a row belongs to an alternative: its key lies in one of the alternative's ranges, and the rest holds.
+    fn satisfies(&self, branch: &Branch<'a>, row: &Attributes) -> Result<bool, RuntimeError> {
+        let scope = self.scope.with_row(row);
+        for condition in &branch.query.meaning {
+            if !holds(condition, &scope)? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    /// The whole row behind one that a thin path gave.
+    async fn followed(&self, arrived: &Arrived, consumed: &mut Consumed) -> Result<Option<Attributes>, RuntimeError> {
+        let Some(entity) = self.selection.entity().and_then(|id| self.model.entity(id)) else {
+            return Ok(None);
+        };
+        let Some(key) = primary_key(entity, &arrived.row)? else {
+            return Ok(None);
+        };
+        let request = GetRequest {
+            table: self.model.table.name.clone(),
+            key,
+            consistent: self.consistent,
+            projection: Vec::new(),
+        };
+        let answer = retry::retried(|| self.store.get(&request)).await?;
+        *consumed += &answer.consumed;
+        match answer.item {
+            Some(item) if rows::is_of(self.model, entity, &item) => row::decode(self.model, entity, &item, self.scope),
+            _ => Ok(None),
+        }
+    }
+}
+
+fn take(branches: &mut [Branch<'_>], branch: usize, stream: usize) -> Option<Arrived> {
+    branches.get_mut(branch)?.streams.get_mut(stream)?.take()
+}
+
+fn position(stream: &RowStream) -> Position {
+    match (&stream.position, stream.is_done()) {
+        (_, true) => Position::Done,
+        (Some(key), false) => Position::After(key.clone()),
+        (None, false) => Position::Start,
+    }
+}
+
+/// The primary key of a row; none where a part of it is absent.
+pub fn primary_key(entity: &Entity, attributes: &Attributes) -> Result<Option<Item>, RuntimeError> {
+    let mut key = Item::new();
+    let Some(choice) = entity.key.first() else { return Ok(None) };
+    for template in &choice.keys {
+        let lookup = |name: &str| attributes.get(name).cloned();
+        match row::encode_key(entity, template, &lookup)? {
+            Some(value) => key.insert(template.attribute.clone(), value),
+            None => return Ok(None),
+        };
+    }
+    Ok(Some(key))
+}
+
+/// Several items by key, in the order of the keys, past what one call holds; keys that were not processed are asked for again.
+///
+/// # Errors
+///
+/// Where the store fails for good.
+pub async fn batch_get(store: &Arc<dyn Store>, table: &str, keys: &[Item], consistent: bool) -> Result<(Vec<Item>, Consumed), RuntimeError> {
+    const KEYS_PER_CALL_MAX: usize = 100;
+    let mut items = Vec::new();
+    let mut consumed = Consumed::default();
+    for chunk in keys.chunks(KEYS_PER_CALL_MAX) {
+        let mut waiting = vec![BatchGetTable {
+            table: table.to_owned(),
+            keys: chunk.to_vec(),
+            consistent,
+            projection: Vec::new(),
+        }];
+        while !waiting.is_empty() {
+            let request = BatchGetRequest { tables: waiting };
+            let answer = retry::retried(|| store.batch_get(&request)).await?;
+            consumed += &answer.consumed;
+            items.extend(answer.items.into_values().flatten());
+            waiting = answer.unprocessed;
+        }
+    }
+    Ok((items, consumed))
+}

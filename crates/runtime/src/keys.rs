@@ -1,0 +1,472 @@
+//! From a planned query and a request to the keys that are asked for.
+
+use singlet_item::Value;
+use singlet_item::key::Part;
+use singlet_model::Model;
+use singlet_model::evaluate::{evaluate, evaluate_as, geo, time};
+use singlet_model::expression::Expr;
+use singlet_model::model::{Entity, Index, KeyChoice, KeyTemplate};
+use singlet_model::types::Type;
+use singlet_plan::read::{End, PartValues, Query, SortBound};
+use singlet_plan::values::Values;
+use singlet_store::{KeyRange, SortRange};
+
+use crate::error::RuntimeError;
+use crate::scope::Scope;
+
+/// The most queries that one read fans out to.
+pub const FAN_OUT_QUERIES_MAX: usize = 200;
+
+/// A range of one item collection, and keys at its ends that do not belong to it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Range {
+    /// The range.
+    pub keys: KeyRange,
+    /// The sort key attribute, and values of it that the range includes and the meaning does not.
+    pub except: Vec<(String, Value)>,
+}
+
+/// The ranges of a query, in the order in which their values come; none where a value is absent or a range is empty.
+///
+/// # Errors
+///
+/// Where an expression fails, or there are more ranges than [`FAN_OUT_QUERIES_MAX`].
+pub fn ranges(model: &Model, query: &Query, scope: Scope<'_>) -> Result<Vec<Range>, RuntimeError> {
+    let Some(place) = Place::of(model, query) else {
+        return Ok(Vec::new());
+    };
+    let mut all = Vec::new();
+    for partition in combinations(place.partition_templates(), &query.partition, scope)? {
+        let Some(partition_keys) = place.encode_partition(&partition)? else {
+            continue;
+        };
+        let prefixes = match &query.sort {
+            Some(sort) => combinations(place.sort_templates(), &sort.prefix, scope)?,
+            None => vec![Vec::new()],
+        };
+        for prefix in prefixes {
+            let sort = match &query.sort {
+                Some(sort) => place.sort_range(sort, &prefix, scope)?,
+                None => Some((Vec::new(), Vec::new())),
+            };
+            if let Some((sort, except)) = sort {
+                let keys = KeyRange {
+                    partition: partition_keys.clone(),
+                    sort,
+                };
+                all.push(Range { keys, except });
+            }
+            if all.len() > FAN_OUT_QUERIES_MAX {
+                let message = format!("this asks for more than {FAN_OUT_QUERIES_MAX} item collections at once");
+                return Err(RuntimeError::Request(message));
+            }
+        }
+    }
+    Ok(all)
+}
+
+/// How many ranges a query has, to choose among several covers of one circle.
+///
+/// # Errors
+///
+/// As [`ranges`].
+pub fn count(model: &Model, query: &Query, scope: Scope<'_>) -> Result<usize, RuntimeError> {
+    Ok(ranges(model, query, scope)?.len())
+}
+
+/// The value of one part of a key: as the attribute has it, or already in the form that the key has it.
+#[derive(Clone, Debug)]
+enum Known {
+    Value(Value),
+    Formed(String),
+}
+
+/// Every combination of the values of some parts.
+fn combinations(keys: &[KeyTemplate], parts: &[PartValues], scope: Scope<'_>) -> Result<Vec<Vec<Known>>, RuntimeError> {
+    let types: Vec<&Type> = keys.iter().flat_map(|key| &key.parts).map(|part| &part.ty).collect();
+    let mut all: Vec<Vec<Known>> = vec![Vec::new()];
+    for (at, part) in parts.iter().enumerate() {
+        let ty = types.get(at).copied().unwrap_or(&Type::Unknown);
+        let values = with_lapsing(values_of(&part.values, ty, scope)?, &part.lapses);
+        let mut next = Vec::with_capacity(all.len() * values.len());
+        for known in &all {
+            for value in &values {
+                let mut longer = known.clone();
+                longer.push(value.clone());
+                next.push(longer);
+            }
+        }
+        if next.len() > FAN_OUT_QUERIES_MAX {
+            let message = format!("this asks for more than {FAN_OUT_QUERIES_MAX} item collections at once");
+            return Err(RuntimeError::Request(message));
+        }
+        all = next;
+    }
+    Ok(all)
+}
+
+fn values_of(values: &Values, ty: &Type, scope: Scope<'_>) -> Result<Vec<Known>, RuntimeError> {
+    Ok(match values {
+        Values::One(expr) => evaluate_as(expr, ty, &scope)?.map(Known::Value).into_iter().collect(),
+        Values::Formed(expr) => text_of(expr, scope)?.map(Known::Formed).into_iter().collect(),
+        Values::Each(expr) => each(expr, scope)?,
+        Values::Days {
+            from,
+            to,
+            after,
+            before,
+        } => days(from, to, *after, *before, scope)?,
+        Values::Cells { center, km, precision } => cells(center, km, *precision, scope)?,
+        Values::All(words) => words.iter().map(|word| Known::Value(word_value(word, ty))).collect(),
+    })
+}
+
+/// Rows that are stored in a state which time has turned into a wanted one are asked for too.
+fn with_lapsing(mut values: Vec<Known>, lapses: &[(String, String)]) -> Vec<Known> {
+    let mut at = 0;
+    while let Some(known) = values.get(at) {
+        let word = match known {
+            Known::Value(Value::S(word)) | Known::Formed(word) => word.clone(),
+            Known::Value(_) => String::new(),
+        };
+        for (from, _) in lapses.iter().filter(|(_, to)| *to == word) {
+            let there = values
+                .iter()
+                .any(|known| matches!(known, Known::Value(Value::S(word)) | Known::Formed(word) if word == from));
+            if !there {
+                values.push(Known::Value(Value::S(from.clone())));
+            }
+        }
+        at += 1;
+    }
+    values
+}
+
+fn word_value(word: &str, ty: &Type) -> Value {
+    match ty {
+        Type::Bool => Value::Bool(word == "true"),
+        Type::Int(_) | Type::Number(_) => word.parse().map_or_else(|_| Value::S(word.to_owned()), Value::N),
+        _ => Value::S(word.to_owned()),
+    }
+}
+
+fn text_of(expr: &Expr, scope: Scope<'_>) -> Result<Option<String>, RuntimeError> {
+    Ok(evaluate(expr, &scope)?.and_then(|value| match value {
+        Value::S(text) => Some(text),
+        Value::N(number) => Some(number.to_string()),
+        _ => None,
+    }))
+}
+
+/// The elements of a list, each once.
+fn each(expr: &Expr, scope: Scope<'_>) -> Result<Vec<Known>, RuntimeError> {
+    let elements = match evaluate(expr, &scope)? {
+        Some(Value::L(elements)) => elements,
+        Some(Value::Ss(words)) => words.into_iter().map(Value::S).collect(),
+        Some(Value::Ns(numbers)) => numbers.into_iter().map(Value::N).collect(),
+        _ => Vec::new(),
+    };
+    let mut once: Vec<Value> = Vec::new();
+    for element in elements {
+        if !once.contains(&element) {
+            once.push(element);
+        }
+    }
+    Ok(once.into_iter().map(Known::Value).collect())
+}
+
+fn days(from: &Expr, to: &Expr, after: bool, before: bool, scope: Scope<'_>) -> Result<Vec<Known>, RuntimeError> {
+    let (Some(first), Some(last)) = (text_of(from, scope)?, text_of(to, scope)?) else {
+        return Ok(Vec::new());
+    };
+    let days = time::days_between(&first, &last, FAN_OUT_QUERIES_MAX)?;
+    let kept = days.into_iter().filter(|day| !(after && *day == first) && !(before && *day == last));
+    Ok(kept.map(|day| Known::Value(Value::S(day))).collect())
+}
+
+fn cells(center: &Expr, km: &Expr, precision: u8, scope: Scope<'_>) -> Result<Vec<Known>, RuntimeError> {
+    let center = evaluate(center, &scope)?.and_then(|value| geo::Place::from_value(&value));
+    let km = evaluate(km, &scope)?.and_then(|value| value.as_number());
+    let km = km.and_then(|number| number.to_string().parse::<f64>().ok());
+    let (Some(center), Some(km)) = (center, km) else {
+        return Ok(Vec::new());
+    };
+    let cells = geo::cover(center, km, precision, FAN_OUT_QUERIES_MAX);
+    let cells = cells.ok_or_else(|| RuntimeError::Request("the circle is too large".to_owned()))?;
+    Ok(cells.into_iter().map(Known::Formed).collect())
+}
+
+/// The templates of a query's path.
+struct Place<'a> {
+    entity: &'a Entity,
+    choice: &'a KeyChoice,
+    partitions: usize,
+}
+
+impl<'a> Place<'a> {
+    fn of(model: &'a Model, query: &Query) -> Option<Self> {
+        let entity = model.entity(query.entity)?;
+        let (choice, partitions) = match query.index {
+            None => (entity.key.get(query.choice)?, 1),
+            Some(id) => {
+                let index: &Index = model.index(id)?;
+                (entity.entry(id)?.choices().get(query.choice)?, index.partition.len())
+            }
+        };
+        Some(Place {
+            entity,
+            choice,
+            partitions,
+        })
+    }
+
+    fn partition_templates(&self) -> &'a [KeyTemplate] {
+        self.choice.keys.get(..self.partitions).unwrap_or(&self.choice.keys)
+    }
+
+    fn sort_templates(&self) -> &'a [KeyTemplate] {
+        self.choice.keys.get(self.partitions..).unwrap_or_default()
+    }
+
+    /// The values of the partition key's attributes; none where a value is not one that the attribute can have, for which there
+    /// are no rows.
+    fn encode_partition(&self, known: &[Known]) -> Result<Option<Vec<(String, Value)>>, RuntimeError> {
+        let mut used = 0;
+        let mut keys = Vec::new();
+        for key in self.partition_templates() {
+            let values = known.get(used..used + key.parts.len()).unwrap_or_default();
+            used += key.parts.len();
+            match encode_whole(key, values) {
+                Some(value) => keys.push((key.attribute.clone(), value)),
+                None => return Ok(None),
+            }
+        }
+        Ok(Some(keys))
+    }
+
+    /// The condition on each sort attribute, and keys that it includes too much; none where no row can fit.
+    fn sort_range(&self, sort: &SortBound, known: &[Known], scope: Scope<'_>) -> Result<Option<SortCondition>, RuntimeError> {
+        let mut used = 0;
+        let mut conditions = Vec::new();
+        for key in self.sort_templates() {
+            let values = known.get(used..).unwrap_or_default();
+            if values.len() >= key.parts.len() && (sort.whole || used + key.parts.len() < known.len() || self.more_after(key)) {
+                let values = values.get(..key.parts.len()).unwrap_or_default();
+                let Some(value) = encode_whole(key, values) else {
+                    return Ok(None);
+                };
+                conditions.push((key.attribute.clone(), SortRange::Equal(value)));
+                used += key.parts.len();
+                continue;
+            }
+            let Some((range, except)) = ranged(self.entity, key, values, sort, scope)? else {
+                return Ok(None);
+            };
+            conditions.extend(range.map(|range| (key.attribute.clone(), range)));
+            let except = except.into_iter().map(|value| (key.attribute.clone(), value)).collect();
+            return Ok(Some((conditions, except)));
+        }
+        Ok(Some((conditions, Vec::new())))
+    }
+
+    /// Whether another sort attribute follows: then a complete one before it is an equality.
+    fn more_after(&self, key: &KeyTemplate) -> bool {
+        let templates = self.sort_templates();
+        templates.last().is_some_and(|last| last.attribute != key.attribute)
+    }
+}
+
+type SortCondition = (Vec<(String, SortRange)>, Vec<(String, Value)>);
+
+/// A whole key from the values of all its parts; none where a value is not one that its part can have.
+fn encode_whole(key: &KeyTemplate, values: &[Known]) -> Option<Value> {
+    if let ([Part::Variable(variable)], [Known::Value(value)]) = (key.template.parts(), values) {
+        if variable.form == singlet_item::key::Form::Whole {
+            return variable.domain.contains(value).then(|| value.clone());
+        }
+    }
+    if let ([Part::Variable(_)], [Known::Formed(text)]) = (key.template.parts(), values) {
+        return Some(Value::S(text.clone()));
+    }
+    text(key, values, key.template.parts().len()).map(Value::S)
+}
+
+/// The text of a template's first pieces.
+fn text(key: &KeyTemplate, values: &[Known], pieces: usize) -> Option<String> {
+    let mut text = String::new();
+    let mut values = values.iter();
+    for part in key.template.parts().iter().take(pieces) {
+        match part {
+            Part::Text(literal) => text.push_str(literal),
+            Part::Number(number) => text.push_str(&number.to_string()),
+            Part::Variable(variable) => match values.next()? {
+                Known::Value(value) => text.push_str(&variable.encode(value, key.template.delimiter()).ok()?),
+                Known::Formed(formed) => text.push_str(&escaped(formed, key)),
+            },
+            Part::Anything => return None,
+        }
+    }
+    Some(text)
+}
+
+/// Text that a function made stands in the key as text does.
+fn escaped(text: &str, key: &KeyTemplate) -> String {
+    let plain = singlet_item::key::Variable::new(
+        "text",
+        singlet_item::key::Form::Escaped,
+        singlet_item::key::Domain::text(0, None),
+    );
+    plain
+        .encode(&Value::S(text.to_owned()), key.template.delimiter())
+        .unwrap_or_else(|_| text.to_owned())
+}
+
+/// The range of one sort attribute: what is bound of it, then the ends of the next part.
+fn ranged(
+    entity: &Entity,
+    key: &KeyTemplate,
+    known: &[Known],
+    sort: &SortBound,
+    scope: Scope<'_>,
+) -> Result<Option<(Option<SortRange>, Vec<Value>)>, RuntimeError> {
+    let parts = key.template.parts();
+    let bound = known.len();
+    let mut seen = 0;
+    let position = parts.iter().position(|part| {
+        seen += usize::from(matches!(part, Part::Variable(_)));
+        seen > bound
+    });
+    let position = position.unwrap_or(parts.len());
+    let Some(prefix) = text(key, known, position) else {
+        return Ok(None);
+    };
+    let Some(Part::Variable(variable)) = parts.get(position) else {
+        return Ok(Some((begins_with(&prefix), Vec::new())));
+    };
+    let ty = key.parts.get(bound).map_or(&Type::Unknown, |part| &part.ty);
+    let follower = match parts.get(position + 1) {
+        Some(Part::Text(text)) => text.as_str(),
+        _ => "",
+    };
+    let _ = entity;
+    let ends = Ends {
+        prefix,
+        follower: follower.to_owned(),
+        whole: variable.form == singlet_item::key::Form::Whole,
+    };
+    let encode = |end: &Option<End>| -> Result<Option<Result<(Value, bool), ()>>, RuntimeError> {
+        let Some(end) = end else { return Ok(None) };
+        let Some(value) = evaluate_as(&end.value, ty, &scope)? else {
+            return Ok(Some(Err(())));
+        };
+        if ends.whole {
+            return Ok(Some(Ok((value, end.excluded))));
+        }
+        let text = variable.encode(&value, key.template.delimiter());
+        Ok(Some(text.map(|text| (Value::S(text), end.excluded)).map_err(|_| ())))
+    };
+    let (low, high) = (encode(&sort.low)?, encode(&sort.high)?);
+    // A comparison with an absent value is false for every row.
+    if matches!(low, Some(Err(()))) || matches!(high, Some(Err(()))) {
+        return Ok(None);
+    }
+    let side = |end: Option<Result<(Value, bool), ()>>| end.and_then(Result::ok);
+    Ok(ends.range(side(low), side(high)))
+}
+
+fn begins_with(prefix: &str) -> Option<SortRange> {
+    (!prefix.is_empty()).then(|| SortRange::begins_with(prefix))
+}
+
+/// What stands around the part that has ends.
+struct Ends {
+    prefix: String,
+    follower: String,
+    whole: bool,
+}
+
+impl Ends {
+    /// The range; none where it is empty.
+    fn range(&self, low: Option<(Value, bool)>, high: Option<(Value, bool)>) -> Option<(Option<SortRange>, Vec<Value>)> {
+        if low.is_none() && high.is_none() {
+            return Some((begins_with(&self.prefix), Vec::new()));
+        }
+        let (low, low_excluded) = self.low(low);
+        let (high, high_excluded) = self.high(high);
+        let mut except = Vec::new();
+        let range = match (low, high) {
+            (Some(low), Some(high)) => {
+                if is_after(&low, &high) {
+                    return None;
+                }
+                except.extend(low_excluded.then(|| low.clone()));
+                except.extend(high_excluded.then(|| high.clone()));
+                SortRange::Between(low, high)
+            }
+            (Some(low), None) if low_excluded => SortRange::Greater(low),
+            (Some(low), None) => SortRange::GreaterOrEqual(low),
+            (None, Some(high)) if high_excluded => SortRange::Less(high),
+            (None, Some(high)) => SortRange::LessOrEqual(high),
+            (None, None) => return Some((None, except)),
+        };
+        Some((Some(range), except))
+    }
+
+    /// The least key: that of the value itself, or where it is left out, the one after all keys that begin with it.
+    fn low(&self, end: Option<(Value, bool)>) -> (Option<Value>, bool) {
+        match end {
+            None if self.whole || self.prefix.is_empty() => (None, false),
+            None => (Some(Value::S(self.prefix.clone())), false),
+            Some((value, excluded)) if self.whole => (Some(value), excluded),
+            Some((Value::S(text), excluded)) => {
+                let start = format!("{}{text}", self.prefix);
+                match (excluded, self.follower.is_empty()) {
+                    (false, _) => (Some(Value::S(start)), false),
+                    (true, true) => (Some(Value::S(start)), true),
+                    (true, false) => (Some(Value::S(after(&format!("{start}{}", self.follower)))), false),
+                }
+            }
+            Some((value, excluded)) => (Some(value), excluded),
+        }
+    }
+
+    /// The greatest key: the last that begins with the value, or where it is left out, the value itself.
+    fn high(&self, end: Option<(Value, bool)>) -> (Option<Value>, bool) {
+        match end {
+            None if self.whole || self.prefix.is_empty() => (None, false),
+            None => (Some(Value::S(after(&self.prefix))), true),
+            Some((value, excluded)) if self.whole => (Some(value), excluded),
+            Some((Value::S(text), excluded)) => {
+                let start = format!("{}{text}", self.prefix);
+                match (excluded, self.follower.is_empty()) {
+                    (true, _) => (Some(Value::S(start)), true),
+                    (false, true) => (Some(Value::S(start)), false),
+                    (false, false) => (Some(Value::S(after(&format!("{start}{}", self.follower)))), true),
+                }
+            }
+            Some((value, excluded)) => (Some(value), excluded),
+        }
+    }
+}
+
+/// The least text after every text that begins so: the last character becomes the next one.
+fn after(text: &str) -> String {
+    let mut chars: Vec<char> = text.chars().collect();
+    while let Some(last) = chars.pop() {
+        let next = ((last as u32 + 1)..=0x0010_FFFF).find_map(char::from_u32);
+        if let Some(next) = next {
+            chars.push(next);
+            break;
+        }
+    }
+    chars.into_iter().collect()
+}
+
+fn is_after(low: &Value, high: &Value) -> bool {
+    match (low, high) {
+        (Value::S(low), Value::S(high)) => low.as_bytes() > high.as_bytes(),
+        (Value::N(low), Value::N(high)) => low > high,
+        (Value::B(low), Value::B(high)) => low > high,
+        _ => false,
+    }
+}

@@ -1,0 +1,30 @@
+//! Runs the plans of a model on a store.
+//!
+//! A [`Engine`] is a model opened on a store. A read goes through its plan: expressions become keys ([`keys`]), what the key does
+//! not settle becomes a filter ([`lower`]), ranges are read side by side and merged in order ([`find`]), pages are filled, and a
+//! sealed [`cursor`] says where the next one begins. Every answer says what it consumed.
+//!
+//! # Terms
+//!
+//! - A *range* is part of one item collection; a read may fan out to several.
+//! - A *residue* is what DynamoDB cannot decide and the process checks on the row.
+//!
+//! It knows neither HTTP nor a terminal, and no engine: only the [`singlet_store::Store`] trait.
+
+pub mod cursor;
+mod engine;
+mod error;
+pub mod find;
+pub mod keys;
+pub mod load;
+pub mod lower;
+mod retry;
+pub mod row;
+mod scope;
+mod stream;
+pub mod table;
+pub mod values;
+
+pub use engine::{Answer, Engine, PAGE_ROWS_MAX, PAGE_ROWS_USUAL, Request};
+pub use error::RuntimeError;
+pub use scope::{Attributes, Caller, Scope, Setting};

@@ -1,0 +1,113 @@
+//! Rows from a file into the table: sample data, and tables that are filled once.
+
+use std::sync::Arc;
+
+use serde_json::Value as Json;
+use singlet_item::Item;
+use singlet_model::Model;
+use singlet_model::evaluate::{EvaluateError, time};
+use singlet_model::model::Entity;
+use singlet_model::types::Type;
+use singlet_store::{BatchWrite, BatchWriteRequest, Store};
+
+use crate::error::RuntimeError;
+use crate::scope::{Attributes, Scope};
+use crate::values::{self, Invalid};
+use crate::{retry, row};
+
+/// The most items in one call.
+const ITEMS_PER_CALL_MAX: usize = 25;
+
+/// The items of one line: `{"Entity": {…}}`.
+///
+/// # Errors
+///
+/// What is wrong with the line.
+pub fn items(model: &Model, line: &str, scope: Scope<'_>) -> Result<Vec<Item>, RuntimeError> {
+    let bad = |reason: String| RuntimeError::Request(reason);
+    let json: Json = serde_json::from_str(line).map_err(|error| bad(format!("this is not JSON: {error}")))?;
+    let object = json.as_object().filter(|object| object.len() == 1);
+    let (name, fields) = object
+        .and_then(|object| object.iter().next())
+        .ok_or_else(|| bad("a line is `{\"Entity\": {…}}`".to_owned()))?;
+    let entity = model
+        .entity_named(name)
+        .filter(|entity| entity.mirror.is_none())
+        .ok_or_else(|| bad(format!("there is no entity `{name}` to load")))?;
+    let row = attributes(entity, fields, scope).map_err(|invalid| bad(format!("`{name}` {invalid}")))?;
+    row::encode(model, entity, &row, scope)
+}
+
+fn attributes(entity: &Entity, fields: &Json, scope: Scope<'_>) -> Result<Attributes, Invalid> {
+    let none = serde_json::Map::new();
+    let fields = fields.as_object().unwrap_or(&none);
+    let mut row = Attributes::new();
+    for (name, json) in fields {
+        let known = entity.attribute(name).filter(|attribute| attribute.is.is_none());
+        let Some(attribute) = known else {
+            return Err(Invalid {
+                pointer: format!("/{name}"),
+                reason: "there is no such attribute to load".to_owned(),
+            });
+        };
+        let value = match json.as_str().and_then(|text| relative(text, &attribute.ty, scope)) {
+            Some(value) => value.map_err(|error| Invalid {
+                pointer: format!("/{name}"),
+                reason: error.to_string(),
+            })?,
+            None => values::from_json(json, &attribute.ty).map_err(|invalid| Invalid {
+                pointer: format!("/{name}{}", invalid.pointer),
+                reason: invalid.reason,
+            })?,
+        };
+        row.insert(name.clone(), value);
+    }
+    Ok(row)
+}
+
+/// `now-3d`, `today+7d`: instants and days from the moment of loading.
+fn relative(text: &str, ty: &Type, scope: Scope<'_>) -> Option<Result<singlet_item::Value, EvaluateError>> {
+    let shift = |rest: &str| -> Option<i64> {
+        match rest.chars().next() {
+            None => Some(0),
+            Some('+') => values::duration(rest.get(1..)?).map(|duration| duration.millis),
+            Some('-') => values::duration(rest.get(1..)?).map(|duration| -duration.millis),
+            _ => None,
+        }
+    };
+    if ty.is_instant() {
+        let millis = scope.now + shift(text.strip_prefix("now")?)?;
+        return Some(time::instant(millis, ty));
+    }
+    if *ty == Type::Date {
+        let millis = scope.now + shift(text.strip_prefix("today")?)?;
+        return Some(time::day_of(millis, &scope.setting.zone).map(singlet_item::Value::S));
+    }
+    None
+}
+
+/// Puts items, a call's worth at a time; what a call did not process is put again. Says how many were put after each call.
+///
+/// # Errors
+///
+/// Where the store fails for good.
+pub async fn put_all(store: &Arc<dyn Store>, table: &str, items: Vec<Item>, mut progress: impl FnMut(usize)) -> Result<(), RuntimeError> {
+    let mut put = 0;
+    for chunk in items.chunks(ITEMS_PER_CALL_MAX) {
+        let mut writes: Vec<BatchWrite> = chunk
+            .iter()
+            .map(|item| BatchWrite::Put {
+                table: table.to_owned(),
+                item: item.clone(),
+            })
+            .collect();
+        while !writes.is_empty() {
+            let request = BatchWriteRequest { writes };
+            let answer = retry::retried(|| store.batch_write(&request)).await?;
+            writes = answer.unprocessed;
+        }
+        put += chunk.len();
+        progress(put);
+    }
+    Ok(())
+}

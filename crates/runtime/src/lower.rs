@@ -1,0 +1,239 @@
+//! What is left of a meaning after the key, as a filter that the store checks; and what only the process can check.
+
+use singlet_item::Value;
+use singlet_model::Model;
+use singlet_model::evaluate::{evaluate, evaluate_as, holds};
+use singlet_model::expression::{BinaryOp, Expr, ExprKind, FunctionId};
+use singlet_model::model::{Entity, Stored};
+use singlet_model::types::Type;
+use singlet_plan::read::Query;
+use singlet_store::{Comparison, Condition, Operand, Path};
+
+use crate::error::RuntimeError;
+use crate::scope::Scope;
+
+/// The most values that `IN` takes.
+const IN_VALUES_MAX: usize = 100;
+
+/// What the store checks, what the process checks, and whether anything can match at all.
+#[derive(Debug, Default)]
+pub struct Split<'a> {
+    /// The filter of the query.
+    pub filter: Option<Condition>,
+    /// Conditions that DynamoDB cannot decide.
+    pub residue: Vec<&'a Expr>,
+    /// Whether a condition on the request alone is false.
+    pub empty: bool,
+}
+
+/// Splits what is left of a query's meaning, and adds that expired rows are not there.
+pub fn split<'a>(model: &Model, query: &'a Query, scope: Scope<'_>) -> Result<Split<'a>, RuntimeError> {
+    let Some(entity) = model.entity(query.entity) else {
+        return Ok(Split::default());
+    };
+    let lowering = Lowering::new(model, entity, query, scope);
+    let mut split = Split::default();
+    let mut filters = Vec::new();
+    for condition in &query.rest {
+        match lowering.lower(condition)? {
+            Lowered::True => {}
+            Lowered::False => split.empty = true,
+            Lowered::Filter(filter) => filters.push(filter),
+            Lowered::No => split.residue.push(condition),
+        }
+    }
+    filters.extend(lowering.not_expired());
+    split.filter = filters.into_iter().reduce(Condition::and);
+    Ok(split)
+}
+
+/// A condition for the store, or why there is none.
+enum Lowered {
+    True,
+    False,
+    Filter(Condition),
+    No,
+}
+
+struct Lowering<'a> {
+    model: &'a Model,
+    entity: &'a Entity,
+    scope: Scope<'a>,
+    /// The key attributes of what is queried: a filter must not name them.
+    keys: Vec<&'a str>,
+}
+
+impl<'a> Lowering<'a> {
+    fn new(model: &'a Model, entity: &'a Entity, query: &Query, scope: Scope<'a>) -> Self {
+        let keys = match query.index.and_then(|index| model.index(index)) {
+            Some(index) => index.key().map(|key| key.name.as_str()).collect(),
+            None => model.table.key.iter().map(|key| key.name.as_str()).collect(),
+        };
+        Lowering {
+            model,
+            entity,
+            scope,
+            keys,
+        }
+    }
+
+    fn lower(&self, expr: &Expr) -> Result<Lowered, RuntimeError> {
+        if expr.attributes().is_empty() {
+            return Ok(if holds(expr, &self.scope)? { Lowered::True } else { Lowered::False });
+        }
+        Ok(match &expr.kind {
+            ExprKind::Binary(BinaryOp::And, left, right) => join(self.lower(left)?, self.lower(right)?, true),
+            ExprKind::Binary(BinaryOp::Or, left, right) => join(self.lower(left)?, self.lower(right)?, false),
+            ExprKind::Not(inner) => match self.lower(inner)? {
+                Lowered::True => Lowered::False,
+                Lowered::False => Lowered::True,
+                Lowered::Filter(filter) => Lowered::Filter(filter.negate()),
+                Lowered::No => Lowered::No,
+            },
+            ExprKind::Binary(op, left, right) if op.is_comparison() => self.comparison(*op, left, right)?,
+            ExprKind::Call(FunctionId::Contains | FunctionId::StartsWith, args) => self.text_test(expr, args)?,
+            ExprKind::Attribute(_) if expr.ty == Type::Bool => match self.path(expr) {
+                Some(path) => Lowered::Filter(Condition::equal(path, Value::Bool(true))),
+                None => Lowered::No,
+            },
+            _ => Lowered::No,
+        })
+    }
+
+    fn comparison(&self, op: BinaryOp, left: &Expr, right: &Expr) -> Result<Lowered, RuntimeError> {
+        if op == BinaryOp::In {
+            return self.in_list(left, right);
+        }
+        let (op, side, other) = match (self.path(left), self.path(right)) {
+            (Some(path), None) => (op, (path, left), right),
+            (None, Some(path)) => (op.swapped(), (path, right), left),
+            _ => return Ok(Lowered::No),
+        };
+        let (path, attribute) = side;
+        if other.is_absent() {
+            return Ok(Lowered::Filter(match op {
+                BinaryOp::Ne => Condition::exists(path),
+                _ => Condition::not_exists(path),
+            }));
+        }
+        if !other.attributes().is_empty() || !is_stored_in_order(op, &attribute.ty, &other.ty) {
+            return Ok(Lowered::No);
+        }
+        let Some(value) = evaluate_as(other, &attribute.ty, &self.scope)? else {
+            return Ok(if op == BinaryOp::Ne { Lowered::True } else { Lowered::False });
+        };
+        let comparison = match op {
+            BinaryOp::Eq => Comparison::Equal,
+            BinaryOp::Lt => Comparison::Less,
+            BinaryOp::Le => Comparison::LessOrEqual,
+            BinaryOp::Gt => Comparison::Greater,
+            BinaryOp::Ge => Comparison::GreaterOrEqual,
+            // `!=` is true of an absent attribute; engines differ in what `<>` says there.
+            _ => {
+                let differs = Condition::compare(path.clone(), Comparison::NotEqual, value);
+                return Ok(Lowered::Filter(Condition::not_exists(path).or(differs)));
+            }
+        };
+        Ok(Lowered::Filter(Condition::compare(path, comparison, value)))
+    }
+
+    fn in_list(&self, left: &Expr, right: &Expr) -> Result<Lowered, RuntimeError> {
+        let Some(path) = self.path(left).filter(|_| right.attributes().is_empty()) else {
+            return Ok(Lowered::No);
+        };
+        let values = match evaluate(right, &self.scope)? {
+            Some(Value::L(values)) => values,
+            Some(Value::Ss(words)) => words.into_iter().map(Value::S).collect(),
+            _ => return Ok(Lowered::No),
+        };
+        if values.is_empty() {
+            return Ok(Lowered::False);
+        }
+        if values.len() > IN_VALUES_MAX {
+            return Ok(Lowered::No);
+        }
+        Ok(Lowered::Filter(Condition::In {
+            operand: Operand::Path(path),
+            options: values.into_iter().map(Operand::Value).collect(),
+        }))
+    }
+
+    fn text_test(&self, expr: &Expr, args: &[Expr]) -> Result<Lowered, RuntimeError> {
+        let [receiver, argument] = args else {
+            return Ok(Lowered::No);
+        };
+        let Some(path) = self.path(receiver).filter(|_| argument.attributes().is_empty()) else {
+            return Ok(Lowered::No);
+        };
+        let Some(value) = evaluate(argument, &self.scope)? else {
+            return Ok(Lowered::False);
+        };
+        // Every text contains the empty text; DynamoDB takes no empty operand here.
+        if value.as_str() == Some("") {
+            return Ok(Lowered::Filter(Condition::exists(path)));
+        }
+        Ok(Lowered::Filter(match &expr.kind {
+            ExprKind::Call(FunctionId::StartsWith, _) => Condition::BeginsWith(path, Operand::Value(value)),
+            _ => Condition::Contains(path, Operand::Value(value)),
+        }))
+    }
+
+    /// Where an attribute is stored, if a filter may name it: it is no key of what is queried, and time does not change it.
+    fn path(&self, expr: &Expr) -> Option<Path> {
+        let text = expr.path()?;
+        let mut names = text.split('.');
+        let root = names.next()?;
+        let attribute = self.entity.attribute(root)?;
+        if expr.attributes() != [root] || self.lapses(root) || attribute.alias.is_some() {
+            return None;
+        }
+        let stored = match &attribute.stored {
+            Stored::Own => root,
+            Stored::As(name) => name,
+            Stored::No => return None,
+        };
+        let path = names.fold(Path::attribute(stored), |path, name| path.key(name));
+        (!self.keys.contains(&stored)).then_some(path)
+    }
+
+    /// Whether time changes an attribute: a state that lapses, or what holds only during one.
+    fn lapses(&self, name: &str) -> bool {
+        let source = self.model.source_of(self.entity);
+        source.states.as_ref().is_some_and(|states| {
+            let held = states.holding.iter().flat_map(|(_, held)| held);
+            !states.lapses.is_empty() && (states.of == name || held.into_iter().any(|(held, _)| held == name))
+        })
+    }
+
+    /// Expired rows are absent to every read, whether or not the engine has removed them.
+    fn not_expired(&self) -> Option<Condition> {
+        let expires = self.model.source_of(self.entity).expires.is_some();
+        let ttl = self.model.table.ttl.as_ref().filter(|_| expires)?;
+        let now = singlet_item::Number::from(self.scope.now.div_euclid(1_000));
+        let later = Condition::compare(Path::attribute(ttl), Comparison::Greater, Value::N(now));
+        Some(Condition::not_exists(Path::attribute(ttl)).or(later))
+    }
+}
+
+/// Whether the stored form compares as the type does: enums sort by rank, and a coarser instant rounds.
+fn is_stored_in_order(op: BinaryOp, attribute: &Type, other: &Type) -> bool {
+    let same_form = match (attribute, other) {
+        (Type::Time | Type::Millis, Type::Now) => true,
+        (attribute, other) if attribute.is_instant() || other.is_instant() => attribute == other,
+        (Type::OrWords(..), _) => matches!(op, BinaryOp::Eq | BinaryOp::Ne),
+        _ => true,
+    };
+    let by_rank = op.is_ordering() && (attribute.members().is_some() || *attribute == Type::Duration);
+    same_form && !by_rank
+}
+
+fn join(left: Lowered, right: Lowered, and: bool) -> Lowered {
+    match (left, right) {
+        (Lowered::False, _) | (_, Lowered::False) if and => Lowered::False,
+        (Lowered::True, _) | (_, Lowered::True) if !and => Lowered::True,
+        (Lowered::True, other) | (other, Lowered::True) if and => other,
+        (Lowered::False, other) | (other, Lowered::False) if !and => other,
+        (Lowered::Filter(left), Lowered::Filter(right)) => Lowered::Filter(if and { left.and(right) } else { left.or(right) }),
+        _ => Lowered::No,
+    }
+}

@@ -1,0 +1,39 @@
+//! Calls that a store throttled or could not take are made again, later each time, within a bound.
+
+use std::future::Future;
+use std::time::Duration;
+
+use singlet_store::StoreError;
+
+/// How often a call is made before its failure is the caller's.
+pub const ATTEMPTS_MAX: u32 = 6;
+
+/// The longest wait before the second attempt; it doubles from there.
+const BACKOFF_FIRST: Duration = Duration::from_millis(20);
+
+/// Makes a call until it succeeds, fails for good, or was tried [`ATTEMPTS_MAX`] times.
+///
+/// # Errors
+///
+/// The last failure.
+pub async fn retried<T, F>(mut call: impl FnMut() -> F) -> Result<T, StoreError>
+where
+    F: Future<Output = Result<T, StoreError>>,
+{
+    let mut attempt = 1;
+    loop {
+        match call().await {
+            Err(error) if attempt < ATTEMPTS_MAX && (error.is_throttled() || error.is_unavailable()) => {
+                tokio::time::sleep(backoff(attempt)).await;
+                attempt += 1;
+            }
+            ended => return ended,
+        }
+    }
+}
+
+/// A random wait up to the bound of the attempt, so that callers that failed together do not come back together.
+fn backoff(attempt: u32) -> Duration {
+    let most = BACKOFF_FIRST.saturating_mul(1 << attempt.min(6));
+    most.mul_f64(fastrand::f64())
+}

@@ -1,0 +1,257 @@
+//! Between rows as entities see them and items as the table stores them.
+
+use std::collections::BTreeMap;
+
+use singlet_item::{Item, Number, Value};
+use singlet_model::Model;
+use singlet_model::evaluate::{EvaluateError, evaluate_as, holds, time};
+use singlet_model::model::{Attribute, Entity, KeyChoice, KeyTemplate, Stored};
+use singlet_model::types::Type;
+
+use crate::error::RuntimeError;
+use crate::scope::{Attributes, Scope};
+
+/// The row that an item holds, as it is at the scope's instant: states that have lapsed are the later ones. None where the row
+/// has expired, whether or not its item is still there.
+pub fn decode(model: &Model, entity: &Entity, item: &Item, scope: Scope<'_>) -> Result<Option<Attributes>, RuntimeError> {
+    if has_expired(model, item, scope.now) {
+        return Ok(None);
+    }
+    let from_keys = decode_keys(entity, item)?;
+    let mut row = Attributes::new();
+    for attribute in &entity.attributes {
+        let value = match &attribute.stored {
+            Stored::Own => item.get(&attribute.name).or(from_keys.get(&attribute.name)),
+            Stored::As(name) => item.get(name),
+            Stored::No => from_keys.get(&attribute.name),
+        };
+        if let Some(value) = value.filter(|value| !value.is_null()) {
+            row.insert(attribute.name.clone(), value.clone());
+        }
+    }
+    for attribute in &entity.attributes {
+        let source = attribute.alias.as_ref().and_then(|alias| row.get(alias)).cloned();
+        if let Some(value) = source {
+            row.insert(attribute.name.clone(), value);
+        }
+    }
+    lapse(model.source_of(entity), &mut row, scope)?;
+    Ok(Some(row))
+}
+
+/// Whether the item's expiry has passed: the engine removes it when it likes, readers must not see it.
+pub fn has_expired(model: &Model, item: &Item, now: i64) -> bool {
+    let ttl = model.table.ttl.as_ref().and_then(|ttl| item.get(ttl));
+    let seconds = ttl.and_then(Value::as_number).and_then(Number::to_i64);
+    seconds.is_some_and(|seconds| seconds.saturating_mul(1_000) <= now)
+}
+
+/// Attributes that stand only in keys.
+fn decode_keys(entity: &Entity, item: &Item) -> Result<Attributes, RuntimeError> {
+    let needed = entity
+        .attributes
+        .iter()
+        .any(|attribute| attribute.stored == Stored::No && entity.is_key_attribute(&attribute.name));
+    if !needed {
+        return Ok(Attributes::new());
+    }
+    let mut found = Attributes::new();
+    let keys = entity.key.iter().flat_map(|choice| &choice.keys);
+    for key in keys {
+        if let Some(value) = item.get(&key.attribute) {
+            let parts = key.template.decode(value).map_err(|error| RuntimeError::stored(entity, &error))?;
+            found.extend(parts);
+        }
+    }
+    Ok(found)
+}
+
+/// Past its time, a state is the later one, and what held only during it is gone.
+fn lapse(entity: &Entity, row: &mut Attributes, scope: Scope<'_>) -> Result<(), RuntimeError> {
+    let Some(states) = &entity.states else {
+        return Ok(());
+    };
+    for lapse in &states.lapses {
+        let here = row.get(&states.of).and_then(Value::as_str) == Some(lapse.from.as_str());
+        if !here {
+            continue;
+        }
+        let at = evaluate_as(&lapse.at, &Type::Millis, &scope.with_row(row)).map_err(RuntimeError::from)?;
+        let millis = at.and_then(|value| value.as_number()).and_then(Number::to_i64);
+        if millis.is_some_and(|millis| millis <= scope.now) {
+            row.insert(states.of.clone(), Value::S(lapse.to.clone()));
+            let gone = states.holding.iter().filter(|(during, _)| during.contains(&lapse.from) && !during.contains(&lapse.to));
+            for (name, _) in gone.flat_map(|(_, held)| held) {
+                row.remove(name);
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Every item that a row of an entity is stored as: its own, and those of its mirrors.
+pub fn encode(model: &Model, entity: &Entity, row: &Attributes, scope: Scope<'_>) -> Result<Vec<Item>, RuntimeError> {
+    let mut whole = row.clone();
+    compute(entity, &mut whole, scope)?;
+    let ttl = expiry(model, entity, &whole, scope)?;
+    let mut items = vec![item_of(model, entity, &whole, ttl, scope)?];
+    for mirror in model.mirrors_of(entity.id) {
+        let carried: Attributes = whole
+            .iter()
+            .filter(|(name, _)| mirror.attribute(name).is_some())
+            .map(|(name, value)| (name.clone(), value.clone()))
+            .collect();
+        // A mirror has a row when the parts of its key are there.
+        if has_key(mirror, &carried) {
+            items.push(item_of(model, mirror, &carried, ttl, scope)?);
+        }
+    }
+    Ok(items)
+}
+
+/// Fills in computed attributes; they may build on one another, so they are tried until none changes.
+fn compute(entity: &Entity, row: &mut Attributes, scope: Scope<'_>) -> Result<(), RuntimeError> {
+    let computed: Vec<&Attribute> = entity
+        .attributes
+        .iter()
+        .filter(|attribute| attribute.is.is_some() && attribute.alias.is_none())
+        .collect();
+    for _ in 0..=computed.len() {
+        let mut changed = false;
+        for attribute in &computed {
+            let Some(expr) = &attribute.is else { continue };
+            let value = evaluate_as(expr, &attribute.ty, &scope.with_row(row)).map_err(RuntimeError::from)?;
+            changed |= row.get(&attribute.name) != value.as_ref();
+            match value {
+                Some(value) => row.insert(attribute.name.clone(), value),
+                None => row.remove(&attribute.name),
+            };
+        }
+        if !changed {
+            return Ok(());
+        }
+    }
+    Ok(())
+}
+
+fn expiry(model: &Model, entity: &Entity, row: &Attributes, scope: Scope<'_>) -> Result<Option<i64>, EvaluateError> {
+    let (Some(_), Some(expires)) = (&model.table.ttl, &entity.expires) else {
+        return Ok(None);
+    };
+    let value = evaluate_as(expires, &Type::Millis, &scope.with_row(row))?;
+    let millis = value.and_then(|value| value.as_number()).and_then(Number::to_i64);
+    // Rounded up: the second in which a row ends is still its own.
+    Ok(millis.map(|millis| millis.div_euclid(1_000) + i64::from(millis.rem_euclid(1_000) > 0)))
+}
+
+fn item_of(model: &Model, entity: &Entity, row: &Attributes, ttl: Option<i64>, scope: Scope<'_>) -> Result<Item, RuntimeError> {
+    let mut item = Item::new();
+    for attribute in entity.attributes.iter().filter(|attribute| attribute.alias.is_none()) {
+        let name = match &attribute.stored {
+            Stored::Own => &attribute.name,
+            Stored::As(name) => name,
+            Stored::No => continue,
+        };
+        if let Some(value) = row.get(&attribute.name) {
+            item.insert(name.clone(), value.clone());
+        }
+    }
+    if let Some(name) = &model.table.type_attribute {
+        item.insert(name.clone(), Value::S(entity.name.clone()));
+    }
+    if let (Some(name), Some(seconds)) = (&model.table.ttl, ttl) {
+        item.insert(name.clone(), Value::N(Number::from(seconds)));
+    }
+    let lookup = lookup(entity, row);
+    let choice = holding(&entity.key, row, scope)?.ok_or_else(|| RuntimeError::no_key(entity))?;
+    put_keys(&mut item, entity, choice, &lookup)?;
+    for entry in &entity.index {
+        if let Some(choice) = holding(entry.choices(), row, scope)? {
+            put_keys(&mut item, entity, choice, &lookup)?;
+        }
+    }
+    let missing = model.table.key.iter().any(|key| !item.contains_key(&key.name));
+    if missing { Err(RuntimeError::no_key(entity)) } else { Ok(item) }
+}
+
+/// The first choice of templates whose condition holds.
+fn holding<'a>(choices: &'a [KeyChoice], row: &Attributes, scope: Scope<'_>) -> Result<Option<&'a KeyChoice>, EvaluateError> {
+    for choice in choices {
+        let applies = match &choice.when {
+            Some(when) => holds(when, &scope.with_row(row))?,
+            None => true,
+        };
+        if applies {
+            return Ok(Some(choice));
+        }
+    }
+    Ok(None)
+}
+
+fn put_keys(
+    item: &mut Item,
+    entity: &Entity,
+    choice: &KeyChoice,
+    lookup: &dyn Fn(&str) -> Option<Value>,
+) -> Result<(), RuntimeError> {
+    for key in &choice.keys {
+        if let Some(value) = encode_key(entity, key, lookup)? {
+            item.insert(key.attribute.clone(), value);
+        }
+    }
+    Ok(())
+}
+
+/// A key's value; none where one of its parts is absent.
+pub fn encode_key(entity: &Entity, key: &KeyTemplate, lookup: &dyn Fn(&str) -> Option<Value>) -> Result<Option<Value>, RuntimeError> {
+    key.template.encode(lookup).map_err(|error| RuntimeError::key(entity, &error))
+}
+
+/// The values that templates ask for: attributes, fields of attributes, and geohashes of places.
+fn lookup<'a>(entity: &'a Entity, row: &'a Attributes) -> impl Fn(&str) -> Option<Value> + 'a {
+    |path: &str| {
+        let value = at_path(row, path)?;
+        let hashed = entity
+            .key_templates()
+            .chain(entity.index.iter().flat_map(|entry| entry.choices()).flat_map(|choice| &choice.keys))
+            .flat_map(|key| &key.parts)
+            .find_map(|part| match part.function {
+                Some(singlet_model::model::PartFunction::Geohash(precision)) if part.path == path => Some(precision),
+                _ => None,
+            });
+        match hashed {
+            Some(precision) => {
+                let place = singlet_model::evaluate::geo::Place::from_value(&value)?;
+                Some(Value::S(place.geohash(precision)))
+            }
+            None => Some(value),
+        }
+    }
+}
+
+fn at_path(row: &Attributes, path: &str) -> Option<Value> {
+    if let Some(value) = row.get(path) {
+        return Some(value.clone());
+    }
+    let mut names = path.split('.');
+    let mut value = row.get(names.next()?)?.clone();
+    for name in names {
+        value = value.as_map()?.get(name)?.clone();
+    }
+    Some(value)
+}
+
+fn has_key(entity: &Entity, row: &Attributes) -> bool {
+    let mut parts = entity.key_templates().flat_map(|key| &key.parts);
+    parts.all(|part| at_path(row, &part.path).is_some())
+}
+
+/// An instant now, as ISO text: what `time` attributes hold.
+pub fn iso(millis: i64) -> Result<String, RuntimeError> {
+    time::iso(millis).map_err(RuntimeError::from)
+}
+
+/// A map of attributes as a value.
+pub fn as_value(row: &Attributes) -> Value {
+    Value::M(row.iter().map(|(name, value)| (name.clone(), value.clone())).collect::<BTreeMap<_, _>>())
+}

@@ -1,0 +1,137 @@
+//! What the names in an expression stand for while an operation runs.
+
+use std::collections::BTreeMap;
+
+use jiff::tz::TimeZone;
+use singlet_item::Value;
+use singlet_model::Model;
+use singlet_model::evaluate::Environment;
+use singlet_model::expression::{Expr, Word};
+
+/// Attributes by name: a row as its entity sees it.
+pub type Attributes = BTreeMap<String, Value>;
+
+/// Who calls.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Caller {
+    /// What is known of the caller: `id`, `role` and whatever else the model names. Empty for nobody.
+    pub claims: BTreeMap<String, Value>,
+    /// Whether the caller has shown credentials.
+    pub authenticated: bool,
+}
+
+impl Caller {
+    /// Nobody in particular.
+    pub fn anonymous() -> Self {
+        Caller::default()
+    }
+
+    /// An authenticated caller with an id.
+    pub fn with_id(id: impl Into<String>) -> Self {
+        Caller {
+            claims: BTreeMap::from([("id".to_owned(), Value::S(id.into()))]),
+            authenticated: true,
+        }
+    }
+
+    /// The same with another claim.
+    #[must_use]
+    pub fn claim(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
+        self.claims.insert(name.into(), Value::S(value.into()));
+        self
+    }
+}
+
+/// What does not change while one operation runs.
+#[derive(Debug)]
+pub struct Setting {
+    /// The zone of the model.
+    pub zone: TimeZone,
+    /// The values given at deployment.
+    pub settings: BTreeMap<String, Value>,
+}
+
+impl Setting {
+    /// The zone of a model; UTC where it is unknown here.
+    pub fn of(model: &Model, settings: BTreeMap<String, Value>) -> Self {
+        Setting {
+            zone: TimeZone::get(&model.zone).unwrap_or(TimeZone::UTC),
+            settings,
+        }
+    }
+}
+
+/// The names of one operation, at one place of it.
+#[derive(Clone, Copy, Debug)]
+pub struct Scope<'a> {
+    /// Zone and settings.
+    pub setting: &'a Setting,
+    /// The instant of the operation, in epoch milliseconds.
+    pub now: i64,
+    /// The arguments.
+    pub args: &'a Attributes,
+    /// Who calls.
+    pub caller: &'a Caller,
+    /// The row whose attributes stand bare.
+    pub attributes: Option<&'a Attributes>,
+    /// What `row` is, where that is another row.
+    pub row: Option<&'a Attributes>,
+    /// Bound names; rows are maps.
+    pub bound: &'a Attributes,
+}
+
+impl<'a> Scope<'a> {
+    /// The same with another row.
+    pub fn with_row(self, attributes: &'a Attributes) -> Self {
+        Scope {
+            attributes: Some(attributes),
+            ..self
+        }
+    }
+}
+
+impl Environment for Scope<'_> {
+    fn attribute(&self, name: &str) -> Option<Value> {
+        self.attributes?.get(name).cloned()
+    }
+
+    fn row(&self) -> Option<Value> {
+        self.row.or(self.attributes).map(|row| Value::M(row.clone()))
+    }
+
+    fn arg(&self, name: &str) -> Option<Value> {
+        self.args.get(name).cloned()
+    }
+
+    fn caller(&self, claim: &str) -> Option<Value> {
+        match claim {
+            "authenticated" => Some(Value::Bool(self.caller.authenticated)),
+            claim => self.caller.claims.get(claim).cloned(),
+        }
+    }
+
+    fn setting(&self, name: &str) -> Option<Value> {
+        self.setting.settings.get(name).cloned()
+    }
+
+    fn bound(&self, name: &str) -> Option<Value> {
+        self.bound.get(name).cloned()
+    }
+
+    fn word(&self, word: Word) -> Option<Value> {
+        self.bound.get(word.as_str()).cloned()
+    }
+
+    fn now(&self) -> i64 {
+        self.now
+    }
+
+    fn zone(&self) -> &TimeZone {
+        &self.setting.zone
+    }
+
+    /// Reads generate nothing; writes bring their own values.
+    fn generate(&self, _: &Expr, _: Option<u64>) -> Option<Value> {
+        None
+    }
+}

@@ -1,0 +1,150 @@
+//! The rows of one range, page by page, in the order of its key.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use singlet_item::{Item, Value};
+use singlet_model::Model;
+use singlet_model::model::Entity;
+use singlet_plan::read::Query;
+use singlet_store::{Condition, Consumed, Direction, QueryRequest, Store};
+
+use crate::error::RuntimeError;
+use crate::keys::Range;
+use crate::retry;
+use crate::row;
+use crate::scope::{Attributes, Scope};
+
+/// A row on its way to the caller.
+#[derive(Clone, Debug)]
+pub struct Arrived {
+    /// The row.
+    pub row: Attributes,
+    /// Its key on the path that it came by: a cursor goes on after it.
+    pub position: Item,
+}
+
+/// The rows of one range.
+#[derive(Debug)]
+pub struct RowStream {
+    request: QueryRequest,
+    except: Vec<(String, Value)>,
+    position_keys: Vec<String>,
+    buffer: VecDeque<Arrived>,
+    /// Where the next page begins; none at the start.
+    next: Option<Item>,
+    ended: bool,
+    /// The key after which a later page goes on.
+    pub position: Option<Item>,
+}
+
+impl RowStream {
+    /// Opens a range; with a position it goes on after that.
+    pub fn open(model: &Model, query: &Query, range: &Range, filter: Option<Condition>, position: Option<Item>) -> Self {
+        let index = query.index.and_then(|index| model.index(index));
+        let mut request = QueryRequest::new(model.table.name.clone(), range.keys.clone());
+        request.index = index.map(|index| index.name.clone());
+        request.filter = filter;
+        request.direction = if query.descending { Direction::Descending } else { Direction::Ascending };
+        request.start = position.clone();
+        let table_keys = model.table.key.iter().map(|key| key.name.clone());
+        let index_keys = index.into_iter().flat_map(|index| index.key()).map(|key| key.name.clone());
+        RowStream {
+            request,
+            except: range.except.clone(),
+            position_keys: table_keys.chain(index_keys).collect(),
+            buffer: VecDeque::new(),
+            next: None,
+            ended: false,
+            position,
+        }
+    }
+
+    /// Reads strongly.
+    pub fn consistent(&mut self, consistent: bool) {
+        self.request.consistent = consistent;
+    }
+
+    /// Ends the stream: an earlier page saw all of it.
+    pub fn end(&mut self) {
+        self.ended = true;
+    }
+
+    /// Whether a page must be read before the next row is known.
+    pub fn needs_page(&self) -> bool {
+        self.buffer.is_empty() && !self.ended
+    }
+
+    /// The next row, where one is known.
+    pub fn peek(&self) -> Option<&Arrived> {
+        self.buffer.front()
+    }
+
+    /// Takes the next row; a cursor goes on after it.
+    pub fn take(&mut self) -> Option<Arrived> {
+        let arrived = self.buffer.pop_front()?;
+        self.position = Some(arrived.position.clone());
+        Some(arrived)
+    }
+
+    /// Whether there are no more rows.
+    pub fn is_done(&self) -> bool {
+        self.ended && self.buffer.is_empty()
+    }
+
+    /// Reads one page of at most `limit` items.
+    ///
+    /// # Errors
+    ///
+    /// Where the store fails for good, or an item is not as the model has it.
+    pub async fn read_page(
+        &mut self,
+        store: &Arc<dyn Store>,
+        place: (&Model, &Entity),
+        limit: u32,
+        scope: Scope<'_>,
+    ) -> Result<Consumed, RuntimeError> {
+        let (model, entity) = place;
+        self.request.limit = Some(limit.max(1));
+        if let Some(next) = &self.next {
+            self.request.start = Some(next.clone());
+        }
+        let page = retry::retried(|| store.query(&self.request)).await?;
+        for item in page.items {
+            if self.is_excepted(&item) || !is_of(model, entity, &item) {
+                continue;
+            }
+            if let Some(row) = row::decode(model, entity, &item, scope)? {
+                let position = self.position_of(&item);
+                self.buffer.push_back(Arrived { row, position });
+            }
+        }
+        self.ended = page.last_key.is_none();
+        // Rows that a filter dropped are not read again: a later page goes on after them.
+        if self.buffer.is_empty() && page.last_key.is_some() {
+            self.position = page.last_key.clone();
+        }
+        self.next = page.last_key;
+        Ok(page.consumed)
+    }
+
+    fn is_excepted(&self, item: &Item) -> bool {
+        self.except.iter().any(|(attribute, value)| item.get(attribute) == Some(value))
+    }
+
+    fn position_of(&self, item: &Item) -> Item {
+        let names = self.position_keys.iter();
+        names.filter_map(|name| Some((name.clone(), item.get(name)?.clone()))).collect()
+    }
+}
+
+/// Whether an item is a row of the entity: several entities may share an item collection.
+pub fn is_of(model: &Model, entity: &Entity, item: &Item) -> bool {
+    match &model.table.type_attribute {
+        Some(name) => match item.get(name) {
+            Some(Value::S(word)) => *word == entity.name,
+            _ => true,
+        },
+        None => true,
+    }
+}

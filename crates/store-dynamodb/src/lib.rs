@@ -1,0 +1,126 @@
+//! The store over DynamoDB's protocol: DynamoDB itself, or any endpoint that speaks it.
+//!
+//! Requests go through the one renderer of the store crate and are sent with the AWS SDK; nothing of the SDK is visible
+//! outside this crate.
+//!
+//! # Retries
+//!
+//! The SDK sends a request again when it was throttled or got no answer, slowing down by what it sees (its adaptive
+//! mode). A single write that was done but whose answer was lost is therefore done again: an update that adds is not
+//! safe so, a transaction is, because it always carries a token (the SDK makes one up where the request has none).
+//! What still fails reaches the caller classified, and is not sent again here.
+//!
+//! # What it is not
+//!
+//! It follows no pages and resends no unprocessed items: that is the runtime's. Only creating and deleting a table
+//! wait, within [`TABLE_WAIT_SECONDS_MAX`].
+
+mod connect;
+mod convert;
+mod error;
+mod reads;
+mod schema;
+mod shards;
+mod streams;
+mod tables;
+mod writes;
+
+pub use connect::{Credentials, Settings};
+pub use tables::TABLE_WAIT_SECONDS_MAX;
+
+use async_trait::async_trait;
+use singlet_store::{
+    BatchGetAnswer, BatchGetRequest, BatchWriteAnswer, BatchWriteRequest, DeleteRequest, GetAnswer, GetRequest,
+    PageAnswer, PutRequest, QueryRequest, Result, ScanRequest, Store, StreamPage, StreamRequest, TableDescription,
+    TableSpec, TransactGetAnswer, TransactGetRequest, TransactWriteRequest, UpdateRequest, WriteAnswer,
+};
+use std::fmt;
+
+/// A store at an endpoint that speaks DynamoDB's protocol.
+#[derive(Clone)]
+pub struct DynamoDbStore {
+    client: aws_sdk_dynamodb::Client,
+    streams: aws_sdk_dynamodbstreams::Client,
+    place: String,
+}
+
+impl DynamoDbStore {
+    /// A store with these settings. Nothing is sent yet, except to find out region and credentials.
+    pub async fn connect(settings: &Settings) -> Result<Self> {
+        connect::connect(settings).await
+    }
+}
+
+impl fmt::Debug for DynamoDbStore {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("DynamoDbStore").field(&self.place).finish()
+    }
+}
+
+#[async_trait]
+impl Store for DynamoDbStore {
+    async fn get(&self, request: &GetRequest) -> Result<GetAnswer> {
+        reads::get(&self.client, request).await
+    }
+
+    async fn batch_get(&self, request: &BatchGetRequest) -> Result<BatchGetAnswer> {
+        reads::batch_get(&self.client, request).await
+    }
+
+    async fn query(&self, request: &QueryRequest) -> Result<PageAnswer> {
+        reads::query(&self.client, request).await
+    }
+
+    async fn scan(&self, request: &ScanRequest) -> Result<PageAnswer> {
+        reads::scan(&self.client, request).await
+    }
+
+    async fn transact_get(&self, request: &TransactGetRequest) -> Result<TransactGetAnswer> {
+        reads::transact_get(&self.client, request).await
+    }
+
+    async fn put(&self, request: &PutRequest) -> Result<WriteAnswer> {
+        writes::put(&self.client, request).await
+    }
+
+    async fn update(&self, request: &UpdateRequest) -> Result<WriteAnswer> {
+        writes::update(&self.client, request).await
+    }
+
+    async fn delete(&self, request: &DeleteRequest) -> Result<WriteAnswer> {
+        writes::delete(&self.client, request).await
+    }
+
+    async fn batch_write(&self, request: &BatchWriteRequest) -> Result<BatchWriteAnswer> {
+        writes::batch_write(&self.client, request).await
+    }
+
+    async fn transact_write(&self, request: &TransactWriteRequest) -> Result<WriteAnswer> {
+        writes::transact_write(&self.client, request).await
+    }
+
+    async fn create_table(&self, spec: &TableSpec) -> Result<()> {
+        tables::create(&self.client, spec).await
+    }
+
+    async fn describe_table(&self, table: &str) -> Result<TableDescription> {
+        tables::describe(&self.client, table).await
+    }
+
+    async fn delete_table(&self, table: &str) -> Result<()> {
+        tables::delete(&self.client, table).await
+    }
+
+    async fn list_tables(&self) -> Result<Vec<String>> {
+        tables::list(&self.client).await
+    }
+
+    async fn update_ttl(&self, table: &str, attribute: Option<&str>) -> Result<()> {
+        tables::update_ttl(&self.client, table, attribute).await
+    }
+
+    async fn read_stream(&self, request: &StreamRequest) -> Result<StreamPage> {
+        let arn = tables::stream_arn(&self.client, &request.table).await?;
+        streams::read(&self.streams, &arn, request).await
+    }
+}

@@ -1,0 +1,235 @@
+//! What tables are, as the SDK says it.
+
+use crate::error::from_build;
+use aws_sdk_dynamodb::types::{
+    AttributeDefinition, BillingMode, GlobalSecondaryIndex, KeySchemaElement, KeyType as SdkKeyType,
+    LocalSecondaryIndex, Projection, ProjectionType, ProvisionedThroughput, ScalarAttributeType, StreamSpecification,
+    StreamViewType, TableDescription as SdkTable, TableStatus as SdkStatus, TimeToLiveDescription, TimeToLiveStatus,
+};
+use singlet_store::{
+    Billing, IndexKind, IndexProjection, IndexSpec, KeyAttribute, KeySchema, KeyType, Result, StoreError, StreamView,
+    TableDescription, TableSpec, TableStatus,
+};
+
+pub(crate) fn indexes(spec: &TableSpec) -> Result<(Vec<GlobalSecondaryIndex>, Vec<LocalSecondaryIndex>)> {
+    let (mut global, mut local) = (Vec::new(), Vec::new());
+    for index in &spec.indexes {
+        match index.kind {
+            IndexKind::Global => global.push(
+                GlobalSecondaryIndex::builder()
+                    .index_name(&index.name)
+                    .set_key_schema(Some(key_schema(&index.key)?))
+                    .projection(projection(&index.projection))
+                    .set_provisioned_throughput(throughput(spec.billing)?)
+                    .build()
+                    .map_err(from_build)?,
+            ),
+            IndexKind::Local => local.push(
+                LocalSecondaryIndex::builder()
+                    .index_name(&index.name)
+                    .set_key_schema(Some(key_schema(&index.key)?))
+                    .projection(projection(&index.projection))
+                    .build()
+                    .map_err(from_build)?,
+            ),
+        }
+    }
+    Ok((global, local))
+}
+
+pub(crate) fn key_schema(key: &KeySchema) -> Result<Vec<KeySchemaElement>> {
+    let element = |attribute: &KeyAttribute, key_type| {
+        let element = KeySchemaElement::builder()
+            .attribute_name(&attribute.name)
+            .key_type(key_type);
+        element.build().map_err(from_build)
+    };
+    let partition = key
+        .partition
+        .iter()
+        .map(|attribute| element(attribute, SdkKeyType::Hash));
+    let sort = key.sort.iter().map(|attribute| element(attribute, SdkKeyType::Range));
+    partition.chain(sort).collect()
+}
+
+pub(crate) fn definition(attribute: &KeyAttribute) -> Result<AttributeDefinition> {
+    let attribute_type = match attribute.key_type {
+        KeyType::String => ScalarAttributeType::S,
+        KeyType::Number => ScalarAttributeType::N,
+        KeyType::Binary => ScalarAttributeType::B,
+    };
+    let definition = AttributeDefinition::builder()
+        .attribute_name(&attribute.name)
+        .attribute_type(attribute_type);
+    definition.build().map_err(from_build)
+}
+
+fn projection(projection: &IndexProjection) -> Projection {
+    let (projection_type, names) = match projection {
+        IndexProjection::All => (ProjectionType::All, None),
+        IndexProjection::KeysOnly => (ProjectionType::KeysOnly, None),
+        IndexProjection::Include(names) => (ProjectionType::Include, Some(names.clone())),
+    };
+    Projection::builder()
+        .projection_type(projection_type)
+        .set_non_key_attributes(names)
+        .build()
+}
+
+pub(crate) fn billing_mode(billing: Billing) -> BillingMode {
+    match billing {
+        Billing::OnDemand => BillingMode::PayPerRequest,
+        Billing::Provisioned { .. } => BillingMode::Provisioned,
+    }
+}
+
+pub(crate) fn throughput(billing: Billing) -> Result<Option<ProvisionedThroughput>> {
+    match billing {
+        Billing::OnDemand => Ok(None),
+        Billing::Provisioned {
+            read_units,
+            write_units,
+        } => {
+            let throughput = ProvisionedThroughput::builder()
+                .read_capacity_units(read_units.into())
+                .write_capacity_units(write_units.into());
+            throughput.build().map(Some).map_err(from_build)
+        }
+    }
+}
+
+pub(crate) fn stream_specification(view: StreamView) -> Result<StreamSpecification> {
+    let view = match view {
+        StreamView::KeysOnly => StreamViewType::KeysOnly,
+        StreamView::New => StreamViewType::NewImage,
+        StreamView::Old => StreamViewType::OldImage,
+        StreamView::Both => StreamViewType::NewAndOldImages,
+    };
+    StreamSpecification::builder()
+        .stream_enabled(true)
+        .stream_view_type(view)
+        .build()
+        .map_err(from_build)
+}
+
+pub(crate) fn description(table: SdkTable, ttl: Option<TimeToLiveDescription>) -> Result<TableDescription> {
+    let definitions = table.attribute_definitions.clone().unwrap_or_default();
+    let count = |number: Option<i64>| number.and_then(|number| u64::try_from(number).ok()).unwrap_or(0);
+    Ok(TableDescription {
+        status: table.table_status.as_ref().map_or(TableStatus::Unusable, status),
+        item_count: count(table.item_count),
+        size_bytes: count(table.table_size_bytes),
+        spec: TableSpec {
+            key: described_key(table.key_schema(), &definitions)?,
+            indexes: described_indexes(&table, &definitions)?,
+            billing: described_billing(&table),
+            ttl: ttl.and_then(described_ttl),
+            stream: described_stream(table.stream_specification.as_ref()),
+            name: table.table_name.unwrap_or_default(),
+        },
+    })
+}
+
+fn described_indexes(table: &SdkTable, definitions: &[AttributeDefinition]) -> Result<Vec<IndexSpec>> {
+    let mut indexes = Vec::new();
+    for index in table.global_secondary_indexes() {
+        indexes.push(IndexSpec {
+            name: index.index_name.clone().unwrap_or_default(),
+            kind: IndexKind::Global,
+            key: described_key(index.key_schema(), definitions)?,
+            projection: described_projection(index.projection.as_ref()),
+        });
+    }
+    for index in table.local_secondary_indexes() {
+        indexes.push(IndexSpec {
+            name: index.index_name.clone().unwrap_or_default(),
+            kind: IndexKind::Local,
+            key: described_key(index.key_schema(), definitions)?,
+            projection: described_projection(index.projection.as_ref()),
+        });
+    }
+    indexes.sort_unstable_by(|one, other| one.name.cmp(&other.name));
+    Ok(indexes)
+}
+
+fn described_key(elements: &[KeySchemaElement], definitions: &[AttributeDefinition]) -> Result<KeySchema> {
+    let mut schema = KeySchema::default();
+    for element in elements {
+        let name = element.attribute_name();
+        let definition = definitions.iter().find(|definition| definition.attribute_name == name);
+        let key_type = match definition.map(|definition| &definition.attribute_type) {
+            Some(ScalarAttributeType::S) => KeyType::String,
+            Some(ScalarAttributeType::N) => KeyType::Number,
+            Some(ScalarAttributeType::B) => KeyType::Binary,
+            _ => {
+                return Err(StoreError::unavailable(format!(
+                    "the endpoint does not say the type of key `{name}`"
+                )));
+            }
+        };
+        let attribute = KeyAttribute::new(name, key_type);
+        match element.key_type {
+            SdkKeyType::Range => schema.sort.push(attribute),
+            _ => schema.partition.push(attribute),
+        }
+    }
+    Ok(schema)
+}
+
+fn described_projection(projection: Option<&Projection>) -> IndexProjection {
+    match projection.and_then(|projection| projection.projection_type.as_ref()) {
+        Some(ProjectionType::KeysOnly) => IndexProjection::KeysOnly,
+        Some(ProjectionType::Include) => IndexProjection::Include(
+            projection
+                .map(|projection| projection.non_key_attributes().to_vec())
+                .unwrap_or_default(),
+        ),
+        _ => IndexProjection::All,
+    }
+}
+
+fn described_billing(table: &SdkTable) -> Billing {
+    let mode = table
+        .billing_mode_summary
+        .as_ref()
+        .and_then(|summary| summary.billing_mode.as_ref());
+    let units = |number: Option<i64>| number.and_then(|number| u32::try_from(number).ok()).unwrap_or(0);
+    match &table.provisioned_throughput {
+        Some(throughput) if mode != Some(&BillingMode::PayPerRequest) => Billing::Provisioned {
+            read_units: units(throughput.read_capacity_units),
+            write_units: units(throughput.write_capacity_units),
+        },
+        _ => Billing::OnDemand,
+    }
+}
+
+fn described_ttl(ttl: TimeToLiveDescription) -> Option<String> {
+    match ttl.time_to_live_status {
+        Some(TimeToLiveStatus::Enabled | TimeToLiveStatus::Enabling) => ttl.attribute_name,
+        _ => None,
+    }
+}
+
+fn described_stream(stream: Option<&StreamSpecification>) -> Option<StreamView> {
+    match stream
+        .filter(|stream| stream.stream_enabled)?
+        .stream_view_type
+        .as_ref()?
+    {
+        StreamViewType::KeysOnly => Some(StreamView::KeysOnly),
+        StreamViewType::NewImage => Some(StreamView::New),
+        StreamViewType::OldImage => Some(StreamView::Old),
+        StreamViewType::NewAndOldImages => Some(StreamView::Both),
+        _ => None,
+    }
+}
+
+pub(crate) fn status(status: &SdkStatus) -> TableStatus {
+    match status {
+        SdkStatus::Creating => TableStatus::Creating,
+        SdkStatus::Active => TableStatus::Active,
+        SdkStatus::Updating => TableStatus::Updating,
+        SdkStatus::Deleting => TableStatus::Deleting,
+        _ => TableStatus::Unusable,
+    }
+}

@@ -1,0 +1,61 @@
+//! The conformance suite on a foreign endpoint, and what is this store's own: an endpoint that is not there.
+
+mod endpoint;
+
+use endpoint::{Endpoint, Foreign};
+use singlet_store::conformance::{self, Difference};
+use singlet_store::{GetRequest, Store};
+use singlet_store_dynamodb::{DynamoDbStore, Settings};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// What DynamoDB Local 3.3.1 does otherwise than DynamoDB.
+const DYNAMODB_LOCAL: &[Difference] = &[
+    Difference::WrongActionIsNotNamed,
+    Difference::AbsentItemInABatchIsFree,
+    Difference::EmptyPageIsFree,
+    Difference::IndexScansCountWholeItems,
+    Difference::ConditionCheckRoundsAsARead,
+    Difference::DeletingNothingInATransactionCostsOne,
+    Difference::TransactionDoublesIndexWrites,
+];
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_suite_passes_on_a_foreign_endpoint() {
+    let Some(endpoint) = Endpoint::start() else {
+        return;
+    };
+    let differences = match endpoint.foreign {
+        Foreign::Given => &[],
+        Foreign::DynamoDbLocal => DYNAMODB_LOCAL,
+    };
+    let settings = Settings {
+        attempt_timeout: Duration::from_secs(30),
+        operation_timeout: Duration::from_secs(60),
+        ..Settings::local(&endpoint.url)
+    };
+    let store: Arc<dyn Store> = Arc::new(DynamoDbStore::connect(&settings).await.unwrap());
+    let report = conformance::run(async || Arc::clone(&store), differences.iter().copied()).await;
+    assert!(
+        report.failed.is_empty(),
+        "{} cases failed:\n{}",
+        report.failed.len(),
+        report.failed.join("\n")
+    );
+    assert!(report.passed > 80, "only {} cases ran", report.passed);
+}
+
+#[tokio::test]
+async fn an_endpoint_that_is_not_there_is_unavailable() {
+    let settings = Settings {
+        attempts_max: 2,
+        ..Settings::local("http://127.0.0.1:1")
+    };
+    let store = DynamoDbStore::connect(&settings).await.unwrap();
+    let request = GetRequest {
+        table: "table".to_owned(),
+        ..GetRequest::default()
+    };
+    let error = store.get(&request).await.unwrap_err();
+    assert!(error.is_unavailable() && error.is_retryable(), "{error}");
+}

@@ -1,0 +1,119 @@
+//! A foreign endpoint for the tests: a given one, or DynamoDB Local started for them.
+
+use std::io::Write;
+use std::net::{TcpListener, TcpStream};
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// Names an endpoint that runs already.
+const ENDPOINT_VARIABLE: &str = "SINGLET_DYNAMODB_ENDPOINT";
+/// How long installing and starting may take.
+const START_SECONDS_MAX: u64 = 300;
+
+/// Who answers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Foreign {
+    /// Whatever the environment names; DynamoDB's own behaviour is expected of it.
+    Given,
+    /// DynamoDB Local by Amazon.
+    DynamoDbLocal,
+}
+
+/// An endpoint, stopped when it is dropped if it was started here.
+pub struct Endpoint {
+    pub url: String,
+    pub foreign: Foreign,
+    child: Option<Child>,
+}
+
+impl Endpoint {
+    /// The endpoint that the environment names, else DynamoDB Local; none, with a loud line, where neither is there.
+    pub fn start() -> Option<Self> {
+        if let Ok(url) = std::env::var(ENDPOINT_VARIABLE) {
+            return Some(Self {
+                url,
+                foreign: Foreign::Given,
+                child: None,
+            });
+        }
+        let started = match (runs("java", "-version"), runs("mvn", "-version") || installed()) {
+            (true, true) => Self::spawn("dynamodb-local", Foreign::DynamoDbLocal),
+            _ => None,
+        };
+        if started.is_none() {
+            skipped();
+        }
+        started
+    }
+
+    fn spawn(script: &str, foreign: Foreign) -> Option<Self> {
+        let port = TcpListener::bind("127.0.0.1:0").ok()?.local_addr().ok()?.port();
+        let script = PathBuf::from(env!("CARGO_MANIFEST_DIR"))
+            .join("../../scripts")
+            .join(script);
+        let mut child = Command::new(script);
+        child
+            .arg(port.to_string())
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null());
+        let mut endpoint = Self {
+            url: format!("http://127.0.0.1:{port}"),
+            foreign,
+            child: Some(child.spawn().ok()?),
+        };
+        endpoint.answers(port).then_some(endpoint)
+    }
+
+    fn answers(&mut self, port: u16) -> bool {
+        let started = Instant::now();
+        while started.elapsed() < Duration::from_secs(START_SECONDS_MAX) {
+            if TcpStream::connect(("127.0.0.1", port)).is_ok() {
+                return true;
+            }
+            let ended = self
+                .child
+                .as_mut()
+                .is_none_or(|child| !matches!(child.try_wait(), Ok(None)));
+            if ended {
+                return false;
+            }
+            std::thread::sleep(Duration::from_millis(100));
+        }
+        false
+    }
+}
+
+impl Drop for Endpoint {
+    fn drop(&mut self) {
+        if let Some(mut child) = self.child.take() {
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+    }
+}
+
+/// Written past the capture of the test harness, so that it is seen although the test passes.
+fn skipped() {
+    let _ = writeln!(
+        std::io::stderr(),
+        "\n!!! SKIPPED: no foreign endpoint. Install java and mvn, or name an endpoint in {ENDPOINT_VARIABLE}.\n"
+    );
+}
+
+fn runs(program: &str, argument: &str) -> bool {
+    let mut command = Command::new(program);
+    command
+        .arg(argument)
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null());
+    command.status().is_ok_and(|status| status.success())
+}
+
+fn installed() -> bool {
+    let cache = std::env::var("XDG_CACHE_HOME").map(PathBuf::from);
+    let cache = cache.or_else(|_| std::env::var("HOME").map(|home| PathBuf::from(home).join(".cache")));
+    cache.is_ok_and(|cache| cache.join("singlet/dynamodb-local/lib").is_dir())
+}

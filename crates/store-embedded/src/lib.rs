@@ -1,0 +1,242 @@
+//! The embedded store: one process, in memory or in one file, on `dynoxide` (SQLite underneath).
+//!
+//! It speaks DynamoDB's expression language, so requests go through the one renderer of the store crate. Its answers
+//! are converted back to plain values here, and nothing of the engine is visible outside this crate.
+//!
+//! # How calls run
+//!
+//! The engine is synchronous behind one lock. In memory a call takes tens of microseconds, about what handing it to
+//! another thread would cost, so it runs where it is asked, except for scans and other calls that may touch a megabyte.
+//! On a file a write waits for the disk and holds the lock meanwhile, so every call runs on the blocking threads of the
+//! runtime. `cargo run --release --example call_cost` measures both.
+//!
+//! # What it is not
+//!
+//! It is not shared between processes: opening a folder that another process has open is refused. Expired items stay
+//! until [`EmbeddedStore::delete_expired`] is called.
+
+mod convert;
+mod error;
+mod reads;
+mod streams;
+mod tables;
+mod writes;
+
+use async_trait::async_trait;
+use dynoxide::Database;
+use singlet_store::{
+    BatchGetAnswer, BatchGetRequest, BatchWriteAnswer, BatchWriteRequest, DeleteRequest, GetAnswer, GetRequest,
+    PageAnswer, PutRequest, QueryRequest, Result, ScanRequest, Store, StoreError, StreamPage, StreamRequest,
+    TableDescription, TableSpec, TransactGetAnswer, TransactGetRequest, TransactWriteRequest, TtlChange, UpdateRequest,
+    WriteAnswer,
+};
+use std::fmt;
+use std::fs::{File, TryLockError};
+use std::path::Path;
+use std::sync::Arc;
+
+/// The file of the database inside its folder.
+pub const DATABASE_FILE: &str = "singlet.db";
+/// The file whose lock says that a process has the folder open.
+pub const LOCK_FILE: &str = "singlet.lock";
+
+/// A store inside this process.
+#[derive(Clone)]
+pub struct EmbeddedStore {
+    database: Database,
+    // Held for as long as any clone of the store lives; in memory there is nothing to lock.
+    folder: Option<Arc<File>>,
+}
+
+/// How long a call may take, which decides where it runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Cost {
+    /// A few rows.
+    Small,
+    /// Up to a page of a megabyte, or a hundred items.
+    Large,
+}
+
+impl EmbeddedStore {
+    /// An empty store in memory, gone when the last clone is dropped.
+    pub fn memory() -> Result<Self> {
+        let database = Database::memory().map_err(error::from_engine)?;
+        Ok(Self { database, folder: None })
+    }
+
+    /// The store in a folder, which is created if it is not there.
+    pub fn open(folder: &Path) -> Result<Self> {
+        let failed =
+            |error: std::io::Error| StoreError::unavailable(format!("cannot open `{}`: {error}", folder.display()));
+        std::fs::create_dir_all(folder).map_err(failed)?;
+        let lock = File::create(folder.join(LOCK_FILE)).map_err(failed)?;
+        match lock.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => {
+                return Err(StoreError::unavailable(format!(
+                    "`{}` is open in another process",
+                    folder.display()
+                )));
+            }
+            Err(TryLockError::Error(error)) => return Err(failed(error)),
+        }
+        let file = folder.join(DATABASE_FILE);
+        let Some(path) = file.to_str() else {
+            return Err(StoreError::bad_request(format!(
+                "`{}` is not valid UTF-8",
+                file.display()
+            )));
+        };
+        Ok(Self {
+            database: Database::new(path).map_err(error::from_engine)?,
+            folder: Some(Arc::new(lock)),
+        })
+    }
+
+    /// Deletes every item whose TTL attribute names a time in the past, and returns how many there were. DynamoDB does
+    /// so by itself, within days; here the owner of the store decides when.
+    pub async fn delete_expired(&self) -> Result<usize> {
+        self.run(Cost::Large, Database::sweep_ttl).await
+    }
+
+    /// Runs one call of the engine, where its cost says.
+    async fn run<T, F>(&self, cost: Cost, call: F) -> Result<T>
+    where
+        T: Send + 'static,
+        F: FnOnce(&Database) -> dynoxide::Result<T> + Send + 'static,
+    {
+        if self.folder.is_none() && cost == Cost::Small {
+            return call(&self.database).map_err(error::from_engine);
+        }
+        let database = self.database.clone();
+        let task = tokio::task::spawn_blocking(move || call(&database).map_err(error::from_engine));
+        let failed = |error| StoreError::unavailable(format!("the engine stopped: {error}"));
+        task.await.map_err(failed)?
+    }
+}
+
+impl fmt::Debug for EmbeddedStore {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let place = if self.folder.is_some() { "file" } else { "memory" };
+        f.debug_tuple("EmbeddedStore").field(&place).finish()
+    }
+}
+
+#[async_trait]
+impl Store for EmbeddedStore {
+    async fn get(&self, request: &GetRequest) -> Result<GetAnswer> {
+        let engine_request = reads::get(request)?;
+        let answer = self.run(Cost::Small, move |db| db.get_item(engine_request)).await?;
+        reads::get_answer(answer)
+    }
+
+    async fn batch_get(&self, request: &BatchGetRequest) -> Result<BatchGetAnswer> {
+        let engine_request = reads::batch_get(request)?;
+        let answer = self
+            .run(Cost::Large, move |db| db.batch_get_item(engine_request))
+            .await?;
+        reads::batch_get_answer(request, answer)
+    }
+
+    async fn query(&self, request: &QueryRequest) -> Result<PageAnswer> {
+        let engine_request = reads::query(request)?;
+        let answer = self
+            .run(reads::query_cost(request), move |db| db.query(engine_request))
+            .await?;
+        reads::query_answer(answer)
+    }
+
+    async fn scan(&self, request: &ScanRequest) -> Result<PageAnswer> {
+        let engine_request = reads::scan(request)?;
+        let answer = self.run(Cost::Large, move |db| db.scan(engine_request)).await?;
+        reads::scan_answer(answer)
+    }
+
+    async fn transact_get(&self, request: &TransactGetRequest) -> Result<TransactGetAnswer> {
+        let engine_request = reads::transact_get(request)?;
+        let answer = self
+            .run(Cost::Large, move |db| db.transact_get_items(engine_request))
+            .await?;
+        reads::transact_get_answer(request, answer)
+    }
+
+    async fn put(&self, request: &PutRequest) -> Result<WriteAnswer> {
+        let engine_request = writes::put(request)?;
+        let answer = self.run(Cost::Small, move |db| db.put_item(engine_request)).await?;
+        writes::answer(answer.attributes, answer.consumed_capacity)
+    }
+
+    async fn update(&self, request: &UpdateRequest) -> Result<WriteAnswer> {
+        let engine_request = writes::update(request)?;
+        let answer = self.run(Cost::Small, move |db| db.update_item(engine_request)).await?;
+        writes::answer(answer.attributes, answer.consumed_capacity)
+    }
+
+    async fn delete(&self, request: &DeleteRequest) -> Result<WriteAnswer> {
+        let engine_request = writes::delete(request)?;
+        let answer = self.run(Cost::Small, move |db| db.delete_item(engine_request)).await?;
+        writes::answer(answer.attributes, answer.consumed_capacity)
+    }
+
+    async fn batch_write(&self, request: &BatchWriteRequest) -> Result<BatchWriteAnswer> {
+        let engine_request = writes::batch_write(request)?;
+        let answer = self
+            .run(Cost::Large, move |db| db.batch_write_item(engine_request))
+            .await?;
+        writes::batch_write_answer(answer)
+    }
+
+    async fn transact_write(&self, request: &TransactWriteRequest) -> Result<WriteAnswer> {
+        let engine_request = writes::transact_write(request)?;
+        let answer = self
+            .run(writes::transaction_cost(request), move |db| {
+                db.transact_write_items(engine_request)
+            })
+            .await?;
+        writes::answer(None, answer.consumed_capacity.into_iter().flatten())
+    }
+
+    async fn create_table(&self, spec: &TableSpec) -> Result<()> {
+        let engine_request = tables::create(spec);
+        self.run(Cost::Small, move |db| db.create_table(engine_request)).await?;
+        match &spec.ttl {
+            Some(attribute) => self.update_ttl(&spec.name, Some(attribute)).await,
+            None => Ok(()),
+        }
+    }
+
+    async fn describe_table(&self, table: &str) -> Result<TableDescription> {
+        let (description, ttl) = (tables::describe(table), tables::describe_ttl(table));
+        let call = move |db: &Database| Ok((db.describe_table(description)?, db.describe_time_to_live(ttl)?));
+        let (description, ttl) = self.run(Cost::Small, call).await?;
+        tables::description(description.table, ttl.time_to_live_description)
+    }
+
+    async fn delete_table(&self, table: &str) -> Result<()> {
+        let engine_request = tables::delete(table);
+        self.run(Cost::Large, move |db| db.delete_table(engine_request))
+            .await
+            .map(drop)
+    }
+
+    async fn list_tables(&self) -> Result<Vec<String>> {
+        self.run(Cost::Small, tables::list_all).await
+    }
+
+    async fn update_ttl(&self, table: &str, attribute: Option<&str>) -> Result<()> {
+        let current = self.describe_table(table).await?.spec.ttl;
+        let Some(change) = TtlChange::between(table, current.as_deref(), attribute)? else {
+            return Ok(());
+        };
+        let engine_request = tables::update_ttl(table, &change);
+        self.run(Cost::Small, move |db| db.update_time_to_live(engine_request))
+            .await
+            .map(drop)
+    }
+
+    async fn read_stream(&self, request: &StreamRequest) -> Result<StreamPage> {
+        let reading = streams::Reading::new(request)?;
+        let found = self.run(Cost::Large, move |db| reading.records(db)).await?;
+        streams::page(request.position.clone(), found)
+    }
+}

@@ -1,0 +1,134 @@
+//! The conformance suite on the embedded store, and what is its own: folders and restarts.
+
+use singlet_store::conformance::{self, Difference, Report};
+use singlet_store::{
+    GetRequest, KeySchema, KeyType, PutRequest, Store, StreamPosition, StreamRequest, StreamView, TableSpec,
+};
+use singlet_store_embedded::EmbeddedStore;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// What this engine does otherwise than DynamoDB.
+const DIFFERENCES: [Difference; 3] = [
+    Difference::PageEndsBeforeAMegabyte,
+    Difference::UnprojectedPathIsAbsent,
+    Difference::UnchangedItemIsStreamed,
+];
+
+fn assert_passed(report: &Report) {
+    assert!(
+        report.failed.is_empty(),
+        "{} cases failed:\n{}",
+        report.failed.len(),
+        report.failed.join("\n")
+    );
+    assert!(report.passed > 80, "only {} cases ran", report.passed);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_suite_passes_in_memory() {
+    let open = async || Arc::new(EmbeddedStore::memory().unwrap()) as Arc<dyn Store>;
+    assert_passed(&conformance::run(open, DIFFERENCES).await);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_suite_passes_in_a_file() {
+    let folder = Folder::new();
+    let store: Arc<dyn Store> = Arc::new(EmbeddedStore::open(&folder.0).unwrap());
+    assert_passed(&conformance::run(async || Arc::clone(&store), DIFFERENCES).await);
+}
+
+#[tokio::test]
+async fn a_file_survives_a_restart() {
+    let folder = Folder::new();
+    let item = singlet_item::Item::from([("id".to_owned(), "a".into()), ("n".to_owned(), 1_i64.into())]);
+    let mut spec = TableSpec::new("things", KeySchema::partition("id", KeyType::String));
+    spec.stream = Some(StreamView::Both);
+    spec.ttl = Some("expires".to_owned());
+    {
+        let store = EmbeddedStore::open(&folder.0).unwrap();
+        store.create_table(&spec).await.unwrap();
+        let put = PutRequest {
+            table: "things".to_owned(),
+            item: item.clone(),
+            ..PutRequest::default()
+        };
+        store.put(&put).await.unwrap();
+    }
+    let store = EmbeddedStore::open(&folder.0).unwrap();
+    assert_eq!(store.describe_table("things").await.unwrap().spec, spec);
+    let get = GetRequest {
+        table: "things".to_owned(),
+        key: singlet_item::Item::from([("id".to_owned(), "a".into())]),
+        ..GetRequest::default()
+    };
+    assert_eq!(store.get(&get).await.unwrap().item, Some(item.clone()));
+    let stream = StreamRequest {
+        table: "things".to_owned(),
+        position: StreamPosition::Start,
+        limit: 10,
+    };
+    let page = store.read_stream(&stream).await.unwrap();
+    assert_eq!(page.records.len(), 1);
+    assert_eq!(page.records[0].new, Some(item));
+}
+
+#[tokio::test]
+async fn a_folder_is_open_once() {
+    let folder = Folder::new();
+    let first = EmbeddedStore::open(&folder.0).unwrap();
+    let error = EmbeddedStore::open(&folder.0).unwrap_err();
+    assert!(error.is_unavailable(), "{error}");
+    drop(first);
+    EmbeddedStore::open(&folder.0).unwrap();
+}
+
+#[tokio::test]
+async fn expired_items_are_deleted_on_demand_and_told_so() {
+    let store = EmbeddedStore::memory().unwrap();
+    let mut spec = TableSpec::new("things", KeySchema::partition("id", KeyType::String));
+    spec.stream = Some(StreamView::Both);
+    spec.ttl = Some("expires".to_owned());
+    store.create_table(&spec).await.unwrap();
+    let now = std::time::SystemTime::now()
+        .duration_since(std::time::UNIX_EPOCH)
+        .unwrap()
+        .as_secs() as i64;
+    for (id, expires) in [("past", now - 10), ("future", now + 1000)] {
+        let put = PutRequest {
+            table: "things".to_owned(),
+            item: singlet_item::Item::from([("id".to_owned(), id.into()), ("expires".to_owned(), expires.into())]),
+            ..PutRequest::default()
+        };
+        store.put(&put).await.unwrap();
+    }
+    assert_eq!(store.delete_expired().await.unwrap(), 1);
+    let stream = StreamRequest {
+        table: "things".to_owned(),
+        position: StreamPosition::Start,
+        limit: 10,
+    };
+    let records = store.read_stream(&stream).await.unwrap().records;
+    assert_eq!(
+        records.iter().map(|record| record.expired).collect::<Vec<_>>(),
+        [false, false, true]
+    );
+}
+
+/// A folder of its own, deleted at the end.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new() -> Self {
+        static COUNT: AtomicU64 = AtomicU64::new(0);
+        let count = COUNT.fetch_add(1, Ordering::Relaxed);
+        Self(std::env::temp_dir().join(format!("singlet-store-embedded-{}-{count}", std::process::id())))
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}

@@ -1,0 +1,227 @@
+//! What a table is.
+
+use crate::{Result, StoreError};
+
+/// What a table should be.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TableSpec {
+    /// Its name, three to 255 characters.
+    pub name: String,
+    /// Its key: one partition attribute and at most one sort attribute.
+    pub key: KeySchema,
+    /// Its indexes.
+    pub indexes: Vec<IndexSpec>,
+    /// How it is paid.
+    pub billing: Billing,
+    /// The attribute whose time expires an item.
+    pub ttl: Option<String>,
+    /// What its stream carries, if it has one.
+    pub stream: Option<StreamView>,
+}
+
+impl TableSpec {
+    /// A table without indexes, TTL or stream, paid on demand.
+    pub fn new(name: impl Into<String>, key: KeySchema) -> Self {
+        Self {
+            name: name.into(),
+            key,
+            indexes: Vec::new(),
+            billing: Billing::OnDemand,
+            ttl: None,
+            stream: None,
+        }
+    }
+
+    /// Every key attribute of the table and its indexes, once, in order of first use.
+    pub fn key_attributes(&self) -> Vec<&KeyAttribute> {
+        let mut found: Vec<&KeyAttribute> = Vec::new();
+        let schemas = std::iter::once(&self.key).chain(self.indexes.iter().map(|index| &index.key));
+        for attribute in schemas.flat_map(KeySchema::attributes) {
+            if !found.contains(&attribute) {
+                found.push(attribute);
+            }
+        }
+        found
+    }
+}
+
+/// The key of a table or an index.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct KeySchema {
+    /// The partition attributes: one, or up to four on a global index.
+    pub partition: Vec<KeyAttribute>,
+    /// The sort attributes: none, one, or up to four on a global index.
+    pub sort: Vec<KeyAttribute>,
+}
+
+impl KeySchema {
+    /// A key of one partition attribute.
+    pub fn partition(name: impl Into<String>, key_type: KeyType) -> Self {
+        Self {
+            partition: vec![KeyAttribute::new(name, key_type)],
+            sort: Vec::new(),
+        }
+    }
+
+    /// With a further partition attribute.
+    #[must_use]
+    pub fn and_partition(mut self, name: impl Into<String>, key_type: KeyType) -> Self {
+        self.partition.push(KeyAttribute::new(name, key_type));
+        self
+    }
+
+    /// With a sort attribute, or a further one.
+    #[must_use]
+    pub fn sort(mut self, name: impl Into<String>, key_type: KeyType) -> Self {
+        self.sort.push(KeyAttribute::new(name, key_type));
+        self
+    }
+
+    /// All attributes, those of the partition first.
+    pub fn attributes(&self) -> impl Iterator<Item = &KeyAttribute> {
+        self.partition.iter().chain(&self.sort)
+    }
+}
+
+/// One attribute of a key.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KeyAttribute {
+    /// Its name.
+    pub name: String,
+    /// Its type.
+    pub key_type: KeyType,
+}
+
+impl KeyAttribute {
+    /// An attribute of that name and type.
+    pub fn new(name: impl Into<String>, key_type: KeyType) -> Self {
+        Self {
+            name: name.into(),
+            key_type,
+        }
+    }
+}
+
+/// The type of a key attribute.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum KeyType {
+    /// A string, sorted by its UTF-8 bytes.
+    String,
+    /// A number, sorted by value.
+    Number,
+    /// Bytes, sorted unsigned.
+    Binary,
+}
+
+/// An index.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct IndexSpec {
+    /// Its name, three to 255 characters.
+    pub name: String,
+    /// Whether it has partitions of its own.
+    pub kind: IndexKind,
+    /// Its key.
+    pub key: KeySchema,
+    /// What it holds of an item besides the keys of table and index.
+    pub projection: IndexProjection,
+}
+
+/// Whether an index has partitions of its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum IndexKind {
+    /// It has: any attributes are its key, and it is eventually consistent.
+    Global,
+    /// It shares the table's partition attribute and can be read consistently.
+    Local,
+}
+
+/// What an index holds of an item besides the keys of table and index.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum IndexProjection {
+    /// Everything.
+    All,
+    /// Nothing.
+    KeysOnly,
+    /// These attributes.
+    Include(Vec<String>),
+}
+
+/// How a table is paid.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Billing {
+    /// Per request.
+    OnDemand,
+    /// Per hour, for this many units a second on the table and on each global index.
+    Provisioned {
+        /// Read units a second.
+        read_units: u32,
+        /// Write units a second.
+        write_units: u32,
+    },
+}
+
+/// What a stream carries of each change.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum StreamView {
+    /// Only the key.
+    KeysOnly,
+    /// The item after.
+    New,
+    /// The item before.
+    Old,
+    /// The item before and after.
+    Both,
+}
+
+/// What a table is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TableDescription {
+    /// What could be asked for. Indexes are sorted by name.
+    pub spec: TableSpec,
+    /// Whether it can be used.
+    pub status: TableStatus,
+    /// How many items it has, as the engine last counted them.
+    pub item_count: u64,
+    /// How large it is, as the engine last measured it.
+    pub size_bytes: u64,
+}
+
+/// Whether a table can be used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum TableStatus {
+    /// Not yet.
+    Creating,
+    /// Yes.
+    Active,
+    /// Yes, while it changes.
+    Updating,
+    /// No longer.
+    Deleting,
+    /// No, for a reason that the engine knows.
+    Unusable,
+}
+
+/// How the expiry of a table changes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum TtlChange {
+    /// It starts, by this attribute.
+    On(String),
+    /// It stops; it was by this attribute.
+    Off(String),
+}
+
+impl TtlChange {
+    /// What leads from one attribute to another; none, if they are the same. DynamoDB takes one change an hour, so
+    /// another attribute is refused rather than left half done.
+    pub fn between(table: &str, current: Option<&str>, wanted: Option<&str>) -> Result<Option<Self>> {
+        match (current, wanted) {
+            (None, None) => Ok(None),
+            (Some(current), Some(wanted)) if current == wanted => Ok(None),
+            (None, Some(wanted)) => Ok(Some(Self::On(wanted.to_owned()))),
+            (Some(current), None) => Ok(Some(Self::Off(current.to_owned()))),
+            (Some(current), Some(wanted)) => Err(StoreError::bad_request(format!(
+                "items of table `{table}` expire by `{current}`; turn that off before setting `{wanted}`"
+            ))),
+        }
+    }
+}
