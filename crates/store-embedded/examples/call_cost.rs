@@ -1,6 +1,6 @@
 //! What a call of the engine costs where it is asked, and on a blocking thread: the numbers behind how calls run.
 //!
-//! `cargo run --release -p singlet-store-embedded --example call_cost`
+//! `cargo run -p singlet-store-embedded --example call_cost`
 
 #![allow(
     clippy::print_stdout,

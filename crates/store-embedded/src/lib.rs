@@ -5,10 +5,11 @@
 //!
 //! # How calls run
 //!
-//! The engine is synchronous behind one lock. In memory a call takes tens of microseconds, about what handing it to
-//! another thread would cost, so it runs where it is asked, except for scans and other calls that may touch a megabyte.
-//! On a file a write waits for the disk and holds the lock meanwhile, so every call runs on the blocking threads of the
-//! runtime. `cargo run --release --example call_cost` measures both.
+//! The engine is synchronous behind one lock. Measured on two shared cores without optimisation, a get takes 35 to 60
+//! microseconds, a put in memory 180, a put in a file 5000 (it waits for the disk, holding the lock), and handing a call
+//! to a blocking thread and back 11. So in memory a small call runs where it is asked: it delays the other tasks of that
+//! thread no more than their own work does. Calls that may touch a megabyte, and every call on a file, which may have to
+//! wait for the lock of a write, go to the blocking threads of the runtime. `cargo run --example call_cost` measures it.
 //!
 //! # What it is not
 //!

@@ -21,7 +21,7 @@ fn assert_passed(report: &Report) {
         report.failed.is_empty(),
         "{} cases failed:\n{}",
         report.failed.len(),
-        report.failed.join("\n")
+        report.failures()
     );
     assert!(report.passed > 80, "only {} cases ran", report.passed);
 }

@@ -58,8 +58,25 @@ pub struct Case {
 pub struct Report {
     /// How many cases passed.
     pub passed: usize,
-    /// The cases that failed, with their messages.
-    pub failed: Vec<String>,
+    /// The cases that failed.
+    pub failed: Vec<Failure>,
+}
+
+/// A case that failed.
+#[derive(Clone, Debug)]
+pub struct Failure {
+    /// The name of the case.
+    pub name: &'static str,
+    /// What it panicked with.
+    pub message: String,
+}
+
+impl Report {
+    /// What failed, one case after another, for people.
+    pub fn failures(&self) -> String {
+        let line = |failure: &Failure| format!("{}: {}\n", failure.name, failure.message);
+        self.failed.iter().map(line).collect()
+    }
 }
 
 /// Runs every case, each on a store that `open` gives, and deletes the tables it made.
@@ -73,7 +90,10 @@ pub async fn run(
         let context = Context::new(open().await, differences.clone());
         match caught((case.run)(&context)).await {
             Ok(()) => report.passed += 1,
-            Err(message) => report.failed.push(format!("{}: {message}", case.name)),
+            Err(message) => report.failed.push(Failure {
+                name: case.name,
+                message,
+            }),
         }
         context.clean_up().await;
     }

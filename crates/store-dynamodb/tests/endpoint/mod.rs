@@ -1,4 +1,4 @@
-//! A foreign endpoint for the tests: a given one, or DynamoDB Local started for them.
+//! A foreign endpoint for the tests: a given one, or DynamoDB Local or moto started for them.
 
 use std::io::Write;
 use std::net::{TcpListener, TcpStream};
@@ -18,6 +18,8 @@ pub enum Foreign {
     Given,
     /// DynamoDB Local by Amazon.
     DynamoDbLocal,
+    /// Moto's server.
+    Moto,
 }
 
 /// An endpoint, stopped when it is dropped if it was started here.
@@ -28,7 +30,8 @@ pub struct Endpoint {
 }
 
 impl Endpoint {
-    /// The endpoint that the environment names, else DynamoDB Local; none, with a loud line, where neither is there.
+    /// The endpoint that the environment names, else DynamoDB Local, else moto; none, with a loud line, where nothing
+    /// is there.
     pub fn start() -> Option<Self> {
         if let Ok(url) = std::env::var(ENDPOINT_VARIABLE) {
             return Some(Self {
@@ -37,10 +40,14 @@ impl Endpoint {
                 child: None,
             });
         }
-        let started = match (runs("java", "-version"), runs("mvn", "-version") || installed()) {
-            (true, true) => Self::spawn("dynamodb-local", Foreign::DynamoDbLocal),
-            _ => None,
-        };
+        let java = runs("java", "-version") && (installed() || runs("mvn", "-version"));
+        let local = java
+            .then(|| Self::spawn("dynamodb-local", Foreign::DynamoDbLocal))
+            .flatten();
+        let started = local.or_else(|| {
+            let python = runs("python3", "--version");
+            python.then(|| Self::spawn("moto-server", Foreign::Moto)).flatten()
+        });
         if started.is_none() {
             skipped();
         }
@@ -98,7 +105,7 @@ impl Drop for Endpoint {
 fn skipped() {
     let _ = writeln!(
         std::io::stderr(),
-        "\n!!! SKIPPED: no foreign endpoint. Install java and mvn, or name an endpoint in {ENDPOINT_VARIABLE}.\n"
+        "\n!!! SKIPPED: no foreign endpoint. Install java and mvn, or python3, or name an endpoint in {ENDPOINT_VARIABLE}.\n"
     );
 }
 
