@@ -132,7 +132,7 @@ impl Diagnostic {
     }
 }
 
-/// How many findings of one file are kept: a broken file repeats itself.
+/// How many findings of one file are kept, of each severity: a broken file repeats itself, and hints hide no error.
 pub const DIAGNOSTICS_MAX: usize = 1_000;
 
 /// The longest message and the longest help, in bytes: a mistake in a long text quotes only its ends.
@@ -145,12 +145,14 @@ const NEAREST_CANDIDATES_MAX: usize = 1_000;
 #[derive(Debug, Default)]
 pub struct Diagnostics {
     list: Vec<Diagnostic>,
+    /// How many there are of each severity.
+    counts: [usize; 3],
 }
 
 impl Diagnostics {
     /// Adds a finding, unless the same rule already spoke of the same place.
     pub fn push(&mut self, mut diagnostic: Diagnostic) {
-        if self.is_full() {
+        if self.is_full_of(diagnostic.rule.severity) {
             return;
         }
         diagnostic.message = shortened(diagnostic.message);
@@ -159,13 +161,25 @@ impl Diagnostics {
             known.span == diagnostic.span && known.rule == diagnostic.rule && known.message == diagnostic.message
         };
         if !self.list.iter().any(same) {
+            self.count(diagnostic.rule.severity);
             self.list.push(diagnostic);
         }
     }
 
-    /// Whether no more findings are kept.
+    /// Whether no more errors are kept.
     pub fn is_full(&self) -> bool {
-        self.list.len() >= DIAGNOSTICS_MAX
+        self.is_full_of(Severity::Error)
+    }
+
+    fn is_full_of(&self, severity: Severity) -> bool {
+        let count = self.counts.get(severity as usize);
+        count.is_some_and(|count| *count >= DIAGNOSTICS_MAX)
+    }
+
+    fn count(&mut self, severity: Severity) {
+        if let Some(count) = self.counts.get_mut(severity as usize) {
+            *count += 1;
+        }
     }
 
     /// Adds a finding about a word that is not known, with the nearest that is.
@@ -179,6 +193,9 @@ impl Diagnostics {
     pub fn retain_from(&mut self, start: usize, keep: impl Fn(&Diagnostic) -> bool) {
         let later = self.list.split_off(start.min(self.list.len()));
         self.list.extend(later.into_iter().filter(keep));
+        self.counts = [0; 3];
+        let severities: Vec<Severity> = self.list.iter().map(|diagnostic| diagnostic.rule.severity).collect();
+        severities.into_iter().for_each(|severity| self.count(severity));
     }
 
     /// Whether any finding is an error.
@@ -290,6 +307,26 @@ impl Rows {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn hints_beyond_number_hide_no_error() {
+        static HINT: Rule = Rule {
+            code: "X001",
+            name: "hint",
+            severity: Severity::Hint,
+            page: "",
+        };
+        let mut found = Diagnostics::default();
+        for at in 0..2 * DIAGNOSTICS_MAX {
+            found.push(Diagnostic::new(&HINT, Span::new(at, at), "a hint"));
+        }
+        assert_eq!(found.len(), DIAGNOSTICS_MAX);
+        found.push(Diagnostic::new(&crate::rules::YAML_SYNTAX, Span::new(0, 0), "an error"));
+        assert!(found.has_errors() && !found.is_full());
+        found.retain_from(0, |diagnostic| diagnostic.rule.severity == Severity::Error);
+        found.push(Diagnostic::new(&HINT, Span::new(0, 0), "a hint"));
+        assert_eq!(found.len(), 2);
+    }
 
     #[test]
     fn the_nearest_word_is_a_few_mistakes_away() {

@@ -110,8 +110,10 @@ fn align(text: &str, written: &str, style: Style, start: u32) -> Arc<[u32]> {
     skip_opening(&mut source, written, style);
     let mut offsets = Vec::with_capacity(text.len() + 1);
     for wanted in text.chars() {
-        let at = next_written(&mut source, wanted, style, written.len());
-        offsets.extend(std::iter::repeat_n(start + at as u32, wanted.len_utf8()));
+        let (at, verbatim) = next_written(&mut source, wanted, style, written.len());
+        // Each byte of a character that is written as it is has its own place; an escape is one place for all of them.
+        let place = |byte: usize| start + (at + if verbatim { byte } else { 0 }) as u32;
+        offsets.extend((0..wanted.len_utf8()).map(place));
     }
     let end = source.peek().map_or(written.len(), |(at, _)| *at);
     offsets.push(start + end as u32);
@@ -137,8 +139,8 @@ fn skip_opening(source: &mut Written<'_>, written: &str, style: Style) {
     }
 }
 
-/// Consumes what the source has for one decoded character, and says where it begins.
-fn next_written(source: &mut Written<'_>, wanted: char, style: Style, end: usize) -> usize {
+/// Consumes what the source has for one decoded character, and says where it begins and whether it is the character itself.
+fn next_written(source: &mut Written<'_>, wanted: char, style: Style, end: usize) -> (usize, bool) {
     let folds = wanted == ' ' || wanted == '\n';
     if !folds {
         while source.peek().is_some_and(|(_, char)| char.is_whitespace()) && !wanted.is_whitespace() {
@@ -146,7 +148,7 @@ fn next_written(source: &mut Written<'_>, wanted: char, style: Style, end: usize
         }
     }
     let Some((at, char)) = source.next() else {
-        return end;
+        return (end, false);
     };
     match (style, char) {
         (Style::SingleQuoted, '\'') => {
@@ -156,7 +158,7 @@ fn next_written(source: &mut Written<'_>, wanted: char, style: Style, end: usize
         (_, '\r' | '\n') if folds => skip_folded(source),
         _ => {}
     }
-    at
+    (at, char == wanted)
 }
 
 /// Passes the rest of an escape of a double-quoted scalar.
@@ -203,6 +205,16 @@ mod tests {
         let folded = text(source, "near(x) && status", Style::Folded);
         assert_eq!(slice(&folded, source, "status"), "status");
         assert_eq!(slice(&folded, source, "near"), "near");
+    }
+
+    #[test]
+    fn a_folded_block_keeps_characters_of_several_bytes_whole() {
+        let source = ">-\n    caé\n    && € x\n";
+        let folded = text(source, "caé && € x", Style::Folded);
+        assert_eq!(slice(&folded, source, "é"), "é");
+        assert_eq!(slice(&folded, source, "caé"), "caé");
+        assert_eq!(slice(&folded, source, "€"), "€");
+        assert_eq!(slice(&folded, source, "x"), "x");
     }
 
     #[test]

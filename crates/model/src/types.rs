@@ -1,7 +1,7 @@
 //! The types of attributes, arguments and expressions, limits included.
 
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use singlet_item::Number;
 
@@ -15,9 +15,9 @@ pub enum Type {
     /// Text, within limits.
     Text(TextLimits),
     /// A whole number.
-    Int(NumberLimits),
+    Int(Arc<NumberLimits>),
     /// An exact decimal of up to 38 digits.
-    Number(NumberLimits),
+    Number(Arc<NumberLimits>),
     /// True or false.
     Bool,
     /// Bytes, with a length in bytes.
@@ -145,12 +145,12 @@ impl Type {
 
     /// A whole number without limits.
     pub fn int() -> Type {
-        Type::Int(NumberLimits::default())
+        Type::Int(NumberLimits::none())
     }
 
     /// A number without limits.
     pub fn number() -> Type {
-        Type::Number(NumberLimits::default())
+        Type::Number(NumberLimits::none())
     }
 
     /// Whether arithmetic is meant for it.
@@ -220,6 +220,12 @@ impl Type {
 }
 
 impl NumberLimits {
+    /// No limits. Types are cloned all the time, and most numbers share this.
+    fn none() -> Arc<NumberLimits> {
+        static NONE: LazyLock<Arc<NumberLimits>> = LazyLock::new(Arc::default);
+        Arc::clone(&NONE)
+    }
+
     /// How many whole numbers lie within the limits.
     fn cardinality(&self) -> Option<u64> {
         if let Some(only) = &self.only {

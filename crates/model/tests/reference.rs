@@ -314,7 +314,7 @@ fn limits() -> String {
             format!("{EXPRESSION_BYTES_MAX} bytes, {TOKENS_MAX} words and signs"),
         ),
         ("brackets in an expression, and its `? :`", format!("{NESTING_MAX}")),
-        ("findings of one file", format!("{DIAGNOSTICS_MAX}")),
+        ("findings of one file, of each severity", format!("{DIAGNOSTICS_MAX}")),
     ];
     let rows: String = limits
         .iter()

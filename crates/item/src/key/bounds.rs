@@ -5,6 +5,7 @@ use super::character_map::CharacterMap;
 use super::class::Class;
 use super::domain::Domain;
 use super::encoding::Encoding;
+use super::form::Form;
 use super::language::{Language, Length};
 use super::source::Source;
 use super::template::{KeyType, Part, Template, Variable};
@@ -31,7 +32,8 @@ impl Template {
 
     /// Whether some key is empty, which DynamoDB refuses.
     pub fn can_be_empty(&self) -> bool {
-        self.min_bytes() == 0
+        // The first text settles it, so most templates are not measured.
+        self.key_type() != KeyType::N && self.parts().iter().all(|part| part.min_bytes(self) == 0)
     }
 }
 
@@ -44,6 +46,9 @@ impl Part {
             Self::Text(text) => Some(text.len()),
             Self::Number(number) => Some(number.size_bytes()),
             Self::Variable(variable) => {
+                if let Some((_, max)) = variable.known_bytes(template) {
+                    return Some(max);
+                }
                 let (language, weights) = variable.weighed(template);
                 let by_length = language.length.max.and_then(|max| {
                     usize::try_from(max)
@@ -62,6 +67,9 @@ impl Part {
             Self::Text(text) => text.len(),
             Self::Number(number) => number.size_bytes(),
             Self::Variable(variable) => {
+                if let Some((min, _)) = variable.known_bytes(template) {
+                    return min;
+                }
                 let (language, weights) = variable.weighed(template);
                 let least = usize::try_from(language.length.min).unwrap_or(usize::MAX);
                 let by_length = least.saturating_mul(weights.min(language.automaton.alphabet()));
@@ -73,6 +81,22 @@ impl Part {
 }
 
 impl Variable {
+    /// The least and the most bytes of the shapes that most keys are made of, which need no automaton: words that are
+    /// written as they are but for escapes, and types of one width.
+    fn known_bytes(&self, template: &Template) -> Option<(usize, usize)> {
+        match (&self.form, &self.domain) {
+            (Form::Fixed, domain) => domain.fixed_chars().map(|chars| (chars, chars)),
+            (Form::Escaped, Domain::OneOf(words)) => {
+                let Encoding::Map(map) = self.encoding(template.delimiter()) else {
+                    return None;
+                };
+                let bytes = words.iter().map(|word| map.encode(word).len());
+                Some((bytes.clone().min()?, bytes.max()?))
+            }
+            _ => None,
+        }
+    }
+
     /// A language that counts the characters of values, and how many bytes of text each makes.
     fn weighed(&self, template: &Template) -> (Language, Weights) {
         let source = Source::Domain(&self.domain);
@@ -175,7 +199,7 @@ fn shortest_path(automaton: &Automaton, weight: impl Fn(&Class) -> usize) -> usi
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::key::{Delimiter, Form, NumberRange};
+    use crate::key::{Delimiter, NumberRange};
 
     fn bounds(form: Form, domain: Domain) -> (usize, Option<usize>) {
         let parts = vec![Part::Variable(Variable::new("x", form, domain))];

@@ -88,7 +88,7 @@ pub struct Attribute {
     /// Under which name it is stored.
     pub stored: Stored,
     /// Whose value it repeats.
-    pub copy: Option<Copy>,
+    pub copy: Option<Box<Copy>>,
     /// The entity and attribute whose type it was declared with.
     pub reference: Option<(EntityId, String)>,
 }

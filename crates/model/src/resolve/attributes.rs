@@ -351,7 +351,7 @@ impl ComputedParts {
         attribute.is = self.is;
         attribute.alias = self.alias;
         attribute.always = self.always;
-        attribute.copy = self.copy;
+        attribute.copy = self.copy.map(Box::new);
     }
 }
 

@@ -419,18 +419,18 @@ impl Resolver<'_> {
                 Limit::Range {
                     min, max, decimals: 0, ..
                 },
-            ) => Type::Int(NumberLimits {
+            ) => Type::Int(Arc::new(NumberLimits {
                 min: *min,
                 max: *max,
                 decimals: Some(0),
                 only: None,
-            }),
-            (Type::Number(_), Limit::Range { min, max, decimals, .. }) => Type::Number(NumberLimits {
+            })),
+            (Type::Number(_), Limit::Range { min, max, decimals, .. }) => Type::Number(Arc::new(NumberLimits {
                 min: *min,
                 max: *max,
                 decimals: Some(*decimals).filter(|decimals| *decimals > 0),
                 only: None,
-            }),
+            })),
             (other, _) => {
                 let message = format!("{} has no such limit", crate::text::with_article(&other.to_string()));
                 let help = "strings have a length or a pattern, numbers a range, lists, sets and maps a length";
@@ -460,8 +460,8 @@ impl Resolver<'_> {
     /// Confines a type to a few values.
     fn only(&mut self, ty: Type, node: &Node) -> Type {
         match ty {
-            Type::Int(limits) => Type::Int(self.only_numbers(limits, node)),
-            Type::Number(limits) => Type::Number(self.only_numbers(limits, node)),
+            Type::Int(limits) => Type::Int(Arc::new(self.only_numbers(limits.decimals, node))),
+            Type::Number(limits) => Type::Number(Arc::new(self.only_numbers(limits.decimals, node))),
             Type::Text(_) => enum_type(node, ""),
             other => {
                 let message = format!("`in` lists numbers or words, not values of {other}");
@@ -471,7 +471,7 @@ impl Resolver<'_> {
         }
     }
 
-    fn only_numbers(&mut self, limits: NumberLimits, node: &Node) -> NumberLimits {
+    fn only_numbers(&mut self, decimals: Option<u8>, node: &Node) -> NumberLimits {
         let mut only = Vec::new();
         for text in node.elements().iter().filter_map(Node::text) {
             match text.text.parse::<Number>() {
@@ -485,8 +485,8 @@ impl Resolver<'_> {
         NumberLimits {
             min: only.iter().min().copied(),
             max: only.iter().max().copied(),
+            decimals,
             only: Some(only.into()),
-            ..limits
         }
     }
 }

@@ -1,5 +1,7 @@
 //! `+ - * / %` on numbers, text, days, instants and durations.
 
+use std::sync::Arc;
+
 use singlet_item::Number;
 
 use super::Checker;
@@ -175,11 +177,11 @@ fn remainder(left: &Expr, right: &Expr) -> Option<Type> {
         return None;
     };
     let last = modulus.to_i64().filter(|modulus| *modulus > 0)? - 1;
-    Some(Type::Int(NumberLimits {
+    Some(Type::Int(Arc::new(NumberLimits {
         min: Some(Number::from(0)),
         max: Some(Number::from(last)),
         ..NumberLimits::default()
-    }))
+    })))
 }
 
 fn is_text(ty: &Type) -> bool {

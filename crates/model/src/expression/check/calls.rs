@@ -320,20 +320,20 @@ fn text_of(length: Option<i64>) -> Type {
 
 /// Whole numbers from `min`, below `end`.
 fn whole_from(min: i64, end: Option<i64>) -> Type {
-    Type::Int(NumberLimits {
+    Type::Int(Arc::new(NumberLimits {
         min: Some(Number::from(min)),
         max: end.map(|end| Number::from(end.saturating_sub(1))),
         ..NumberLimits::default()
-    })
+    }))
 }
 
 fn rounded(args: &[Expr]) -> Type {
     match args.get(1).and_then(literal_int) {
         Some(0) => Type::int(),
-        decimals => Type::Number(NumberLimits {
+        decimals => Type::Number(Arc::new(NumberLimits {
             decimals: decimals.and_then(|decimals| u8::try_from(decimals).ok()),
             ..NumberLimits::default()
-        }),
+        })),
     }
 }
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::*;
-use crate::types::{LengthLimits, NumberLimits};
+use crate::types::LengthLimits;
 use model::{int, string, words};
 
 #[test]
@@ -249,7 +249,7 @@ fn numbers_keep_all_their_digits() {
         right.literal(),
         Some(&Literal::Number("-99999999999999999999.5".parse().unwrap()))
     );
-    assert_eq!(right.ty, Type::Number(NumberLimits::default()));
+    assert_eq!(right.ty, Type::number());
 }
 
 #[test]

@@ -249,11 +249,11 @@ pub fn string(min: u64, max: u64) -> Type {
 }
 
 pub fn int(min: i64, max: i64) -> Type {
-    Type::Int(NumberLimits {
+    Type::Int(Arc::new(NumberLimits {
         min: Some(Number::from(min)),
         max: Some(Number::from(max)),
         ..NumberLimits::default()
-    })
+    }))
 }
 
 pub fn words(name: &str, members: &[&str]) -> Type {
