@@ -11,7 +11,8 @@ use crate::{commands, exit, source};
 /// Reads and resolves a model. What is wrong with it is shown, and the exit code says so.
 pub fn load(path: &Path) -> Result<Model, ExitCode> {
     let bytes = source::read(path).map_err(|reason| fail(&reason))?;
-    let source = singlet_model::decode(&path.display().to_string(), bytes).map_err(|invalid| refuse(invalid.0, vec![invalid.1]))?;
+    let source = singlet_model::decode(&path.display().to_string(), bytes)
+        .map_err(|invalid| refuse(invalid.0, vec![invalid.1]))?;
     let loaded = singlet_model::load(&source);
     match loaded.model.filter(|_| !loaded.diagnostics.has_errors()) {
         Some(model) => Ok(model),

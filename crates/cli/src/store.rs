@@ -25,9 +25,17 @@ impl StoreArgs {
             None if self.store == "memory" => Arc::new(EmbeddedStore::memory().map_err(|error| error.to_string())?),
             Some(("embedded", folder)) if !folder.is_empty() => {
                 let folder = PathBuf::from(folder);
-                Arc::new(EmbeddedStore::open(&folder).map_err(|error| format!("`{}` cannot be opened: {error}", folder.display()))?)
+                Arc::new(
+                    EmbeddedStore::open(&folder)
+                        .map_err(|error| format!("`{}` cannot be opened: {error}", folder.display()))?,
+                )
             }
-            _ => return Err(format!("`{}` is no store: write `memory` or `embedded:DIR`", self.store)),
+            _ => {
+                return Err(format!(
+                    "`{}` is no store: write `memory` or `embedded:DIR`",
+                    self.store
+                ));
+            }
         };
         let spec = table::spec(&model);
         let tables = store.list_tables().await.map_err(|error| error.to_string())?;

@@ -166,14 +166,24 @@ mod tests {
         let sealer = Sealer::new([7; 32]);
         let args = Attributes::from([("status".to_owned(), Value::S("open".to_owned()))]);
         let (ada, bob) = (Caller::with_id("ada"), Caller::with_id("bob"));
-        let belongs = Belongs { read: "tasks", args: &args, caller: &ada };
+        let belongs = Belongs {
+            read: "tasks",
+            args: &args,
+            caller: &ada,
+        };
         let sealed = sealer.seal(&cursor(), &belongs).unwrap();
         assert_eq!(sealer.open(&sealed, &belongs).unwrap(), cursor());
         let none = Attributes::new();
         for other in [
-            Belongs { read: "other", ..belongs },
+            Belongs {
+                read: "other",
+                ..belongs
+            },
             Belongs { args: &none, ..belongs },
-            Belongs { caller: &bob, ..belongs },
+            Belongs {
+                caller: &bob,
+                ..belongs
+            },
         ] {
             assert!(matches!(sealer.open(&sealed, &other), Err(RuntimeError::Cursor)));
         }

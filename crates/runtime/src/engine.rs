@@ -65,7 +65,11 @@ pub struct Answer {
 impl Engine {
     /// Opens a model that has no errors.
     pub fn open(model: Arc<Model>, store: Arc<dyn Store>, settings: Attributes, cursor_key: [u8; 32]) -> Self {
-        let plans = model.reads.iter().map(|read| (read.name.clone(), plan_read(&model, read))).collect();
+        let plans = model
+            .reads
+            .iter()
+            .map(|read| (read.name.clone(), plan_read(&model, read)))
+            .collect();
         Engine {
             setting: Setting::of(&model, settings),
             sealer: Sealer::new(cursor_key),
@@ -111,7 +115,11 @@ impl Engine {
             args: &args,
             caller: &request.caller,
         };
-        let cursor = request.cursor.as_ref().map(|text| self.sealer.open(text, &belongs)).transpose()?;
+        let cursor = request
+            .cursor
+            .as_ref()
+            .map(|text| self.sealer.open(text, &belongs))
+            .transpose()?;
         let mut call = Call {
             engine: self,
             read,
@@ -132,7 +140,10 @@ impl Engine {
     /// Checks that the arguments are those of the read, and fills in defaults.
     fn arguments(&self, read: &Read, given: &Attributes) -> Result<Attributes, RuntimeError> {
         if let Some(unknown) = given.keys().find(|name| read.arg(name).is_none()) {
-            return Err(RuntimeError::Request(format!("`{}` has no argument `{unknown}`", read.name)));
+            return Err(RuntimeError::Request(format!(
+                "`{}` has no argument `{unknown}`",
+                read.name
+            )));
         }
         let mut args = given.clone();
         for arg in &read.args {
@@ -156,7 +167,12 @@ impl Engine {
                     }
                 }
                 (None, true) => {}
-                (None, false) => return Err(RuntimeError::Request(format!("`{}` needs the argument `{}`", read.name, arg.name))),
+                (None, false) => {
+                    return Err(RuntimeError::Request(format!(
+                        "`{}` needs the argument `{}`",
+                        read.name, arg.name
+                    )));
+                }
             }
         }
         Ok(args)
@@ -184,7 +200,9 @@ impl<'a> Call<'a> {
         self.admit(true)?;
         let parts = self.combination()?;
         if let Some(each) = &self.read.each {
-            let Some(part) = parts.first() else { return Ok(Answer::default()) };
+            let Some(part) = parts.first() else {
+                return Ok(Answer::default());
+            };
             return self.each(each, &part.plan).await;
         }
         let own = parts.iter().find(|part| part.name.is_none()).map(|part| &part.plan);
@@ -258,16 +276,24 @@ impl<'a> Call<'a> {
         }
     }
 
-    async fn row_by_key(&mut self, entity: singlet_model::types::EntityId, key: &[(String, Expr)]) -> Result<Option<Value>, RuntimeError> {
+    async fn row_by_key(
+        &mut self,
+        entity: singlet_model::types::EntityId,
+        key: &[(String, Expr)],
+    ) -> Result<Option<Value>, RuntimeError> {
         let engine = self.engine;
-        let Some(entity) = engine.model.entity(entity) else { return Ok(None) };
+        let Some(entity) = engine.model.entity(entity) else {
+            return Ok(None);
+        };
         let mut parts = Attributes::new();
         for (name, expr) in key {
             if let Some(value) = evaluate(expr, &self.scope())? {
                 parts.insert(name.clone(), value);
             }
         }
-        let Some(key) = primary_key(entity, &parts)? else { return Ok(None) };
+        let Some(key) = primary_key(entity, &parts)? else {
+            return Ok(None);
+        };
         let request = GetRequest {
             table: engine.model.table.name.clone(),
             key,
@@ -277,14 +303,23 @@ impl<'a> Call<'a> {
         let answer = retry::retried(|| engine.store.get(&request)).await?;
         self.consumed += &answer.consumed;
         let item = answer.item.filter(|item| stream::is_of(&engine.model, entity, item));
-        let row = item.map(|item| row::decode(&engine.model, entity, &item, self.scope())).transpose()?;
+        let row = item
+            .map(|item| row::decode(&engine.model, entity, &item, self.scope()))
+            .transpose()?;
         Ok(row.flatten().map(|row| row::as_value(&row)))
     }
 
     async fn row_by_meaning(&mut self, selection: &'a Selection) -> Result<Option<Value>, RuntimeError> {
         let plan = plan_selection(&self.engine.model, selection, None, None, &|_| true);
         let Some(plan) = plan else { return Ok(None) };
-        let rows = self.gather(selection, &plan, None, selection.limit.map_or(1, |limit| limit as usize)).await?;
+        let rows = self
+            .gather(
+                selection,
+                &plan,
+                None,
+                selection.limit.map_or(1, |limit| limit as usize),
+            )
+            .await?;
         Ok(rows.first().map(row::as_value))
     }
 
@@ -302,12 +337,26 @@ impl<'a> Call<'a> {
             known.sent.len() == optional.len() && known.sent.iter().all(|name| optional.contains(&name.as_str()))
         });
         known.map(|known| known.parts.as_slice()).ok_or_else(|| {
-            let all: Vec<String> = self.plan.combinations.iter().map(|known| format!("[{}]", known.sent.join(", "))).collect();
-            RuntimeError::Request(format!("`{}` takes these arguments together: {}", self.read.name, all.join(" ")))
+            let all: Vec<String> = self
+                .plan
+                .combinations
+                .iter()
+                .map(|known| format!("[{}]", known.sent.join(", ")))
+                .collect();
+            RuntimeError::Request(format!(
+                "`{}` takes these arguments together: {}",
+                self.read.name,
+                all.join(" ")
+            ))
         })
     }
 
-    fn reading<'r>(&'r self, selection: &'r Selection, plan: &'r SelectionPlan, allow: Option<&'r Expr>) -> Reading<'r> {
+    fn reading<'r>(
+        &'r self,
+        selection: &'r Selection,
+        plan: &'r SelectionPlan,
+        allow: Option<&'r Expr>,
+    ) -> Reading<'r> {
         Reading {
             model: &self.engine.model,
             store: &self.engine.store,
@@ -319,7 +368,12 @@ impl<'a> Call<'a> {
         }
     }
 
-    async fn get(&mut self, selection: &'a Selection, plan: &'a SelectionPlan, parts: &'a [PartPlan]) -> Result<Answer, RuntimeError> {
+    async fn get(
+        &mut self,
+        selection: &'a Selection,
+        plan: &'a SelectionPlan,
+        parts: &'a [PartPlan],
+    ) -> Result<Answer, RuntimeError> {
         let rows = self.gather(selection, plan, Some(&self.read.allow), 1).await?;
         let Some(row) = rows.into_iter().next() else {
             return Err(RuntimeError::NotFound);
@@ -334,13 +388,25 @@ impl<'a> Call<'a> {
         Ok(self.shaped(value))
     }
 
-    async fn find(&mut self, selection: &'a Selection, plan: &'a SelectionPlan, cursor: Option<Cursor>, belongs: &Belongs<'_>) -> Result<Answer, RuntimeError> {
-        let page = self.request.limit.or(self.read.page.map(|page| page as usize)).unwrap_or(PAGE_ROWS_USUAL);
+    async fn find(
+        &mut self,
+        selection: &'a Selection,
+        plan: &'a SelectionPlan,
+        cursor: Option<Cursor>,
+        belongs: &Belongs<'_>,
+    ) -> Result<Answer, RuntimeError> {
+        let page = self
+            .request
+            .limit
+            .or(self.read.page.map(|page| page as usize))
+            .unwrap_or(PAGE_ROWS_USUAL);
         if page == 0 || page > PAGE_ROWS_MAX {
             return Err(RuntimeError::Request(format!("`limit` is from 1 to {PAGE_ROWS_MAX}")));
         }
         let given = cursor.as_ref().map_or(0, |cursor| cursor.given);
-        let left = selection.limit.map_or(usize::MAX, |limit| limit.saturating_sub(given) as usize);
+        let left = selection
+            .limit
+            .map_or(usize::MAX, |limit| limit.saturating_sub(given) as usize);
         let positions = cursor.map(|cursor| cursor.positions).unwrap_or_default();
         let found = self
             .reading(selection, plan, Some(&self.read.allow))
@@ -359,7 +425,13 @@ impl<'a> Call<'a> {
         })
     }
 
-    fn next(&self, found: &Found, given: u64, left: usize, belongs: &Belongs<'_>) -> Result<Option<String>, RuntimeError> {
+    fn next(
+        &self,
+        found: &Found,
+        given: u64,
+        left: usize,
+        belongs: &Belongs<'_>,
+    ) -> Result<Option<String>, RuntimeError> {
         if found.positions.is_empty() || found.rows.len() >= left {
             return Ok(None);
         }
@@ -372,11 +444,20 @@ impl<'a> Call<'a> {
     }
 
     /// All rows of a selection, up to a bound.
-    async fn gather(&mut self, selection: &Selection, plan: &SelectionPlan, allow: Option<&Expr>, most: usize) -> Result<Vec<Attributes>, RuntimeError> {
+    async fn gather(
+        &mut self,
+        selection: &Selection,
+        plan: &SelectionPlan,
+        allow: Option<&Expr>,
+        most: usize,
+    ) -> Result<Vec<Attributes>, RuntimeError> {
         let mut rows = Vec::new();
         let mut positions = Vec::new();
         for _ in 0..PAGES_PER_ANSWER_MAX {
-            let found = self.reading(selection, plan, allow).rows(most - rows.len(), &positions).await?;
+            let found = self
+                .reading(selection, plan, allow)
+                .rows(most - rows.len(), &positions)
+                .await?;
             self.consumed += &found.consumed;
             rows.extend(found.rows);
             positions = found.positions;
@@ -403,7 +484,12 @@ impl<'a> Call<'a> {
             };
             *counts.entry(group).or_default() += 1;
         }
-        Ok(Value::M(counts.into_iter().map(|(group, count)| (group, number(count))).collect()))
+        Ok(Value::M(
+            counts
+                .into_iter()
+                .map(|(group, count)| (group, number(count)))
+                .collect(),
+        ))
     }
 
     /// The groups of `with`, by name.
@@ -425,7 +511,9 @@ impl<'a> Call<'a> {
                         SelectionKind::Get { .. } => 1,
                         _ => part.selection.limit.map_or(PAGE_ROWS_MAX, |limit| limit as usize),
                     };
-                    let rows = self.with_rows(&part.selection, plan, part.allow.as_ref(), parent, most).await?;
+                    let rows = self
+                        .with_rows(&part.selection, plan, part.allow.as_ref(), parent, most)
+                        .await?;
                     match kind {
                         SelectionKind::Get { .. } => rows.first().map(row::as_value),
                         _ => Some(Value::L(rows.iter().map(row::as_value).collect())),
@@ -439,7 +527,14 @@ impl<'a> Call<'a> {
         Ok(Value::M(groups))
     }
 
-    async fn with_rows(&mut self, selection: &Selection, plan: &SelectionPlan, allow: Option<&Expr>, parent: Option<&Attributes>, most: usize) -> Result<Vec<Attributes>, RuntimeError> {
+    async fn with_rows(
+        &mut self,
+        selection: &Selection,
+        plan: &SelectionPlan,
+        allow: Option<&Expr>,
+        parent: Option<&Attributes>,
+        most: usize,
+    ) -> Result<Vec<Attributes>, RuntimeError> {
         let mut reading = self.reading(selection, plan, allow);
         reading.scope.row = parent;
         let found = reading.rows(most, &[]).await?;
@@ -448,7 +543,9 @@ impl<'a> Call<'a> {
     }
 
     async fn each(&mut self, each: &singlet_model::model::Each, plan: &SelectionPlan) -> Result<Answer, RuntimeError> {
-        let Some(selection) = &self.read.selection else { return Ok(Answer::default()) };
+        let Some(selection) = &self.read.selection else {
+            return Ok(Answer::default());
+        };
         let elements = match evaluate(&each.list, &self.scope())? {
             Some(Value::L(elements)) => elements,
             _ => Vec::new(),

@@ -29,7 +29,10 @@ pub enum RuntimeError {
 
 impl RuntimeError {
     pub(crate) fn stored(entity: &Entity, error: &dyn fmt::Display) -> Self {
-        RuntimeError::Stored(format!("an item of `{}` is not as the model has it: {error}", entity.name))
+        RuntimeError::Stored(format!(
+            "an item of `{}` is not as the model has it: {error}",
+            entity.name
+        ))
     }
 
     pub(crate) fn key(entity: &Entity, error: &dyn fmt::Display) -> Self {
@@ -37,7 +40,10 @@ impl RuntimeError {
     }
 
     pub(crate) fn no_key(entity: &Entity) -> Self {
-        RuntimeError::Request(format!("a value is missing from which the key of `{}` is made", entity.name))
+        RuntimeError::Request(format!(
+            "a value is missing from which the key of `{}` is made",
+            entity.name
+        ))
     }
 
     /// Whether the same request may succeed later.

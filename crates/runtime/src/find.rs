@@ -80,11 +80,19 @@ impl<'a> Reading<'a> {
             found.consumed += &consumed;
             pages += read;
             // A page of which nothing was left says nothing about what comes first.
-            if branches.iter().flat_map(|branch| &branch.streams).any(RowStream::needs_page) {
+            if branches
+                .iter()
+                .flat_map(|branch| &branch.streams)
+                .any(RowStream::needs_page)
+            {
                 continue;
             }
-            let Some((branch, stream)) = self.next(&branches)? else { break };
-            let Some(arrived) = take(&mut branches, branch, stream) else { break };
+            let Some((branch, stream)) = self.next(&branches)? else {
+                break;
+            };
+            let Some(arrived) = take(&mut branches, branch, stream) else {
+                break;
+            };
             if let Some(row) = self.kept(&branches, branch, arrived, &mut found.consumed).await? {
                 found.rows.push(row);
             }
@@ -101,9 +109,15 @@ impl<'a> Reading<'a> {
         let mut branches = Vec::new();
         let mut resumed = positions.iter();
         for query in self.queries()? {
-            let Some(entity) = self.model.entity(query.entity) else { continue };
+            let Some(entity) = self.model.entity(query.entity) else {
+                continue;
+            };
             let split = lower::split(self.model, query, self.scope)?;
-            let ranges = if split.empty { Vec::new() } else { keys::ranges(self.model, query, self.scope)? };
+            let ranges = if split.empty {
+                Vec::new()
+            } else {
+                keys::ranges(self.model, query, self.scope)?
+            };
             let mut streams = Vec::new();
             for range in &ranges {
                 let (start, done) = match resumed.next() {
@@ -156,7 +170,11 @@ impl<'a> Reading<'a> {
         let mut calls = Vec::new();
         for branch in branches.iter_mut() {
             // A filter drops rows that count toward the limit: a little more is read at once.
-            let limit = if branch.residue.is_empty() && branch.query.rest.is_empty() { limit } else { limit.saturating_mul(2).max(20) };
+            let limit = if branch.residue.is_empty() && branch.query.rest.is_empty() {
+                limit
+            } else {
+                limit.saturating_mul(2).max(20)
+            };
             let entity = branch.entity;
             for stream in branch.streams.iter_mut().filter(|stream| stream.needs_page()) {
                 calls.push(stream.read_page(self.store, (self.model, entity), limit, self.scope));
@@ -191,7 +209,9 @@ impl<'a> Reading<'a> {
 
     fn compare(&self, entity: &Entity, a: &Attributes, b: &Attributes) -> Result<Ordering, RuntimeError> {
         for order in &self.selection.order {
-            let Some((ty, _)) = self.model.type_at(entity, &order.path) else { continue };
+            let Some((ty, _)) = self.model.type_at(entity, &order.path) else {
+                continue;
+            };
             let (a, b) = (a.get(&order.path), b.get(&order.path));
             let compared = match (a, b) {
                 (Some(a), Some(b)) => value_order((a, &ty), (b, &ty))?.unwrap_or(Ordering::Equal),
@@ -216,7 +236,9 @@ impl<'a> Reading<'a> {
         arrived: Arrived,
         consumed: &mut Consumed,
     ) -> Result<Option<Attributes>, RuntimeError> {
-        let Some(branch) = branches.get(at) else { return Ok(None) };
+        let Some(branch) = branches.get(at) else {
+            return Ok(None);
+        };
         let row = match branch.query.follow {
             true => match self.followed(&arrived, consumed).await? {
                 Some(row) => row,
@@ -294,7 +316,9 @@ fn position(stream: &RowStream) -> Position {
 /// The primary key of a row; none where a part of it is absent.
 pub fn primary_key(entity: &Entity, attributes: &Attributes) -> Result<Option<Item>, RuntimeError> {
     let mut key = Item::new();
-    let Some(choice) = entity.key.first() else { return Ok(None) };
+    let Some(choice) = entity.key.first() else {
+        return Ok(None);
+    };
     for template in &choice.keys {
         let lookup = |name: &str| attributes.get(name).cloned();
         match row::encode_key(entity, template, &lookup)? {
@@ -310,7 +334,12 @@ pub fn primary_key(entity: &Entity, attributes: &Attributes) -> Result<Option<It
 /// # Errors
 ///
 /// Where the store fails for good.
-pub async fn batch_get(store: &Arc<dyn Store>, table: &str, keys: &[Item], consistent: bool) -> Result<(Vec<Item>, Consumed), RuntimeError> {
+pub async fn batch_get(
+    store: &Arc<dyn Store>,
+    table: &str,
+    keys: &[Item],
+    consistent: bool,
+) -> Result<(Vec<Item>, Consumed), RuntimeError> {
     const KEYS_PER_CALL_MAX: usize = 100;
     let mut items = Vec::new();
     let mut consumed = Consumed::default();

@@ -180,7 +180,9 @@ fn days(from: &Expr, to: &Expr, after: bool, before: bool, scope: Scope<'_>) -> 
         return Ok(Vec::new());
     };
     let days = time::days_between(&first, &last, FAN_OUT_QUERIES_MAX)?;
-    let kept = days.into_iter().filter(|day| !(after && *day == first) && !(before && *day == last));
+    let kept = days
+        .into_iter()
+        .filter(|day| !(after && *day == first) && !(before && *day == last));
     Ok(kept.map(|day| Known::Value(Value::S(day))).collect())
 }
 
@@ -245,12 +247,19 @@ impl<'a> Place<'a> {
     }
 
     /// The condition on each sort attribute, and keys that it includes too much; none where no row can fit.
-    fn sort_range(&self, sort: &SortBound, known: &[Known], scope: Scope<'_>) -> Result<Option<SortCondition>, RuntimeError> {
+    fn sort_range(
+        &self,
+        sort: &SortBound,
+        known: &[Known],
+        scope: Scope<'_>,
+    ) -> Result<Option<SortCondition>, RuntimeError> {
         let mut used = 0;
         let mut conditions = Vec::new();
         for key in self.sort_templates() {
             let values = known.get(used..).unwrap_or_default();
-            if values.len() >= key.parts.len() && (sort.whole || used + key.parts.len() < known.len() || self.more_after(key)) {
+            if values.len() >= key.parts.len()
+                && (sort.whole || used + key.parts.len() < known.len() || self.more_after(key))
+            {
                 let values = values.get(..key.parts.len()).unwrap_or_default();
                 let Some(value) = encode_whole(key, values) else {
                     return Ok(None);
@@ -387,7 +396,11 @@ struct Ends {
 
 impl Ends {
     /// The range; none where it is empty.
-    fn range(&self, low: Option<(Value, bool)>, high: Option<(Value, bool)>) -> Option<(Option<SortRange>, Vec<Value>)> {
+    fn range(
+        &self,
+        low: Option<(Value, bool)>,
+        high: Option<(Value, bool)>,
+    ) -> Option<(Option<SortRange>, Vec<Value>)> {
         if low.is_none() && high.is_none() {
             return Some((begins_with(&self.prefix), Vec::new()));
         }

@@ -91,7 +91,12 @@ fn relative(text: &str, ty: &Type, scope: Scope<'_>) -> Option<Result<singlet_it
 /// # Errors
 ///
 /// Where the store fails for good.
-pub async fn put_all(store: &Arc<dyn Store>, table: &str, items: Vec<Item>, mut progress: impl FnMut(usize)) -> Result<(), RuntimeError> {
+pub async fn put_all(
+    store: &Arc<dyn Store>,
+    table: &str,
+    items: Vec<Item>,
+    mut progress: impl FnMut(usize),
+) -> Result<(), RuntimeError> {
     let mut put = 0;
     for chunk in items.chunks(ITEMS_PER_CALL_MAX) {
         let mut writes: Vec<BatchWrite> = chunk

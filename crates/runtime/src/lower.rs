@@ -79,7 +79,11 @@ impl<'a> Lowering<'a> {
 
     fn lower(&self, expr: &Expr) -> Result<Lowered, RuntimeError> {
         if expr.attributes().is_empty() {
-            return Ok(if holds(expr, &self.scope)? { Lowered::True } else { Lowered::False });
+            return Ok(if holds(expr, &self.scope)? {
+                Lowered::True
+            } else {
+                Lowered::False
+            });
         }
         Ok(match &expr.kind {
             ExprKind::Binary(BinaryOp::And, left, right) => join(self.lower(left)?, self.lower(right)?, true),
@@ -120,7 +124,11 @@ impl<'a> Lowering<'a> {
             return Ok(Lowered::No);
         }
         let Some(value) = evaluate_as(other, &attribute.ty, &self.scope)? else {
-            return Ok(if op == BinaryOp::Ne { Lowered::True } else { Lowered::False });
+            return Ok(if op == BinaryOp::Ne {
+                Lowered::True
+            } else {
+                Lowered::False
+            });
         };
         let comparison = match op {
             BinaryOp::Eq => Comparison::Equal,
@@ -233,7 +241,9 @@ fn join(left: Lowered, right: Lowered, and: bool) -> Lowered {
         (Lowered::True, _) | (_, Lowered::True) if !and => Lowered::True,
         (Lowered::True, other) | (other, Lowered::True) if and => other,
         (Lowered::False, other) | (other, Lowered::False) if !and => other,
-        (Lowered::Filter(left), Lowered::Filter(right)) => Lowered::Filter(if and { left.and(right) } else { left.or(right) }),
+        (Lowered::Filter(left), Lowered::Filter(right)) => {
+            Lowered::Filter(if and { left.and(right) } else { left.or(right) })
+        }
         _ => Lowered::No,
     }
 }

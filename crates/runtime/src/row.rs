@@ -13,7 +13,12 @@ use crate::scope::{Attributes, Scope};
 
 /// The row that an item holds, as it is at the scope's instant: states that have lapsed are the later ones. None where the row
 /// has expired, whether or not its item is still there.
-pub fn decode(model: &Model, entity: &Entity, item: &Item, scope: Scope<'_>) -> Result<Option<Attributes>, RuntimeError> {
+pub fn decode(
+    model: &Model,
+    entity: &Entity,
+    item: &Item,
+    scope: Scope<'_>,
+) -> Result<Option<Attributes>, RuntimeError> {
     if has_expired(model, item, scope.now) {
         return Ok(None);
     }
@@ -59,7 +64,10 @@ fn decode_keys(entity: &Entity, item: &Item) -> Result<Attributes, RuntimeError>
     let keys = entity.key.iter().flat_map(|choice| &choice.keys);
     for key in keys {
         if let Some(value) = item.get(&key.attribute) {
-            let parts = key.template.decode(value).map_err(|error| RuntimeError::stored(entity, &error))?;
+            let parts = key
+                .template
+                .decode(value)
+                .map_err(|error| RuntimeError::stored(entity, &error))?;
             found.extend(parts);
         }
     }
@@ -80,7 +88,10 @@ fn lapse(entity: &Entity, row: &mut Attributes, scope: Scope<'_>) -> Result<(), 
         let millis = at.and_then(|value| value.as_number()).and_then(Number::to_i64);
         if millis.is_some_and(|millis| millis <= scope.now) {
             row.insert(states.of.clone(), Value::S(lapse.to.clone()));
-            let gone = states.holding.iter().filter(|(during, _)| during.contains(&lapse.from) && !during.contains(&lapse.to));
+            let gone = states
+                .holding
+                .iter()
+                .filter(|(during, _)| during.contains(&lapse.from) && !during.contains(&lapse.to));
             for (name, _) in gone.flat_map(|(_, held)| held) {
                 row.remove(name);
             }
@@ -144,7 +155,13 @@ fn expiry(model: &Model, entity: &Entity, row: &Attributes, scope: Scope<'_>) ->
     Ok(millis.map(|millis| millis.div_euclid(1_000) + i64::from(millis.rem_euclid(1_000) > 0)))
 }
 
-fn item_of(model: &Model, entity: &Entity, row: &Attributes, ttl: Option<i64>, scope: Scope<'_>) -> Result<Item, RuntimeError> {
+fn item_of(
+    model: &Model,
+    entity: &Entity,
+    row: &Attributes,
+    ttl: Option<i64>,
+    scope: Scope<'_>,
+) -> Result<Item, RuntimeError> {
     let mut item = Item::new();
     for attribute in entity.attributes.iter().filter(|attribute| attribute.alias.is_none()) {
         let name = match &attribute.stored {
@@ -171,11 +188,19 @@ fn item_of(model: &Model, entity: &Entity, row: &Attributes, ttl: Option<i64>, s
         }
     }
     let missing = model.table.key.iter().any(|key| !item.contains_key(&key.name));
-    if missing { Err(RuntimeError::no_key(entity)) } else { Ok(item) }
+    if missing {
+        Err(RuntimeError::no_key(entity))
+    } else {
+        Ok(item)
+    }
 }
 
 /// The first choice of templates whose condition holds.
-fn holding<'a>(choices: &'a [KeyChoice], row: &Attributes, scope: Scope<'_>) -> Result<Option<&'a KeyChoice>, EvaluateError> {
+fn holding<'a>(
+    choices: &'a [KeyChoice],
+    row: &Attributes,
+    scope: Scope<'_>,
+) -> Result<Option<&'a KeyChoice>, EvaluateError> {
     for choice in choices {
         let applies = match &choice.when {
             Some(when) => holds(when, &scope.with_row(row))?,
@@ -203,8 +228,14 @@ fn put_keys(
 }
 
 /// A key's value; none where one of its parts is absent.
-pub fn encode_key(entity: &Entity, key: &KeyTemplate, lookup: &dyn Fn(&str) -> Option<Value>) -> Result<Option<Value>, RuntimeError> {
-    key.template.encode(lookup).map_err(|error| RuntimeError::key(entity, &error))
+pub fn encode_key(
+    entity: &Entity,
+    key: &KeyTemplate,
+    lookup: &dyn Fn(&str) -> Option<Value>,
+) -> Result<Option<Value>, RuntimeError> {
+    key.template
+        .encode(lookup)
+        .map_err(|error| RuntimeError::key(entity, &error))
 }
 
 /// The values that templates ask for: attributes, fields of attributes, and geohashes of places.
@@ -213,7 +244,13 @@ fn lookup<'a>(entity: &'a Entity, row: &'a Attributes) -> impl Fn(&str) -> Optio
         let value = at_path(row, path)?;
         let hashed = entity
             .key_templates()
-            .chain(entity.index.iter().flat_map(|entry| entry.choices()).flat_map(|choice| &choice.keys))
+            .chain(
+                entity
+                    .index
+                    .iter()
+                    .flat_map(|entry| entry.choices())
+                    .flat_map(|choice| &choice.keys),
+            )
             .flat_map(|key| &key.parts)
             .find_map(|part| match part.function {
                 Some(singlet_model::model::PartFunction::Geohash(precision)) if part.path == path => Some(precision),
@@ -253,5 +290,9 @@ pub fn iso(millis: i64) -> Result<String, RuntimeError> {
 
 /// A map of attributes as a value.
 pub fn as_value(row: &Attributes) -> Value {
-    Value::M(row.iter().map(|(name, value)| (name.clone(), value.clone())).collect::<BTreeMap<_, _>>())
+    Value::M(
+        row.iter()
+            .map(|(name, value)| (name.clone(), value.clone()))
+            .collect::<BTreeMap<_, _>>(),
+    )
 }

@@ -40,15 +40,28 @@ pub struct RowStream {
 
 impl RowStream {
     /// Opens a range; with a position it goes on after that.
-    pub fn open(model: &Model, query: &Query, range: &Range, filter: Option<Condition>, position: Option<Item>) -> Self {
+    pub fn open(
+        model: &Model,
+        query: &Query,
+        range: &Range,
+        filter: Option<Condition>,
+        position: Option<Item>,
+    ) -> Self {
         let index = query.index.and_then(|index| model.index(index));
         let mut request = QueryRequest::new(model.table.name.clone(), range.keys.clone());
         request.index = index.map(|index| index.name.clone());
         request.filter = filter;
-        request.direction = if query.descending { Direction::Descending } else { Direction::Ascending };
+        request.direction = if query.descending {
+            Direction::Descending
+        } else {
+            Direction::Ascending
+        };
         request.start = position.clone();
         let table_keys = model.table.key.iter().map(|key| key.name.clone());
-        let index_keys = index.into_iter().flat_map(|index| index.key()).map(|key| key.name.clone());
+        let index_keys = index
+            .into_iter()
+            .flat_map(|index| index.key())
+            .map(|key| key.name.clone());
         RowStream {
             request,
             except: range.except.clone(),
@@ -129,12 +142,16 @@ impl RowStream {
     }
 
     fn is_excepted(&self, item: &Item) -> bool {
-        self.except.iter().any(|(attribute, value)| item.get(attribute) == Some(value))
+        self.except
+            .iter()
+            .any(|(attribute, value)| item.get(attribute) == Some(value))
     }
 
     fn position_of(&self, item: &Item) -> Item {
         let names = self.position_keys.iter();
-        names.filter_map(|name| Some((name.clone(), item.get(name)?.clone()))).collect()
+        names
+            .filter_map(|name| Some((name.clone(), item.get(name)?.clone())))
+            .collect()
     }
 }
 

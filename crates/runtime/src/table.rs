@@ -11,7 +11,11 @@ pub fn spec(model: &Model) -> TableSpec {
     let table = &model.table;
     TableSpec {
         name: table.name.clone(),
-        key: schema(model, table.key.get(..1).unwrap_or_default(), table.key.get(1..).unwrap_or_default()),
+        key: schema(
+            model,
+            table.key.get(..1).unwrap_or_default(),
+            table.key.get(1..).unwrap_or_default(),
+        ),
         indexes: table.indexes.iter().map(|index| index_spec(model, index)).collect(),
         billing: match table.billing {
             model::Billing::OnDemand => Billing::OnDemand,
@@ -28,7 +32,11 @@ pub fn spec(model: &Model) -> TableSpec {
 fn index_spec(model: &Model, index: &model::Index) -> IndexSpec {
     IndexSpec {
         name: index.name.clone(),
-        kind: if index.local { IndexKind::Local } else { IndexKind::Global },
+        kind: if index.local {
+            IndexKind::Local
+        } else {
+            IndexKind::Global
+        },
         key: schema(model, &index.partition, &index.sort),
         projection: match &index.projection {
             model::Projection::All => IndexProjection::All,
@@ -40,7 +48,9 @@ fn index_spec(model: &Model, index: &model::Index) -> IndexSpec {
 
 fn schema(model: &Model, partition: &[model::KeyAttribute], sort: &[model::KeyAttribute]) -> KeySchema {
     let attributes = |side: &[model::KeyAttribute]| {
-        let typed = side.iter().map(|attribute| KeyAttribute::new(attribute.name.clone(), key_type(model, attribute)));
+        let typed = side
+            .iter()
+            .map(|attribute| KeyAttribute::new(attribute.name.clone(), key_type(model, attribute)));
         typed.collect()
     };
     KeySchema {
@@ -56,7 +66,11 @@ fn key_type(model: &Model, attribute: &model::KeyAttribute) -> KeyType {
         model::KeyType::Number => KeyType::Number,
         model::KeyType::Bytes => KeyType::Binary,
     });
-    let put = model.entities.iter().flat_map(templates).find(|key| key.attribute == attribute.name);
+    let put = model
+        .entities
+        .iter()
+        .flat_map(templates)
+        .find(|key| key.attribute == attribute.name);
     declared
         .or_else(|| {
             put.map(|key| match key.template.key_type() {
@@ -69,7 +83,11 @@ fn key_type(model: &Model, attribute: &model::KeyAttribute) -> KeyType {
 }
 
 fn templates(entity: &Entity) -> impl Iterator<Item = &KeyTemplate> {
-    let of_indexes = entity.index.iter().flat_map(|entry| entry.choices()).flat_map(|choice| &choice.keys);
+    let of_indexes = entity
+        .index
+        .iter()
+        .flat_map(|entry| entry.choices())
+        .flat_map(|choice| &choice.keys);
     entity.key_templates().chain(of_indexes)
 }
 

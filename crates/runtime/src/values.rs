@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use serde_json::Value as Json;
-use singlet_item::{Number, Value};
 use singlet_item::key::Pattern;
+use singlet_item::{Number, Value};
 use singlet_model::evaluate::{Duration, time};
 use singlet_model::types::{LengthLimits, NumberLimits, ObjectType, TextLimits, Type};
 
@@ -50,7 +50,9 @@ pub fn from_json(json: &Json, ty: &Type) -> Result<Value, Invalid> {
     match (ty, json) {
         (Type::Json | Type::Unknown, json) => Ok(free(json)),
         (Type::Bool, Json::Bool(truth)) => Ok(Value::Bool(*truth)),
-        (Type::Int(limits) | Type::Number(limits), Json::Number(number)) => number_value(&number.to_string(), ty, limits),
+        (Type::Int(limits) | Type::Number(limits), Json::Number(number)) => {
+            number_value(&number.to_string(), ty, limits)
+        }
         (Type::Version | Type::Seconds | Type::Millis, Json::Number(number)) => {
             number_value(&number.to_string(), ty, &NumberLimits::default())
         }
@@ -74,7 +76,9 @@ pub fn from_text(text: &str, ty: &Type) -> Result<Value, Invalid> {
     match ty {
         Type::Text(limits) => checked_text(text, limits),
         Type::Enum(words) if words.members.iter().any(|member| member == text) => Ok(Value::S(text.to_owned())),
-        Type::Date => time::parse_day(text).map(|day| Value::S(day.to_string())).map_err(|_| wrong()),
+        Type::Date => time::parse_day(text)
+            .map(|day| Value::S(day.to_string()))
+            .map_err(|_| wrong()),
         Type::Month => {
             time::parse_day(&format!("{text}-01")).map_err(|_| wrong())?;
             Ok(Value::S(text.to_owned()))
@@ -143,7 +147,9 @@ fn number_value(text: &str, ty: &Type, limits: &NumberLimits) -> Result<Value, I
     let fits = (!whole || number.is_integer())
         && limits.min.is_none_or(|min| min <= number)
         && limits.max.is_none_or(|max| number <= max)
-        && limits.decimals.is_none_or(|decimals| number.fraction_digits() <= decimals)
+        && limits
+            .decimals
+            .is_none_or(|decimals| number.fraction_digits() <= decimals)
         && limits.only.as_ref().is_none_or(|only| only.contains(&number));
     if fits { Ok(Value::N(number)) } else { Err(wrong()) }
 }
@@ -158,7 +164,10 @@ fn list(elements: &[Json], element: &Type, limits: &LengthLimits) -> Result<Vec<
 
 fn set(values: Vec<Value>) -> Result<Value, Invalid> {
     let count = values.len();
-    let texts: Vec<String> = values.iter().filter_map(|value| value.as_str().map(str::to_owned)).collect();
+    let texts: Vec<String> = values
+        .iter()
+        .filter_map(|value| value.as_str().map(str::to_owned))
+        .collect();
     let numbers: Vec<Number> = values.iter().filter_map(Value::as_number).collect();
     let (set, size) = if texts.len() == count {
         let set: std::collections::BTreeSet<String> = texts.into_iter().collect();
@@ -169,7 +178,11 @@ fn set(values: Vec<Value>) -> Result<Value, Invalid> {
         let size = set.len();
         (Value::Ns(set), size)
     };
-    if size == count { Ok(set) } else { Err(Invalid::new("a set has each element once")) }
+    if size == count {
+        Ok(set)
+    } else {
+        Err(Invalid::new("a set has each element once"))
+    }
 }
 
 fn map(entries: &serde_json::Map<String, Json>, element: &Type, limits: &LengthLimits) -> Result<Value, Invalid> {
@@ -203,13 +216,15 @@ fn fields(entries: &serde_json::Map<String, Json>, object: &ObjectType) -> Resul
 fn place(entries: &serde_json::Map<String, Json>) -> Result<Value, Invalid> {
     let mut map = BTreeMap::new();
     for (name, most) in [("lat", 90), ("lon", 180)] {
-        let json = entries.get(name).ok_or_else(|| Invalid::new("this is missing").under(name))?;
+        let json = entries
+            .get(name)
+            .ok_or_else(|| Invalid::new("this is missing").under(name))?;
         let limits = NumberLimits {
             min: Some(Number::from(-most)),
             max: Some(Number::from(most)),
             ..NumberLimits::default()
         };
-        let value = from_json(json, &Type::Number(limits)).map_err(|invalid| invalid.under(name))?;
+        let value = from_json(json, &Type::Number(limits.into())).map_err(|invalid| invalid.under(name))?;
         map.insert(name.to_owned(), value);
     }
     Ok(Value::M(map))
@@ -222,7 +237,10 @@ fn place_from_text(text: &str) -> Option<Value> {
         let number: Number = text.trim().parse().ok()?;
         (number >= Number::from(-most) && number <= Number::from(most)).then_some(Value::N(number))
     };
-    let map = [("lat".to_owned(), degrees(lat, 90)?), ("lon".to_owned(), degrees(lon, 180)?)];
+    let map = [
+        ("lat".to_owned(), degrees(lat, 90)?),
+        ("lon".to_owned(), degrees(lon, 180)?),
+    ];
     Some(Value::M(BTreeMap::from(map)))
 }
 
@@ -237,7 +255,9 @@ pub fn duration(text: &str) -> Option<Duration> {
         let digits = rest.find(|char: char| !char.is_ascii_digit())?;
         let (count, after) = rest.split_at(digits);
         let count: i64 = count.parse().ok()?;
-        let letters = after.find(|char: char| !char.is_ascii_alphabetic()).unwrap_or(after.len());
+        let letters = after
+            .find(|char: char| !char.is_ascii_alphabetic())
+            .unwrap_or(after.len());
         let (unit, after) = after.split_at(letters);
         let millis = match unit {
             "mo" => {

@@ -68,7 +68,10 @@ impl Call {
         let Some(read) = read else {
             let near = nearest(&self.name, loaded.reads.iter().map(|read| read.name.as_str()));
             let hint = near.map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
-            return Err(model::fail(&format!("`{}` has no read `{}`{hint}", loaded.name, self.name)));
+            return Err(model::fail(&format!(
+                "`{}` has no read `{}`{hint}",
+                loaded.name, self.name
+            )));
         };
         let request = Request {
             args: arguments(read, &self.args).map_err(|reason| model::fail(&reason))?,
@@ -98,7 +101,9 @@ impl Call {
 fn arguments(read: &Read, given: &[String]) -> Result<Attributes, String> {
     let mut args = Attributes::new();
     for pair in given {
-        let (name, text) = pair.split_once('=').ok_or_else(|| format!("`{pair}` is not `name=value`"))?;
+        let (name, text) = pair
+            .split_once('=')
+            .ok_or_else(|| format!("`{pair}` is not `name=value`"))?;
         let Some(arg) = read.arg(name) else {
             let near = nearest(name, read.args.iter().map(|arg| arg.name.as_str()));
             let hint = near.map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
@@ -116,7 +121,9 @@ fn caller(id: Option<&str>, claims: &[String]) -> Result<Caller, String> {
         None => Caller::anonymous(),
     };
     for pair in claims {
-        let (name, value) = pair.split_once('=').ok_or_else(|| format!("`{pair}` is not `name=value`"))?;
+        let (name, value) = pair
+            .split_once('=')
+            .ok_or_else(|| format!("`{pair}` is not `name=value`"))?;
         caller = caller.claim(name, value);
     }
     Ok(caller)
@@ -169,13 +176,21 @@ fn table(rows: &[Value]) -> String {
     };
     let widths: Vec<usize> = columns.iter().map(|column| width(column)).collect();
     let line = |cells: Vec<String>| {
-        let padded: Vec<String> = cells.iter().zip(&widths).map(|(cell, width)| format!("{cell:width$}")).collect();
+        let padded: Vec<String> = cells
+            .iter()
+            .zip(&widths)
+            .map(|(cell, width)| format!("{cell:width$}"))
+            .collect();
         format!("{}\n", padded.join("  ").trim_end())
     };
     let mut text = line(columns.iter().map(|column| (*column).to_owned()).collect());
     for row in rows {
         text.push_str(&line(columns.iter().map(|column| cell(row, column)).collect()));
     }
-    let counted = if rows.len() == 1 { "1 row".to_owned() } else { format!("{} rows", rows.len()) };
+    let counted = if rows.len() == 1 {
+        "1 row".to_owned()
+    } else {
+        format!("{} rows", rows.len())
+    };
     format!("{text}{counted}, ")
 }
