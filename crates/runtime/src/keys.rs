@@ -5,7 +5,7 @@ use singlet_item::key::Part;
 use singlet_model::Model;
 use singlet_model::evaluate::{evaluate, evaluate_as, geo, time};
 use singlet_model::expression::Expr;
-use singlet_model::model::{Entity, Index, KeyChoice, KeyTemplate};
+use singlet_model::model::{Index, KeyChoice, KeyTemplate};
 use singlet_model::types::Type;
 use singlet_plan::read::{End, PartValues, Query, SortBound};
 use singlet_plan::values::Values;
@@ -182,7 +182,7 @@ fn days(from: &Expr, to: &Expr, after: bool, before: bool, scope: Scope<'_>) -> 
     let days = time::days_between(&first, &last, FAN_OUT_QUERIES_MAX)?;
     let kept = days
         .into_iter()
-        .filter(|day| !(after && *day == first) && !(before && *day == last));
+        .filter(|day| !(after && *day == first || before && *day == last));
     Ok(kept.map(|day| Known::Value(Value::S(day))).collect())
 }
 
@@ -200,7 +200,6 @@ fn cells(center: &Expr, km: &Expr, precision: u8, scope: Scope<'_>) -> Result<Ve
 
 /// The templates of a query's path.
 struct Place<'a> {
-    entity: &'a Entity,
     choice: &'a KeyChoice,
     partitions: usize,
 }
@@ -215,11 +214,7 @@ impl<'a> Place<'a> {
                 (entity.entry(id)?.choices().get(query.choice)?, index.partition.len())
             }
         };
-        Some(Place {
-            entity,
-            choice,
-            partitions,
-        })
+        Some(Place { choice, partitions })
     }
 
     fn partition_templates(&self) -> &'a [KeyTemplate] {
@@ -268,7 +263,7 @@ impl<'a> Place<'a> {
                 used += key.parts.len();
                 continue;
             }
-            let Some((range, except)) = ranged(self.entity, key, values, sort, scope)? else {
+            let Some((range, except)) = ranged(key, values, sort, scope)? else {
                 return Ok(None);
             };
             conditions.extend(range.map(|range| (key.attribute.clone(), range)));
@@ -289,10 +284,10 @@ type SortCondition = (Vec<(String, SortRange)>, Vec<(String, Value)>);
 
 /// A whole key from the values of all its parts; none where a value is not one that its part can have.
 fn encode_whole(key: &KeyTemplate, values: &[Known]) -> Option<Value> {
-    if let ([Part::Variable(variable)], [Known::Value(value)]) = (key.template.parts(), values) {
-        if variable.form == singlet_item::key::Form::Whole {
-            return variable.domain.contains(value).then(|| value.clone());
-        }
+    if let ([Part::Variable(variable)], [Known::Value(value)]) = (key.template.parts(), values)
+        && variable.form == singlet_item::key::Form::Whole
+    {
+        return variable.domain.contains(value).then(|| value.clone());
     }
     if let ([Part::Variable(_)], [Known::Formed(text)]) = (key.template.parts(), values) {
         return Some(Value::S(text.clone()));
@@ -330,20 +325,21 @@ fn escaped(text: &str, key: &KeyTemplate) -> String {
         .unwrap_or_else(|_| text.to_owned())
 }
 
-/// The range of one sort attribute: what is bound of it, then the ends of the next part.
+/// A condition on one sort attribute, and keys that it includes too much.
+type Ranged = (Option<SortRange>, Vec<Value>);
+
+/// The range of one sort attribute: what is bound of it, then the ends of the next part; none where no row can fit.
 fn ranged(
-    entity: &Entity,
     key: &KeyTemplate,
     known: &[Known],
     sort: &SortBound,
     scope: Scope<'_>,
-) -> Result<Option<(Option<SortRange>, Vec<Value>)>, RuntimeError> {
+) -> Result<Option<Ranged>, RuntimeError> {
     let parts = key.template.parts();
-    let bound = known.len();
     let mut seen = 0;
     let position = parts.iter().position(|part| {
         seen += usize::from(matches!(part, Part::Variable(_)));
-        seen > bound
+        seen > known.len()
     });
     let position = position.unwrap_or(parts.len());
     let Some(prefix) = text(key, known, position) else {
@@ -352,35 +348,53 @@ fn ranged(
     let Some(Part::Variable(variable)) = parts.get(position) else {
         return Ok(Some((begins_with(&prefix), Vec::new())));
     };
-    let ty = key.parts.get(bound).map_or(&Type::Unknown, |part| &part.ty);
     let follower = match parts.get(position + 1) {
-        Some(Part::Text(text)) => text.as_str(),
-        _ => "",
+        Some(Part::Text(text)) => text.clone(),
+        _ => String::new(),
     };
-    let _ = entity;
-    let ends = Ends {
-        prefix,
-        follower: follower.to_owned(),
-        whole: variable.form == singlet_item::key::Form::Whole,
-    };
-    let encode = |end: &Option<End>| -> Result<Option<Result<(Value, bool), ()>>, RuntimeError> {
-        let Some(end) = end else { return Ok(None) };
+    let whole = variable.form == singlet_item::key::Form::Whole;
+    let ty = key.parts.get(known.len()).map_or(&Type::Unknown, |part| &part.ty);
+    let encode = |end: &Option<End>| -> Result<Encoded, RuntimeError> {
+        let Some(end) = end else { return Ok(Encoded::Open) };
         let Some(value) = evaluate_as(&end.value, ty, &scope)? else {
-            return Ok(Some(Err(())));
+            return Ok(Encoded::Never);
         };
-        if ends.whole {
-            return Ok(Some(Ok((value, end.excluded))));
+        if whole {
+            return Ok(Encoded::At(value, end.excluded));
         }
         let text = variable.encode(&value, key.template.delimiter());
-        Ok(Some(text.map(|text| (Value::S(text), end.excluded)).map_err(|_| ())))
+        Ok(text.map_or(Encoded::Never, |text| Encoded::At(Value::S(text), end.excluded)))
     };
-    let (low, high) = (encode(&sort.low)?, encode(&sort.high)?);
-    // A comparison with an absent value is false for every row.
-    if matches!(low, Some(Err(()))) || matches!(high, Some(Err(()))) {
+    let (Some(low), Some(high)) = (encode(&sort.low)?.end(), encode(&sort.high)?.end()) else {
         return Ok(None);
+    };
+    let ends = Ends {
+        prefix,
+        follower,
+        whole,
+    };
+    Ok(ends.range(low, high))
+}
+
+/// An end of a range as the key has it.
+enum Encoded {
+    /// There is no such end.
+    Open,
+    /// The value, and whether it is left out.
+    At(Value, bool),
+    /// A comparison with an absent or impossible value is false for every row.
+    Never,
+}
+
+impl Encoded {
+    /// The end, if there is one; none where no row can fit.
+    fn end(self) -> Option<Option<(Value, bool)>> {
+        match self {
+            Encoded::Open => Some(None),
+            Encoded::At(value, excluded) => Some(Some((value, excluded))),
+            Encoded::Never => None,
+        }
     }
-    let side = |end: Option<Result<(Value, bool), ()>>| end.and_then(Result::ok);
-    Ok(ends.range(side(low), side(high)))
 }
 
 fn begins_with(prefix: &str) -> Option<SortRange> {
@@ -396,11 +410,7 @@ struct Ends {
 
 impl Ends {
     /// The range; none where it is empty.
-    fn range(
-        &self,
-        low: Option<(Value, bool)>,
-        high: Option<(Value, bool)>,
-    ) -> Option<(Option<SortRange>, Vec<Value>)> {
+    fn range(&self, low: Option<(Value, bool)>, high: Option<(Value, bool)>) -> Option<Ranged> {
         if low.is_none() && high.is_none() {
             return Some((begins_with(&self.prefix), Vec::new()));
         }
