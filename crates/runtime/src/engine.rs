@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use futures_util::{StreamExt, TryStreamExt};
 use singlet_item::{Number, Value};
 use singlet_model::Model;
 use singlet_model::evaluate::{evaluate, holds};
@@ -13,9 +14,9 @@ use singlet_store::{Consumed, GetRequest, Store};
 
 use crate::cursor::{Belongs, Cursor, Sealer};
 use crate::error::RuntimeError;
-use crate::find::{Found, PAGES_PER_ANSWER_MAX, Reading, primary_key};
+use crate::find::{FAN_OUT_AT_ONCE_MAX, Found, PAGES_PER_ANSWER_MAX, Reading, primary_key};
 use crate::scope::{Attributes, Caller, Scope, Setting};
-use crate::{retry, row, stream};
+use crate::{retry, row, stream, values};
 
 /// Rows in a page, where neither the caller nor the read says.
 pub const PAGE_ROWS_USUAL: usize = 20;
@@ -145,9 +146,13 @@ impl Engine {
                 read.name
             )));
         }
-        let mut args = given.clone();
+        let mut args = Attributes::new();
         for arg in &read.args {
-            if args.contains_key(&arg.name) {
+            if let Some(value) = given.get(&arg.name) {
+                let value = values::checked(value, &arg.ty).map_err(|invalid| {
+                    RuntimeError::Request(format!("the argument `{}` is wrong: {invalid}", arg.name))
+                })?;
+                args.insert(arg.name.clone(), value);
                 continue;
             }
             match (&arg.default, arg.optional) {
@@ -207,11 +212,14 @@ impl<'a> Call<'a> {
         }
         let own = parts.iter().find(|part| part.name.is_none()).map(|part| &part.plan);
         let (Some(selection), Some(plan)) = (&self.read.selection, own) else {
-            let groups = self.groups(parts, None).await?;
-            return Ok(self.shaped(groups));
+            let (value, next) = self.groups(parts, None, cursor, belongs).await?;
+            return Ok(Answer {
+                next,
+                ..self.shaped(value)
+            });
         };
         match selection.kind {
-            SelectionKind::Get { .. } => self.get(selection, plan, parts).await,
+            SelectionKind::Get { .. } => self.get((selection, plan), parts, cursor, belongs).await,
             SelectionKind::Find => self.find(selection, plan, cursor, belongs).await,
             SelectionKind::Count => {
                 let value = self.count(selection, plan).await?;
@@ -370,22 +378,28 @@ impl<'a> Call<'a> {
 
     async fn get(
         &mut self,
-        selection: &'a Selection,
-        plan: &'a SelectionPlan,
+        (selection, plan): (&'a Selection, &'a SelectionPlan),
         parts: &'a [PartPlan],
+        cursor: Option<Cursor>,
+        belongs: &Belongs<'_>,
     ) -> Result<Answer, RuntimeError> {
         let rows = self.gather(selection, plan, Some(&self.read.allow), 1).await?;
         let Some(row) = rows.into_iter().next() else {
             return Err(RuntimeError::NotFound);
         };
         let mut value = self.returned(&row, None)?;
+        let mut next = None;
         if parts.len() > 1 {
-            let groups = self.groups(parts, Some(&row)).await?;
+            let (groups, more) = self.groups(parts, Some(&row), cursor, belongs).await?;
+            next = more;
             if let (Value::M(map), Value::M(groups)) = (&mut value, groups) {
                 map.extend(groups);
             }
         }
-        Ok(self.shaped(value))
+        Ok(Answer {
+            next,
+            ..self.shaped(value)
+        })
     }
 
     async fn find(
@@ -395,6 +409,27 @@ impl<'a> Call<'a> {
         cursor: Option<Cursor>,
         belongs: &Belongs<'_>,
     ) -> Result<Answer, RuntimeError> {
+        let first = cursor.is_none();
+        let reading = self.reading(selection, plan, Some(&self.read.allow));
+        let (found, next) = self.page(reading, cursor, belongs).await?;
+        self.consumed += &found.consumed;
+        if found.rows.is_empty() && first && found.positions.is_empty() && self.read.empty == Some(404) {
+            return Err(RuntimeError::NotFound);
+        }
+        let rows: Result<Vec<Value>, RuntimeError> = found.rows.iter().map(|row| self.returned(row, None)).collect();
+        Ok(Answer {
+            next,
+            ..self.shaped(Value::L(rows?))
+        })
+    }
+
+    /// One page of a list, and the cursor of the next.
+    async fn page(
+        &self,
+        reading: Reading<'_>,
+        cursor: Option<Cursor>,
+        belongs: &Belongs<'_>,
+    ) -> Result<(Found, Option<String>), RuntimeError> {
         let page = self
             .request
             .limit
@@ -404,25 +439,14 @@ impl<'a> Call<'a> {
             return Err(RuntimeError::Request(format!("`limit` is from 1 to {PAGE_ROWS_MAX}")));
         }
         let given = cursor.as_ref().map_or(0, |cursor| cursor.given);
-        let left = selection
+        let left = reading
+            .selection
             .limit
             .map_or(usize::MAX, |limit| limit.saturating_sub(given) as usize);
         let positions = cursor.map(|cursor| cursor.positions).unwrap_or_default();
-        let found = self
-            .reading(selection, plan, Some(&self.read.allow))
-            .rows(page.min(left), &positions)
-            .await?;
-        self.consumed += &found.consumed;
-        if found.rows.is_empty() && positions.is_empty() && found.positions.is_empty() && self.read.empty == Some(404) {
-            return Err(RuntimeError::NotFound);
-        }
+        let found = reading.rows(page.min(left), &positions).await?;
         let next = self.next(&found, given, left, belongs)?;
-        let rows: Result<Vec<Value>, RuntimeError> = found.rows.iter().map(|row| self.returned(row, None)).collect();
-        Ok(Answer {
-            value: Some(Value::L(rows?)),
-            next,
-            consumed: Consumed::default(),
-        })
+        Ok((found, next))
     }
 
     fn next(
@@ -492,9 +516,16 @@ impl<'a> Call<'a> {
         ))
     }
 
-    /// The groups of `with`, by name.
-    async fn groups(&mut self, parts: &'a [PartPlan], parent: Option<&Attributes>) -> Result<Value, RuntimeError> {
+    /// The groups of `with`, by name, and where the list that pages goes on.
+    async fn groups(
+        &mut self,
+        parts: &'a [PartPlan],
+        parent: Option<&Attributes>,
+        mut cursor: Option<Cursor>,
+        belongs: &Belongs<'_>,
+    ) -> Result<(Value, Option<String>), RuntimeError> {
         let mut groups = std::collections::BTreeMap::new();
+        let mut next = None;
         let read = self.read;
         if let Some(parent) = parent {
             self.bound.insert("row".to_owned(), row::as_value(parent));
@@ -503,62 +534,70 @@ impl<'a> Call<'a> {
             let Some(planned) = parts.iter().find(|known| known.name.as_ref() == Some(&part.name)) else {
                 continue;
             };
-            let plan = &planned.plan;
-            let value = match part.selection.kind {
-                SelectionKind::Count => Some(self.count(&part.selection, plan).await?),
-                kind => {
-                    let most = match kind {
-                        SelectionKind::Get { .. } => 1,
-                        _ => part.selection.limit.map_or(PAGE_ROWS_MAX, |limit| limit as usize),
-                    };
-                    let rows = self
-                        .with_rows(&part.selection, plan, part.allow.as_ref(), parent, most)
-                        .await?;
-                    match kind {
-                        SelectionKind::Get { .. } => rows.first().map(row::as_value),
-                        _ => Some(Value::L(rows.iter().map(row::as_value).collect())),
-                    }
-                }
+            let (selection, plan) = (&part.selection, &planned.plan);
+            if matches!(selection.kind, SelectionKind::Count) {
+                groups.insert(part.name.clone(), self.count(selection, plan).await?);
+                continue;
+            }
+            let mut reading = self.reading(selection, plan, part.allow.as_ref());
+            reading.scope.row = parent;
+            let one = matches!(selection.kind, SelectionKind::Get { .. });
+            let found = if read.pages.as_ref() == Some(&part.name) {
+                let (found, more) = self.page(reading, cursor.take(), belongs).await?;
+                next = more;
+                found
+            } else {
+                let most = selection.limit.map_or(PAGE_ROWS_MAX, |limit| limit as usize);
+                reading.rows(if one { 1 } else { most }, &[]).await?
+            };
+            self.consumed += &found.consumed;
+            let value = match one {
+                true => found.rows.first().map(row::as_value),
+                false => Some(Value::L(found.rows.iter().map(row::as_value).collect())),
             };
             if let Some(value) = value {
                 groups.insert(part.name.clone(), value);
             }
         }
-        Ok(Value::M(groups))
-    }
-
-    async fn with_rows(
-        &mut self,
-        selection: &Selection,
-        plan: &SelectionPlan,
-        allow: Option<&Expr>,
-        parent: Option<&Attributes>,
-        most: usize,
-    ) -> Result<Vec<Attributes>, RuntimeError> {
-        let mut reading = self.reading(selection, plan, allow);
-        reading.scope.row = parent;
-        let found = reading.rows(most, &[]).await?;
-        self.consumed += &found.consumed;
-        Ok(found.rows)
+        Ok((Value::M(groups), next))
     }
 
     async fn each(&mut self, each: &singlet_model::model::Each, plan: &SelectionPlan) -> Result<Answer, RuntimeError> {
         let Some(selection) = &self.read.selection else {
             return Ok(Answer::default());
         };
-        let elements = match evaluate(&each.list, &self.scope())? {
+        let too_many =
+            || RuntimeError::Request(format!("`{}` answers at most {} at once", self.read.name, each.at_most));
+        // A list that is longer than any may be is not made at all.
+        let elements = match evaluate(&each.list, &self.scope()).map_err(|_| too_many())? {
             Some(Value::L(elements)) => elements,
             _ => Vec::new(),
         };
         if elements.len() as u64 > each.at_most {
-            let message = format!("`{}` answers at most {} at once", self.read.name, each.at_most);
-            return Err(RuntimeError::Request(message));
+            return Err(too_many());
         }
+        let scopes: Vec<Attributes> = elements
+            .into_iter()
+            .map(|element| {
+                let mut bound = self.bound.clone();
+                bound.insert(each.name.clone(), element);
+                bound
+            })
+            .collect();
+        let readings = scopes.iter().map(|bound| {
+            let mut reading = self.reading(selection, plan, None);
+            reading.scope.bound = bound;
+            async move { reading.rows(GATHERED_ROWS_MAX, &[]).await }
+        });
+        let found: Vec<Found> = futures_util::stream::iter(readings)
+            .buffered(FAN_OUT_AT_ONCE_MAX)
+            .try_collect()
+            .await?;
         let mut answers = Vec::new();
-        for element in elements {
-            self.bound.insert(each.name.clone(), element);
-            let rows = self.gather(selection, plan, None, GATHERED_ROWS_MAX).await?;
-            let rows = Value::L(rows.iter().map(row::as_value).collect());
+        for (bound, found) in scopes.into_iter().zip(found) {
+            self.consumed += &found.consumed;
+            self.bound = bound;
+            let rows = Value::L(found.rows.iter().map(row::as_value).collect());
             answers.push(self.returned(&Attributes::new(), Some(rows))?);
         }
         Ok(self.shaped(Value::L(answers)))

@@ -9,7 +9,7 @@ use singlet_item::Item;
 use singlet_model::Model;
 use singlet_model::evaluate::{holds, order as value_order};
 use singlet_model::expression::Expr;
-use singlet_model::model::{Entity, Selection};
+use singlet_model::model::{Entity, Selection, SelectionKind};
 use singlet_plan::read::{Query, SelectionPlan};
 use singlet_store::{BatchGetRequest, BatchGetTable, Consumed, GetRequest, Store};
 
@@ -23,8 +23,14 @@ use crate::{keys, retry, row, stream as rows};
 /// How many ranges are read at the same time.
 pub const FAN_OUT_AT_ONCE_MAX: usize = 16;
 
-/// How many pages are read for one page of rows before it is given short.
+/// How often pages are read, of all ranges at once, for one page of rows before it is given short.
 pub const PAGES_PER_ANSWER_MAX: usize = 64;
+
+/// The fewest rows that are read at once where some may be dropped.
+const FILTERED_ROWS_MIN: u32 = 20;
+
+/// The most rows that are read at once.
+const ROWS_PER_CALL_MAX: u32 = 1_000;
 
 /// What is read, on what, for whom.
 #[derive(Clone, Copy)]
@@ -64,6 +70,17 @@ struct Branch<'a> {
     streams: Vec<RowStream>,
 }
 
+impl Branch<'_> {
+    /// The ranges that are read side by side; where they follow one another, the first that has not ended.
+    fn read_now(&self) -> std::ops::Range<usize> {
+        if !self.query.in_sequence {
+            return 0..self.streams.len();
+        }
+        let first = self.streams.iter().position(|stream| !stream.is_done());
+        first.map_or(0..0, |first| first..first + 1)
+    }
+}
+
 impl<'a> Reading<'a> {
     /// At most `limit` rows, going on at `positions`.
     ///
@@ -73,16 +90,16 @@ impl<'a> Reading<'a> {
     pub async fn rows(&self, limit: usize, positions: &[Position]) -> Result<Found, RuntimeError> {
         let mut branches = self.open(positions)?;
         let mut found = Found::default();
-        let mut pages = 0;
-        while found.rows.len() < limit && pages < PAGES_PER_ANSWER_MAX {
+        let mut rounds = 0;
+        while found.rows.len() < limit && rounds < PAGES_PER_ANSWER_MAX {
             let wanted = limit - found.rows.len();
             let (consumed, read) = self.fill(&mut branches, wanted).await?;
             found.consumed += &consumed;
-            pages += read;
+            rounds += usize::from(read);
             // A page of which nothing was left says nothing about what comes first.
             if branches
                 .iter()
-                .flat_map(|branch| &branch.streams)
+                .flat_map(|branch| branch.streams.get(branch.read_now()).unwrap_or_default())
                 .any(RowStream::needs_page)
             {
                 continue;
@@ -164,23 +181,37 @@ impl<'a> Reading<'a> {
         }
     }
 
-    /// Reads a page of each range whose next row is not known yet.
-    async fn fill(&self, branches: &mut [Branch<'a>], wanted: usize) -> Result<(Consumed, usize), RuntimeError> {
-        let limit = u32::try_from(wanted).unwrap_or(u32::MAX).min(1_000);
+    /// Reads a page of each range whose next row is not known yet; says whether there was any.
+    async fn fill(&self, branches: &mut [Branch<'a>], wanted: usize) -> Result<(Consumed, bool), RuntimeError> {
+        let wanted = u32::try_from(wanted).unwrap_or(u32::MAX);
+        let one = matches!(self.selection.kind, SelectionKind::Get { .. });
         let mut calls = Vec::new();
         for branch in branches.iter_mut() {
-            // A filter drops rows that count toward the limit: a little more is read at once.
-            let limit = if branch.residue.is_empty() && branch.query.rest.is_empty() {
-                limit
+            // A filter drops rows that count toward the limit: a little more is read at once. One row is mostly the first.
+            let filtered = !branch.residue.is_empty() || !branch.query.rest.is_empty();
+            let first = if filtered && !one {
+                wanted.saturating_mul(2).max(FILTERED_ROWS_MIN)
             } else {
-                limit.saturating_mul(2).max(20)
+                wanted
             };
             let entity = branch.entity;
-            for stream in branch.streams.iter_mut().filter(|stream| stream.needs_page()) {
-                calls.push(stream.read_page(self.store, (self.model, entity), limit, self.scope));
+            let now = branch.read_now();
+            let streams = branch.streams.get_mut(now).unwrap_or_default();
+            for stream in streams.iter_mut().filter(|stream| stream.needs_page()) {
+                // What was read did not suffice: the next page is larger.
+                let limit = match stream.pages_read() {
+                    0 => first,
+                    pages => first.max(FILTERED_ROWS_MIN).saturating_mul(1 << pages.min(6)),
+                };
+                calls.push(stream.read_page(
+                    self.store,
+                    (self.model, entity),
+                    limit.min(ROWS_PER_CALL_MAX),
+                    self.scope,
+                ));
             }
         }
-        let read = calls.len();
+        let read = !calls.is_empty();
         let mut consumed = Consumed::default();
         let mut answers = stream::iter(calls).buffer_unordered(FAN_OUT_AT_ONCE_MAX);
         while let Some(answer) = answers.next().await {

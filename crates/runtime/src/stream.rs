@@ -34,6 +34,7 @@ pub struct RowStream {
     /// Where the next page begins; none at the start.
     next: Option<Item>,
     ended: bool,
+    pages_read: u32,
     /// The key after which a later page goes on.
     pub position: Option<Item>,
 }
@@ -69,6 +70,7 @@ impl RowStream {
             buffer: VecDeque::new(),
             next: None,
             ended: false,
+            pages_read: 0,
             position,
         }
     }
@@ -86,6 +88,11 @@ impl RowStream {
     /// Whether a page must be read before the next row is known.
     pub fn needs_page(&self) -> bool {
         self.buffer.is_empty() && !self.ended
+    }
+
+    /// How many pages were read.
+    pub fn pages_read(&self) -> u32 {
+        self.pages_read
     }
 
     /// The next row, where one is known.
@@ -132,6 +139,7 @@ impl RowStream {
                 self.buffer.push_back(Arrived { row, position });
             }
         }
+        self.pages_read = self.pages_read.saturating_add(1);
         self.ended = page.last_key.is_none();
         // Rows that a filter dropped are not read again: a later page goes on after them.
         if self.buffer.is_empty() && page.last_key.is_some() {

@@ -113,6 +113,29 @@ pub fn from_text(text: &str, ty: &Type) -> Result<Value, Invalid> {
     }
 }
 
+/// A value as it is stored, if it is one of the type: arguments of programs that embed the engine come like this.
+///
+/// # Errors
+///
+/// Where it is not of the type or outside its limits.
+pub fn checked(value: &Value, ty: &Type) -> Result<Value, Invalid> {
+    match (value, ty) {
+        // Neither has a form in JSON of its own.
+        (_, Type::Duration | Type::Bytes(_)) => Ok(value.clone()),
+        // Numbers are exact; as JSON they need not be.
+        (Value::N(number), Type::Int(limits) | Type::Number(limits)) => number_value(&number.to_string(), ty, limits),
+        (Value::N(number), Type::Version | Type::Seconds | Type::Millis) => {
+            number_value(&number.to_string(), ty, &NumberLimits::default())
+        }
+        (
+            Value::S(text),
+            Type::Int(_) | Type::Number(_) | Type::Version | Type::Seconds | Type::Millis | Type::Bool | Type::Geo(_),
+        ) => Err(Invalid::new(format!("`{text}` must be {}", described(ty)))),
+        (Value::S(text), _) => from_json(&Json::String(text.clone()), ty),
+        (other, ty) => from_json(&to_json(other), ty).map(|_| other.clone()),
+    }
+}
+
 fn checked_text(text: &str, limits: &TextLimits) -> Result<Value, Invalid> {
     let length = text.chars().count() as u64;
     check_length(length, &limits.length, "characters")?;

@@ -30,6 +30,8 @@ pub struct Query {
     pub rest: Vec<Expr>,
     /// Whether the rows come backwards.
     pub descending: bool,
+    /// Whether the ranges follow one another in the order asked for, so that each is read when the last has ended.
+    pub in_sequence: bool,
     /// Whether the path has only part of a row, so that the rows are fetched after it.
     pub follow: bool,
 }
@@ -210,7 +212,17 @@ pub(super) fn attempt(path: &AccessPath<'_>, wanted: &Wanted<'_>, conjuncts: &[&
             .into_iter()
             .any(|part| part.path == name && part.exact && part.values.is_one())
     };
+    // Keys have the state as it was stored, and not the one that time has made of it.
+    if let Some(order) = wanted
+        .order
+        .iter()
+        .find(|order| changes_with_time(source, &order.path) && !fixed(&order.path))
+    {
+        return Err(Why::Order(order.path.clone()));
+    }
     let kept = order::kept(path, &sort, &fixed, wanted.order).map_err(Why::Order)?;
+    let one = |part: &PartValues| part.values.is_one() && part.lapses.is_empty();
+    let one_range = partition.iter().chain(&sort.prefix).all(one);
     fan_out(&mut sort, &kept.fanned);
     if uses_nothing(&partition, &sort, wanted) {
         return Err(Why::Unused);
@@ -230,8 +242,15 @@ pub(super) fn attempt(path: &AccessPath<'_>, wanted: &Wanted<'_>, conjuncts: &[&
         meaning: conjuncts.iter().map(|conjunct| (*conjunct).clone()).collect(),
         rest,
         descending: kept.descending || newest_first(path, wanted, &kept),
+        in_sequence: one_range && !kept.merged,
         follow: !carries_all(path, wanted),
     })
+}
+
+/// Whether an attribute is a state that lapses.
+fn changes_with_time(source: &Entity, path: &str) -> bool {
+    let states = source.states.as_ref();
+    states.is_some_and(|states| states.of == path && !states.lapses.is_empty())
 }
 
 /// The current version is the newest: where no other order is asked for, versions come newest first.

@@ -29,6 +29,7 @@ pub(super) fn kept(
                 break;
             }
             kept.fanned.push((*part).clone());
+            kept.merged = true;
             given.remove(0);
         }
         let Some((part, key_order)) = given.first().copied() else {
@@ -43,6 +44,7 @@ pub(super) fn kept(
             KeyOrder::Descending => !order.descending,
             KeyOrder::Unordered | KeyOrder::Coarse if part.ty.cardinality().is_some() && direction.is_none() => {
                 kept.fanned.push(part.clone());
+                kept.merged |= order.descending;
                 continue;
             }
             KeyOrder::Unordered | KeyOrder::Coarse => return Err(order.path.clone()),
@@ -62,6 +64,8 @@ pub(super) struct Kept {
     pub descending: bool,
     /// Parts of the sort key that are asked for value by value, in order.
     pub fanned: Vec<KeyPart>,
+    /// Whether the rows of those values must be merged; else those of one value come after those of the last.
+    pub merged: bool,
 }
 
 /// The parts of the sort key that are not fixed to one value, and how keys sort by each.

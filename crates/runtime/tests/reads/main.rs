@@ -1,0 +1,18 @@
+//! Every read of the five systems on their sample data, compared with a plain filter over the sample file itself.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::print_stdout,
+    reason = "a test fails by panicking"
+)]
+
+mod booking;
+mod country;
+mod cursors;
+mod ecobid;
+mod support;
+mod todo;
+mod wardrobe;
