@@ -584,11 +584,13 @@ impl<'a> Call<'a> {
                 bound
             })
             .collect();
-        let readings = scopes.iter().map(|bound| {
+        // Not lazily: a stream that held the closure could not move between threads.
+        let mut readings = Vec::new();
+        for bound in &scopes {
             let mut reading = self.reading(selection, plan, None);
             reading.scope.bound = bound;
-            async move { reading.rows(GATHERED_ROWS_MAX, &[]).await }
-        });
+            readings.push(async move { reading.rows(GATHERED_ROWS_MAX, &[]).await });
+        }
         let found: Vec<Found> = futures_util::stream::iter(readings)
             .buffered(FAN_OUT_AT_ONCE_MAX)
             .try_collect()
