@@ -7,14 +7,14 @@ use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header}
 use axum::response::Response;
 use futures_util::future::BoxFuture;
 use singlet_item::{Number, Value};
-use singlet_model::model::{IdempotencyNeed, SelectionKind, Write};
+use singlet_model::model::{IdempotencyNeed, Write};
 use singlet_runtime::{Attributes, Caller, Request, RuntimeError};
 use singlet_store::Units;
 use tokio_util::task::TaskTracker;
 
 use crate::etag::{self, IfMatch};
 use crate::problem::{FieldError, Place, Problem};
-use crate::query::{Page, Query};
+use crate::query::{Page, Query, pages};
 use crate::rate::Left;
 use crate::routing::{Endpoint, Found};
 use crate::settings::Limits;
@@ -125,14 +125,8 @@ impl<'a> Call<'a> {
                 "there is nothing at this path",
             ));
         };
-        let pages = read.each.is_none()
-            && (read.pages.is_some()
-                || read
-                    .selection
-                    .as_ref()
-                    .is_some_and(|own| own.kind == SelectionKind::Find));
         let mut errors = Vec::new();
-        let Page { limit, cursor, explain } = query.page(endpoint, pages, &mut errors);
+        let Page { limit, cursor, explain } = query.page(endpoint, pages(read), &mut errors);
         let mut args = Attributes::new();
         input::path_arguments(&found.variables, &endpoint.path, &mut args, &mut errors);
         query.arguments(endpoint, &mut args, &mut errors);

@@ -1,8 +1,9 @@
 //! The query of a request: which of several reads it asks for, and its arguments.
 
-use percent_encoding::percent_decode_str;
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
 use serde_json::json;
 use singlet_model::diagnostic::nearest;
+use singlet_model::model::{Read, SelectionKind};
 use singlet_runtime::{Attributes, PAGE_ROWS_MAX};
 
 use axum::http::StatusCode;
@@ -190,6 +191,15 @@ impl Query {
     }
 }
 
+/// Whether a read answers in pages.
+pub fn pages(read: &Read) -> bool {
+    let rows = read
+        .selection
+        .as_ref()
+        .is_some_and(|own| own.kind == SelectionKind::Find);
+    read.each.is_none() && (read.pages.is_some() || rows)
+}
+
 fn has(endpoint: &Endpoint, name: &str) -> bool {
     endpoint.query.iter().any(|parameter| parameter.name == name)
 }
@@ -211,5 +221,6 @@ fn decode(text: &str) -> Option<String> {
 }
 
 fn encode(text: &str) -> String {
-    percent_encoding::utf8_percent_encode(text, percent_encoding::NON_ALPHANUMERIC).to_string()
+    const KEPT: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~');
+    utf8_percent_encode(text, KEPT).to_string()
 }
