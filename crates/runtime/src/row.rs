@@ -6,7 +6,7 @@ use singlet_item::{Item, Number, Value};
 use singlet_model::Model;
 use singlet_model::evaluate::{EvaluateError, evaluate_as, holds, time};
 use singlet_model::model::{Attribute, Entity, KeyChoice, KeyTemplate, Stored};
-use singlet_model::types::Type;
+use singlet_model::types::{EntityId, Type};
 
 use crate::error::RuntimeError;
 use crate::scope::{Attributes, Scope};
@@ -22,6 +22,13 @@ pub fn decode(
     if has_expired(model, item, scope.now) {
         return Ok(None);
     }
+    let mut row = stored(entity, item)?;
+    lapse(model.source_of(entity), &mut row, scope)?;
+    Ok(Some(row))
+}
+
+/// The row as its item has it, expired and lapsed or not.
+pub fn stored(entity: &Entity, item: &Item) -> Result<Attributes, RuntimeError> {
     let from_keys = decode_keys(entity, item)?;
     let mut row = Attributes::new();
     for attribute in &entity.attributes {
@@ -34,14 +41,26 @@ pub fn decode(
             row.insert(attribute.name.clone(), value.clone());
         }
     }
+    alias(entity, &mut row);
+    Ok(row)
+}
+
+/// Fills in the other names of attributes.
+fn alias(entity: &Entity, row: &mut Attributes) {
     for attribute in &entity.attributes {
-        let source = attribute.alias.as_ref().and_then(|alias| row.get(alias)).cloned();
-        if let Some(value) = source {
-            row.insert(attribute.name.clone(), value);
-        }
+        let Some(alias) = &attribute.alias else { continue };
+        match row.get(alias).cloned() {
+            Some(value) => row.insert(attribute.name.clone(), value),
+            None => row.remove(&attribute.name),
+        };
     }
-    lapse(model.source_of(entity), &mut row, scope)?;
-    Ok(Some(row))
+}
+
+/// The row with everything that follows from its other attributes.
+pub fn completed(entity: &Entity, mut row: Attributes, scope: Scope<'_>) -> Result<Attributes, RuntimeError> {
+    compute(entity, &mut row, scope)?;
+    alias(entity, &mut row);
+    Ok(row)
 }
 
 /// Whether the item's expiry has passed: the engine removes it when it likes, readers must not see it.
@@ -102,10 +121,21 @@ fn lapse(entity: &Entity, row: &mut Attributes, scope: Scope<'_>) -> Result<(), 
 
 /// Every item that a row of an entity is stored as: its own, and those of its mirrors.
 pub fn encode(model: &Model, entity: &Entity, row: &Attributes, scope: Scope<'_>) -> Result<Vec<Item>, RuntimeError> {
+    let items = encode_each(model, entity, row, scope)?;
+    Ok(items.into_iter().map(|(_, item)| item).collect())
+}
+
+/// The same, each with the entity that it is a row of: its own, or a mirror.
+pub fn encode_each(
+    model: &Model,
+    entity: &Entity,
+    row: &Attributes,
+    scope: Scope<'_>,
+) -> Result<Vec<(EntityId, Item)>, RuntimeError> {
     let mut whole = row.clone();
     compute(entity, &mut whole, scope)?;
     let ttl = expiry(model, entity, &whole, scope)?;
-    let mut items = vec![item_of(model, entity, &whole, ttl, scope)?];
+    let mut items = vec![(entity.id, item_of(model, entity, &whole, ttl, scope)?)];
     for mirror in model.mirrors_of(entity.id) {
         let carried: Attributes = whole
             .iter()
@@ -114,7 +144,7 @@ pub fn encode(model: &Model, entity: &Entity, row: &Attributes, scope: Scope<'_>
             .collect();
         // A mirror has a row when the parts of its key are there.
         if has_key(mirror, &carried) {
-            items.push(item_of(model, mirror, &carried, ttl, scope)?);
+            items.push((mirror.id, item_of(model, mirror, &carried, ttl, scope)?));
         }
     }
     Ok(items)
@@ -145,7 +175,12 @@ fn compute(entity: &Entity, row: &mut Attributes, scope: Scope<'_>) -> Result<()
     Ok(())
 }
 
-fn expiry(model: &Model, entity: &Entity, row: &Attributes, scope: Scope<'_>) -> Result<Option<i64>, EvaluateError> {
+pub(crate) fn expiry(
+    model: &Model,
+    entity: &Entity,
+    row: &Attributes,
+    scope: Scope<'_>,
+) -> Result<Option<i64>, EvaluateError> {
     let (Some(_), Some(expires)) = (&model.table.ttl, &entity.expires) else {
         return Ok(None);
     };
@@ -196,7 +231,7 @@ fn item_of(
 }
 
 /// The first choice of templates whose condition holds.
-fn holding<'a>(
+pub(crate) fn holding<'a>(
     choices: &'a [KeyChoice],
     row: &Attributes,
     scope: Scope<'_>,
@@ -239,7 +274,7 @@ pub fn encode_key(
 }
 
 /// The values that templates ask for: attributes, fields of attributes, and geohashes of places.
-fn lookup<'a>(entity: &'a Entity, row: &'a Attributes) -> impl Fn(&str) -> Option<Value> + 'a {
+pub(crate) fn lookup<'a>(entity: &'a Entity, row: &'a Attributes) -> impl Fn(&str) -> Option<Value> + 'a {
     |path: &str| {
         let value = at_path(row, path)?;
         let hashed = entity
