@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 
 use singlet_item::{Item, Number, Value};
 use singlet_model::Model;
+use singlet_model::evaluate::geo::Place;
 use singlet_model::evaluate::{EvaluateError, evaluate_as, holds, time};
-use singlet_model::model::{Attribute, Entity, KeyChoice, KeyTemplate, Stored};
+use singlet_model::model::{Attribute, Entity, KeyChoice, KeyTemplate, PartFunction, Stored};
 use singlet_model::types::Type;
 
 use crate::error::RuntimeError;
@@ -179,7 +180,7 @@ fn item_of(
     if let (Some(name), Some(seconds)) = (&model.table.ttl, ttl) {
         item.insert(name.clone(), Value::N(Number::from(seconds)));
     }
-    let lookup = lookup(entity, row);
+    let lookup = |path: &str| at_path(row, path);
     let choice = holding(&entity.key, row, scope)?.ok_or_else(|| RuntimeError::no_key(entity))?;
     put_keys(&mut item, entity, choice, &lookup)?;
     for entry in &entity.index {
@@ -227,46 +228,29 @@ fn put_keys(
     Ok(())
 }
 
-/// A key's value; none where one of its parts is absent.
+/// A key's value; none where one of its parts is absent. A place is hashed as finely as this key has it: another may have it coarser.
 pub fn encode_key(
     entity: &Entity,
     key: &KeyTemplate,
     lookup: &dyn Fn(&str) -> Option<Value>,
 ) -> Result<Option<Value>, RuntimeError> {
+    let hashed = |path: &str| {
+        let value = lookup(path)?;
+        let precision = key.parts.iter().find_map(|part| match part.function {
+            Some(PartFunction::Geohash(precision)) if part.path == path => Some(precision),
+            _ => None,
+        });
+        match precision {
+            Some(precision) => Some(Value::S(Place::from_value(&value)?.geohash(precision))),
+            None => Some(value),
+        }
+    };
     key.template
-        .encode(lookup)
+        .encode(hashed)
         .map_err(|error| RuntimeError::key(entity, &error))
 }
 
-/// The values that templates ask for: attributes, fields of attributes, and geohashes of places.
-fn lookup<'a>(entity: &'a Entity, row: &'a Attributes) -> impl Fn(&str) -> Option<Value> + 'a {
-    |path: &str| {
-        let value = at_path(row, path)?;
-        let hashed = entity
-            .key_templates()
-            .chain(
-                entity
-                    .index
-                    .iter()
-                    .flat_map(|entry| entry.choices())
-                    .flat_map(|choice| &choice.keys),
-            )
-            .flat_map(|key| &key.parts)
-            .find_map(|part| match part.function {
-                Some(singlet_model::model::PartFunction::Geohash(precision)) if part.path == path => Some(precision),
-                _ => None,
-            });
-        match hashed {
-            Some(precision) => {
-                let place = singlet_model::evaluate::geo::Place::from_value(&value)?;
-                Some(Value::S(place.geohash(precision)))
-            }
-            None => Some(value),
-        }
-    }
-}
-
-fn at_path(row: &Attributes, path: &str) -> Option<Value> {
+pub(crate) fn at_path(row: &Attributes, path: &str) -> Option<Value> {
     if let Some(value) = row.get(path) {
         return Some(value.clone());
     }

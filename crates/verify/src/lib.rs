@@ -14,7 +14,9 @@
 
 pub mod bench;
 pub mod generate;
+pub mod mismatch;
 pub mod oracle;
 
-pub use bench::{Bench, Case, Mismatch, Outcome};
+pub use bench::{Bench, Case, Outcome};
 pub use generate::Generated;
+pub use mismatch::Mismatch;

@@ -43,7 +43,7 @@ fn equal((a, a_ty): (&Value, &Type), (b, b_ty): (&Value, &Type)) -> Result<bool,
     Ok(a == b)
 }
 
-/// The order of two values of one kind; none where a word stands in a value's place, or the kinds differ.
+/// The order of two values of one kind, `false` before `true`; none where a word stands in a value's place, or the kinds differ.
 pub fn order((a, a_ty): (&Value, &Type), (b, b_ty): (&Value, &Type)) -> Result<Option<Ordering>, EvaluateError> {
     if a_ty.is_instant() && b_ty.is_instant() {
         let (Some(a), Some(b)) = (time::millis_of(a, a_ty)?, time::millis_of(b, b_ty)?) else {
@@ -69,6 +69,7 @@ pub fn order((a, a_ty): (&Value, &Type), (b, b_ty): (&Value, &Type)) -> Result<O
         (Value::S(a), Value::S(b)) => Some(a.as_bytes().cmp(b.as_bytes())),
         (Value::N(a), Value::N(b)) => Some(a.cmp(b)),
         (Value::B(a), Value::B(b)) => Some(a.cmp(b)),
+        (Value::Bool(a), Value::Bool(b)) => Some(a.cmp(b)),
         _ => None,
     })
 }

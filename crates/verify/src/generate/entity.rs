@@ -2,8 +2,9 @@
 
 use fastrand::Rng;
 
-use super::kinds::{ENDING, KINDS, STATE, TYPES};
-use super::{GeneratedAttribute, GeneratedEntity, Kind, Part, Path, Shape};
+use super::keys::{can_stand_alone, names, parts, primary, template, when};
+use super::kinds::{ENDING, KINDS, PLACE, STATE, TOMBSTONE, TYPES, VERSION};
+use super::{GeneratedAttribute, GeneratedEntity, Part, Path};
 
 /// A file up to its reads, and what its entities are.
 pub(super) fn table(rng: &mut Rng) -> (String, Vec<GeneratedEntity>) {
@@ -14,7 +15,10 @@ pub(super) fn table(rng: &mut Rng) -> (String, Vec<GeneratedEntity>) {
     }
     let mut indexes = String::new();
     for index in ["G1", "G2"] {
-        indexes.push_str(&format!("    {index}: {{partition: {index}P, sort: {index}S}}\n"));
+        let project = if rng.u8(..4) == 0 { ", project: keys" } else { "" };
+        indexes.push_str(&format!(
+            "    {index}: {{partition: {index}P, sort: {index}S{project}}}\n"
+        ));
         for entity in &mut made {
             entity.index(rng, index);
         }
@@ -22,24 +26,46 @@ pub(super) fn table(rng: &mut Rng) -> (String, Vec<GeneratedEntity>) {
     if let Some(first) = made.first_mut() {
         indexes.push_str(&first.own_indexes(rng));
     }
-    let whole = made.len() == 1 && rng.u8(..4) == 0;
-    let sort_type = made.iter_mut().map(|entity| entity.primary(rng, whole)).last().unwrap_or_default();
-    let mut text = format!(
-        "singlet: 1\nname: made\ntable:\n  name: made\n  key: {{partition: PK, sort: {{name: SK, type: {sort_type}}}}}\n  indexes:\n{indexes}  type: Kind\n  ttl: ttl\n{TYPES}callers:\n  jwt: {{audience: made, claims: {{id: sub}}}}\nentities:\n"
-    );
+    let alone = made.len() == 1 && rng.u8(..3) == 0;
+    let mut types = ("string", "string");
+    for entity in &mut made {
+        types = entity.primary(rng, alone);
+    }
+    if types.0 == "string"
+        && rng.u8(..4) == 0
+        && let Some(first) = made.first_mut()
+    {
+        first.mirror(rng, types.1);
+    }
+    let zone = rng
+        .choice(["UTC", "UTC", "America/New_York", "Pacific/Auckland"])
+        .unwrap_or_default();
+    let mut text = format!("singlet: 1\nname: made\nzone: {zone}\ntable:\n  name: made\n");
+    text.push_str(&format!(
+        "  key: {{partition: {{name: PK, type: {}}}, sort: {{name: SK, type: {}}}}}\n  indexes:\n{indexes}  type: Kind\n  ttl: ttl\n",
+        types.0, types.1
+    ));
+    text.push_str(TYPES);
+    text.push_str("callers:\n  jwt: {audience: made, claims: {id: sub}}\nentities:\n");
     made.iter().for_each(|entity| text.push_str(&entity.text()));
-    let entities = made.into_iter().map(Entity::done).collect();
-    (text, entities)
+    (text, made.into_iter().map(Entity::done).collect())
 }
 
 struct Entity {
     name: &'static str,
     attributes: Vec<GeneratedAttribute>,
     paths: Vec<Path>,
+    /// The parts of its primary key.
+    primary: Vec<Part>,
     key: String,
     index: String,
+    /// Another row of each row, as the model writes it.
+    mirror: String,
+    /// What the local index sorts by.
+    local: Option<Part>,
     lapses: bool,
     expires: bool,
+    history: bool,
 }
 
 impl Entity {
@@ -47,151 +73,174 @@ impl Entity {
         let mut attributes: Vec<GeneratedAttribute> = Vec::new();
         for at in 0..6_u8 {
             if let Some(kind) = rng.choice(KINDS) {
-                attributes.push(GeneratedAttribute {
-                    name: format!("{letter}{at}"),
-                    kind,
-                    // The primary key needs some that are always there.
-                    optional: at > 2 && rng.u8(..3) == 0,
-                });
+                // The primary key needs some that are always there.
+                let optional = at > 2 && rng.u8(..3) == 0;
+                attributes.push(GeneratedAttribute::new(rng, format!("{letter}{at}"), kind, optional));
             }
         }
-        let (lapses, expires) = (rng.u8(..5) == 0, rng.u8(..5) == 0);
-        let mut add = |name: &str, kind: &'static Kind, optional: bool| {
-            attributes.push(GeneratedAttribute {
-                name: name.to_owned(),
-                kind,
-                optional,
-            });
-        };
+        let [lapses, expires, history] = [5, 5, 5].map(|one_in| rng.u8(..one_in) == 0);
+        let mut added = Vec::new();
         if lapses {
-            add("state", &STATE, false);
-            add("until", &ENDING, true);
+            added.extend([("state", &STATE, false), ("until_free", &ENDING, true)]);
         }
         if expires {
-            add("ends", &ENDING, true);
+            added.push(("ends", &ENDING, true));
+        }
+        if history {
+            added.extend([
+                ("at", &VERSION, false),
+                ("until", &VERSION, true),
+                ("gone", &TOMBSTONE, false),
+            ]);
+        }
+        if rng.u8(..5) == 0 {
+            added.push(("place", &PLACE, rng.u8(..3) == 0));
+        }
+        for (name, kind, optional) in added {
+            attributes.push(GeneratedAttribute::new(rng, name, kind, optional));
         }
         Entity {
             name,
             attributes,
             paths: Vec::new(),
+            primary: Vec::new(),
             key: String::new(),
             index: String::new(),
+            mirror: String::new(),
+            local: None,
             lapses,
             expires,
+            history,
         }
     }
 
-    /// Some attributes for a key, each once.
-    fn parts(&self, rng: &mut Rng, count: usize, required: bool, except: &[Part]) -> Vec<Part> {
-        let taken = |name: &str| except.iter().any(|part| part.attribute.name == name);
-        let mut free: Vec<&GeneratedAttribute> = self
-            .attributes
-            .iter()
-            .filter(|attribute| !(required && attribute.optional) && !taken(&attribute.name))
-            .filter(|attribute| !required || attribute.name != "state")
-            .collect();
-        rng.shuffle(&mut free);
-        free.into_iter()
-            .take(count)
-            .map(|attribute| Part {
-                attribute: attribute.clone(),
-                function: rng.choice(attribute.kind.functions).copied().unwrap_or_default(),
-            })
-            .collect()
-    }
-
-    /// The primary key; the type of its sort key.
-    fn primary(&mut self, rng: &mut Rng, whole: bool) -> &'static str {
-        let partition = self.parts(rng, 1, true, &[]);
-        let count = if whole { 1 } else { 1 + rng.usize(..2) };
-        let mut sort = self.parts(rng, count, true, &partition);
-        let alone = sort.first().filter(|part| whole && can_stand_alone(part.attribute.kind)).cloned();
-        let (text, ty) = match alone {
-            Some(part) => {
-                let ty = if part.attribute.kind.shape == Shape::Number { "number" } else { "string" };
-                sort = vec![Part { function: "", ..part }];
-                (template("", &sort), ty)
-            }
-            None => (template(&format!("{}#", self.name), &sort), "string"),
-        };
-        self.key = format!("{{PK: {}, SK: {text}}}", template("P#", &partition));
-        self.paths.push(Path {
-            partition,
-            sort,
+    /// The primary key; the types of its two attributes.
+    fn primary(&mut self, rng: &mut Rng, alone: bool) -> (&'static str, &'static str) {
+        let made = primary(rng, self.name, &self.attributes, self.history, alone);
+        self.key = made.text;
+        self.primary = made.path.partition.iter().chain(&made.path.sort).cloned().collect();
+        self.paths.extend(self.local.take().map(|local| Path {
+            partition: made.path.partition.clone(),
+            sort: vec![local],
             when: None,
-        });
-        ty
+        }));
+        self.paths.push(made.path);
+        made.types
     }
 
     /// An index with templates of its own: one, or two of which the first has a condition.
     fn index(&mut self, rng: &mut Rng, index: &str) {
         let conditions = rng.u8(..3) == 0;
-        let when = self.when(rng).filter(|_| conditions);
+        let current = ("until == absent && !gone".to_owned(), "until != absent".to_owned());
+        let condition = match self.history && rng.bool() {
+            true => Some(current),
+            false => when(rng, &self.attributes).filter(|_| conditions),
+        };
+        let choices = match &condition {
+            None => vec![(None, None)],
+            Some((when, _)) if rng.u8(..3) == 0 => vec![(Some(when), Some(when))],
+            Some((when, contrary)) => vec![(Some(when), Some(when)), (None, Some(contrary))],
+        };
         let mut entries = Vec::new();
-        for (at, when) in [when.clone(), None].into_iter().enumerate() {
-            if at == 1 && (when.is_none() && conditions && rng.bool()) {
-                break;
-            }
+        for (when, said) in choices {
             let partitions = 1 + rng.usize(..2);
-            let partition = self.parts(rng, partitions, false, &[]);
+            let partition = parts(rng, &self.attributes, partitions, false, &[]);
             let sorts = 1 + rng.usize(..3);
-            let sort = self.parts(rng, sorts, false, &partition);
+            let sort = parts(rng, &self.attributes, sorts, false, &partition);
             let prefix = rng.choice(["", "S#", "X#Y#"]).unwrap_or_default();
-            let prefix = if sort.len() == 1 && prefix.is_empty() { "S#" } else { prefix };
-            let condition = when.as_ref().map(|when| format!("when: '{when}', ")).unwrap_or_default();
-            let keys = format!("{index}P: {}, {index}S: {}", template("I#", &partition), template(prefix, &sort));
+            let prefix = if sort.len() == 1 && prefix.is_empty() {
+                "S#"
+            } else {
+                prefix
+            };
+            let condition = when.map(|when| format!("when: '{when}', ")).unwrap_or_default();
+            let keys = format!(
+                "{index}P: {}, {index}S: {}",
+                template(rng, "I#", &partition),
+                template(rng, prefix, &sort)
+            );
             entries.push(format!("{{{condition}{keys}}}"));
-            let conditional = entries.len() > 1;
-            if !conditional {
-                self.paths.push(Path { partition, sort, when });
-            }
-            if at == 0 && !conditions {
-                break;
-            }
+            self.paths.push(Path {
+                partition,
+                sort,
+                // Without a word, a read of what has versions means the current ones.
+                when: said.filter(|_| !self.history).cloned(),
+            });
         }
         match entries.as_slice() {
-            [one] if !one.contains("when:") => self.index.push_str(&format!("      {index}: {one}\n")),
+            [one] if condition.is_none() => self.index.push_str(&format!("      {index}: {one}\n")),
             several => {
                 self.index.push_str(&format!("      {index}:\n"));
-                several.iter().for_each(|entry| self.index.push_str(&format!("        - {entry}\n")));
+                several
+                    .iter()
+                    .for_each(|entry| self.index.push_str(&format!("        - {entry}\n")));
             }
         }
-    }
-
-    /// A condition on the row.
-    fn when(&self, rng: &mut Rng) -> Option<String> {
-        let small = self.attributes.iter().filter(|attribute| attribute.kind.small && attribute.name != "state");
-        let small: Vec<_> = small.collect();
-        let attribute = rng.choice(small)?;
-        let word = rng.choice(attribute.kind.pool)?;
-        Some(match attribute.kind.shape {
-            Shape::Text => format!("{} == \"{word}\"", attribute.name),
-            Shape::Number => format!("{} == {word}", attribute.name),
-            Shape::Bool => attribute.name.clone(),
-        })
     }
 
     /// Indexes whose keys are attributes as they are, several for each side; and a local one.
     fn own_indexes(&mut self, rng: &mut Rng) -> String {
         let fit = |part: &Part| can_stand_alone(part.attribute.kind) && part.attribute.name != "state";
-        let mut parts = self.parts(rng, 8, false, &[]);
-        parts.retain(fit);
-        parts.iter_mut().for_each(|part| part.function = "");
+        let mut own = parts(rng, &self.attributes, 8, false, &[]);
+        own.retain(fit);
+        own.iter_mut().for_each(|part| part.function = "");
         let mut text = String::new();
-        let several = parts.len() >= 3 && rng.bool();
+        let several = own.len() >= 3 && rng.bool();
         if several {
-            let partition = parts.split_off(parts.len() - 1 - rng.usize(..2).min(parts.len() - 2));
-            parts.truncate(1 + rng.usize(..2));
-            let names = |parts: &[Part]| parts.iter().map(|part| part.attribute.name.clone()).collect::<Vec<_>>().join(", ");
-            text = format!("    G3: {{partition: [{}], sort: [{}]}}\n", names(&partition), names(&parts));
+            let partition = own.split_off(own.len() - 1 - rng.usize(..2).min(own.len() - 2));
+            own.truncate(1 + rng.usize(..2));
+            text = format!(
+                "    G3: {{partition: [{}], sort: [{}]}}\n",
+                names(&partition),
+                names(&own)
+            );
             self.index.push_str("      G3: own\n");
             self.paths.push(Path {
                 partition,
-                sort: parts,
+                sort: own,
                 when: None,
             });
         }
+        if rng.u8(..3) == 0
+            && let Some(part) = parts(rng, &self.attributes, 8, false, &[])
+                .into_iter()
+                .find(|part| fit(part))
+        {
+            text.push_str(&format!("    L1: {{local: true, sort: {}}}\n", part.attribute.name));
+            self.index.push_str("      L1: own\n");
+            self.local = Some(Part { function: "", ..part });
+        }
         text
+    }
+
+    /// Another row of each row, found by other attributes; it carries all, or only some.
+    fn mirror(&mut self, rng: &mut Rng, sort_type: &str) {
+        if sort_type != "string" || self.history {
+            return;
+        }
+        let partition = parts(rng, &self.attributes, 1, true, &[]);
+        let mut sort = parts(rng, &self.attributes, 1, true, &partition);
+        // A mirror's key tells the same rows apart as the row's own.
+        let is_new = |part: &&Part| !sort.iter().any(|known| known.attribute.name == part.attribute.name);
+        let own: Vec<Part> = self.primary.iter().filter(is_new).cloned().collect();
+        sort.iter_mut().for_each(|part| part.function = "");
+        sort.extend(own.into_iter().map(|part| Part { function: "", ..part }));
+        let carried = parts(rng, &self.attributes, 3, false, &[]);
+        let carries = match rng.bool() {
+            true => "all".to_owned(),
+            false => format!("[{}]", names(&carried)),
+        };
+        self.mirror = format!(
+            "  M:\n    mirrors: {}\n    carries: {carries}\n    key: {{PK: {}, SK: {}}}\n",
+            self.name,
+            template(rng, "M#", &partition),
+            template(rng, "M#", &sort)
+        );
+        self.paths.push(Path {
+            partition,
+            sort,
+            when: None,
+        });
     }
 
     fn text(&self) -> String {
@@ -206,32 +255,29 @@ impl Entity {
         }
         text.push_str(&format!("    key: {}\n    index:\n{}", self.key, self.index));
         if self.lapses {
-            text.push_str("    states:\n      of: state\n      start: free\n      moves: {hold: free -> held, end: held -> gone}\n");
-            text.push_str("      while: {held: {until: now + hours(1)}}\n      lapse: {held: 'free at until'}\n");
+            text.push_str(
+                "    states:\n      of: state\n      start: free\n      moves: {hold: free -> held, end: held -> gone}\n",
+            );
+            text.push_str(
+                "      while: {held: {until_free: now + hours(1)}}\n      lapse: {held: 'free at until_free'}\n",
+            );
         }
         if self.expires {
             text.push_str("    expires: ends\n");
         }
-        text
+        if self.history {
+            text.push_str("    history: {at: at, until: until, tombstone: gone, same: keep}\n");
+        }
+        text + &self.mirror
     }
 
     fn done(self) -> GeneratedEntity {
+        let shared = self.primary.iter().map(|part| part.attribute.name.clone());
         GeneratedEntity {
             name: self.name.to_owned(),
+            identity: self.history.then(|| shared.filter(|name| name != "at").collect()),
             attributes: self.attributes,
             paths: self.paths,
         }
     }
-}
-
-fn can_stand_alone(kind: &Kind) -> bool {
-    kind.shape != Shape::Bool && !kind.may_be_empty()
-}
-
-fn template(prefix: &str, parts: &[Part]) -> String {
-    let parts = parts.iter().map(|part| match part.function {
-        "" => format!("{{{}}}", part.attribute.name),
-        function => format!("{{{function}({})}}", part.attribute.name),
-    });
-    format!("\"{prefix}{}\"", parts.collect::<Vec<_>>().join("#"))
 }

@@ -11,6 +11,8 @@ pub enum Shape {
     Number,
     /// True or false.
     Bool,
+    /// A place: its latitude and longitude.
+    Place,
 }
 
 /// A type with its pool.
@@ -54,7 +56,22 @@ pub static KINDS: &[Kind] = &[
         ty: "string 1..12",
         wide: "string",
         functions: &["", "", "ordered", "ordered", "lower", "upper"],
-        pool: &["a", "a#", "a$", "a b", "ab", "a#b", "A", "a!", "aé", "b", "a$23", "~", "\u{10ffff}", "a\u{1}"],
+        pool: &[
+            "a",
+            "a#",
+            "a$",
+            "a b",
+            "ab",
+            "a#b",
+            "A",
+            "a!",
+            "aé",
+            "b",
+            "a$23",
+            "~",
+            "\u{10ffff}",
+            "a\u{1}",
+        ],
         beyond: &["", "aaaaaaaaaaaaaaaa"],
         free_text: true,
         ..PLAIN
@@ -117,7 +134,14 @@ pub static KINDS: &[Kind] = &[
         ty: "date",
         wide: "date",
         functions: &["", "", "month", "year", "desc"],
-        pool: &["2026-11-14", "2026-11-15", "2026-11-16", "2026-11-17", "2026-12-01", "2027-01-01"],
+        pool: &[
+            "2026-11-14",
+            "2026-11-15",
+            "2026-11-16",
+            "2026-11-17",
+            "2026-12-01",
+            "2027-01-01",
+        ],
         clock: Some("today"),
         ..PLAIN
     },
@@ -181,7 +205,12 @@ pub static KINDS: &[Kind] = &[
         ty: "ulid",
         wide: "ulid",
         functions: &["", "", "desc"],
-        pool: &["00000000000000000000000000", "01JCTM5E00AAAAAAAAAAAAAAAA", "01JCTM5E00AAAAAAAAAAAAAAAB", "7ZZZZZZZZZZZZZZZZZZZZZZZZZ"],
+        pool: &[
+            "00000000000000000000000000",
+            "01JCTM5E00AAAAAAAAAAAAAAAA",
+            "01JCTM5E00AAAAAAAAAAAAAAAB",
+            "7ZZZZZZZZZZZZZZZZZZZZZZZZZ",
+        ],
         ..PLAIN
     },
 ];
@@ -206,6 +235,54 @@ pub static ENDING: Kind = Kind {
     ..PLAIN
 };
 
+/// Places near one another, some around the ends of the earth.
+pub static PLACE: Kind = Kind {
+    ty: "geo",
+    wide: "geo",
+    shape: Shape::Place,
+    functions: &["geohash3", "geohash4", "geohash5"],
+    pool: &[
+        "52.5 13.4",
+        "52.51 13.41",
+        "52.6 13.2",
+        "52.9 13.4",
+        "52.5 14.1",
+        "0 0",
+        "0.01 -0.01",
+        "10 179.99",
+        "10 -179.99",
+        "89.99 10",
+        "89.99 -170",
+    ],
+    ..PLAIN
+};
+
+/// The instant of a version, and of the one after it.
+pub static VERSION: Kind = Kind {
+    ty: "time",
+    wide: "time",
+    pool: &[
+        "2026-11-14T08:00:00.000Z",
+        "2026-11-15T08:00:00.000Z",
+        "2026-11-16T00:00:00.000Z",
+        "2026-11-16T12:00:00.500Z",
+        "2026-11-16T12:00:00.501Z",
+        "2026-11-17T08:00:00.000Z",
+    ],
+    clock: Some("now"),
+    ..PLAIN
+};
+
+/// Whether a version is a deletion: mostly not.
+pub static TOMBSTONE: Kind = Kind {
+    ty: "bool",
+    wide: "bool",
+    shape: Shape::Bool,
+    pool: &["false", "false", "false", "true"],
+    small: true,
+    ..PLAIN
+};
+
 /// The types that the kinds name.
 pub const TYPES: &str = "types:
   Grade: {enum: [low, mid, high]}
@@ -220,13 +297,11 @@ impl Kind {
             Shape::Text => Value::S(text.to_owned()),
             Shape::Bool => Value::Bool(text == "true"),
             Shape::Number => text.parse().map_or(Value::Null, Value::N),
+            Shape::Place => {
+                let numbers = text.split(' ').filter_map(|part| part.parse().ok()).map(Value::N);
+                Value::M(["lat".to_owned(), "lon".to_owned()].into_iter().zip(numbers).collect())
+            }
         }
-    }
-
-    /// A value of the pool; of the wider type at times, if that is wanted.
-    pub fn any(&self, rng: &mut fastrand::Rng, wide: bool) -> Value {
-        let pool = if wide && !self.beyond.is_empty() && rng.u8(..4) == 0 { self.beyond } else { self.pool };
-        self.value(rng.choice(pool).copied().unwrap_or_default())
     }
 
     /// Whether some value is the empty text, which no key may be by itself.

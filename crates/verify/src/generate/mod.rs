@@ -2,17 +2,23 @@
 //!
 //! Models are written as text, so that a case goes the whole way that a user's model goes.
 
+mod arguments;
 mod entity;
+mod keys;
 mod kinds;
 mod read;
 
+use std::collections::BTreeSet;
+
 use fastrand::Rng;
+use singlet_item::Value;
 use singlet_runtime::Attributes;
 
+pub use arguments::GeneratedArg;
 pub use kinds::{KINDS, Kind, Shape};
 
 /// How many reads a model has.
-const READS: usize = 12;
+const READS: usize = 16;
 
 /// A model, its entities and its reads.
 #[derive(Debug)]
@@ -32,6 +38,8 @@ pub struct GeneratedEntity {
     pub name: String,
     /// Its attributes.
     pub attributes: Vec<GeneratedAttribute>,
+    /// What the versions of a row share, where it has versions.
+    identity: Option<Vec<String>>,
     /// The ways to its rows: what a read may be made for.
     paths: Vec<Path>,
 }
@@ -45,6 +53,26 @@ pub struct GeneratedAttribute {
     pub kind: &'static Kind,
     /// Whether rows may lack it.
     pub optional: bool,
+    /// The few values that its rows have in this model, so that they share some.
+    pool: Vec<&'static str>,
+}
+
+impl GeneratedAttribute {
+    fn new(rng: &mut Rng, name: impl Into<String>, kind: &'static Kind, optional: bool) -> Self {
+        let mut pool = kind.pool.to_vec();
+        rng.shuffle(&mut pool);
+        pool.truncate(2 + rng.usize(..4));
+        GeneratedAttribute {
+            name: name.into(),
+            kind,
+            optional,
+            pool,
+        }
+    }
+
+    fn any(&self, rng: &mut Rng) -> Value {
+        self.kind.value(rng.choice(&self.pool).copied().unwrap_or_default())
+    }
 }
 
 /// A read.
@@ -52,27 +80,12 @@ pub struct GeneratedAttribute {
 pub struct GeneratedRead {
     /// Its name.
     pub name: String,
+    /// The entity that it reads.
+    entity: String,
     /// Its text under `reads`.
     text: String,
     /// Its arguments.
     pub args: Vec<GeneratedArg>,
-}
-
-/// An argument.
-#[derive(Debug)]
-pub struct GeneratedArg {
-    /// Its name.
-    pub name: String,
-    /// The kind whose pool it takes its values from.
-    pub kind: &'static Kind,
-    /// Whether it is a list of them.
-    pub list: bool,
-    /// Whether it may be left out.
-    pub optional: bool,
-    /// Whether it may go beyond the limits of the kind.
-    pub wide: bool,
-    /// The function whose results it stands for.
-    function: &'static str,
 }
 
 /// The table or an index, with what its key is made of.
@@ -107,7 +120,9 @@ pub fn model(rng: &mut Rng) -> Generated {
 impl Generated {
     /// The model file.
     pub fn text(&self) -> String {
-        self.reads.iter().fold(self.head.clone(), |text, read| text + &read.text)
+        self.reads
+            .iter()
+            .fold(self.head.clone(), |text, read| text + &read.text)
     }
 
     /// The model file with one read only.
@@ -118,12 +133,16 @@ impl Generated {
 
     /// Rows, each with the name of its entity. Some have the same key.
     pub fn rows(&self, rng: &mut Rng, count: usize) -> Vec<(String, Attributes)> {
-        (0..count)
-            .filter_map(|_| {
-                let entity = rng.choice(&self.entities)?;
-                Some((entity.name.clone(), entity.row(rng)))
-            })
-            .collect()
+        let mut rows = Vec::new();
+        for entity in &self.entities {
+            let own = count / self.entities.len();
+            let own = match &entity.identity {
+                Some(identity) => entity.versions(rng, own, identity),
+                None => (0..own).map(|_| entity.row(rng)).collect(),
+            };
+            rows.extend(own.into_iter().map(|row| (entity.name.clone(), row)));
+        }
+        rows
     }
 }
 
@@ -132,48 +151,40 @@ impl GeneratedEntity {
         let mut row = Attributes::new();
         for attribute in &self.attributes {
             if !attribute.optional || rng.u8(..4) > 0 {
-                row.insert(attribute.name.clone(), attribute.kind.any(rng, false));
+                row.insert(attribute.name.clone(), attribute.any(rng));
             }
         }
         row
     }
-}
 
-impl GeneratedRead {
-    /// Arguments from the pools; optional ones are left out at times.
-    pub fn arguments(&self, rng: &mut Rng) -> Attributes {
-        let mut args = Attributes::new();
-        for arg in &self.args {
-            if arg.optional && rng.bool() {
+    /// Things with their versions, each of which ends when the next begins.
+    fn versions(&self, rng: &mut Rng, count: usize, identity: &[String]) -> Vec<Attributes> {
+        let mut known: BTreeSet<String> = BTreeSet::new();
+        let mut rows: Vec<Attributes> = Vec::new();
+        for _ in 0..count {
+            let first = self.row(rng);
+            let shared = || identity.iter().map(|name| (name.clone(), first.get(name).cloned()));
+            if !known.insert(format!("{:?}", shared().collect::<Vec<_>>())) {
                 continue;
             }
-            args.insert(arg.name.clone(), arg.value(rng));
+            let instants = kinds::VERSION.pool.iter().filter(|_| rng.bool()).copied();
+            let instants: Vec<&str> = instants.chain(["2027-01-01T00:00:00.000Z"]).collect();
+            let more = rng.bool();
+            let pairs = instants.iter().zip(instants.iter().skip(1).map(Some).chain([None]));
+            let versions: Vec<_> = if more { pairs.collect() } else { pairs.take(1).collect() };
+            for (at, until) in versions {
+                let mut row = self.row(rng);
+                row.extend(shared().filter_map(|(name, value)| Some((name, value?))));
+                row.insert("at".to_owned(), kinds::VERSION.value(at));
+                row.remove("until");
+                row.extend(
+                    until
+                        .filter(|_| more)
+                        .map(|until| ("until".to_owned(), kinds::VERSION.value(until))),
+                );
+                rows.push(row);
+            }
         }
-        args
-    }
-}
-
-impl GeneratedArg {
-    fn value(&self, rng: &mut Rng) -> singlet_item::Value {
-        if self.list {
-            let count = rng.usize(..4);
-            return singlet_item::Value::L((0..count).map(|_| self.kind.any(rng, self.wide)).collect());
-        }
-        applied(self.function, self.kind.any(rng, self.wide))
-    }
-}
-
-/// What a function makes of a value.
-fn applied(function: &str, value: singlet_item::Value) -> singlet_item::Value {
-    use singlet_item::Value;
-    let Value::S(text) = &value else { return value };
-    let head = |chars: usize| Value::S(text.chars().take(chars).collect());
-    match function {
-        "lower" => Value::S(text.to_lowercase()),
-        "upper" => Value::S(text.to_uppercase()),
-        "day" => head(10),
-        "month" => head(7),
-        "year" => text.get(..4).and_then(|year| year.parse().ok()).map_or(Value::Null, Value::N),
-        _ => value,
+        rows
     }
 }
