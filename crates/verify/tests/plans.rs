@@ -3,6 +3,13 @@
 //! `SINGLET_CASES` runs more cases than usual, `SINGLET_SEED` begins elsewhere, `SINGLET_KEEP_GOING` shows many mismatches and
 //! not only the first.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::print_stdout,
+    reason = "a test fails by panicking, and says what it tried"
+)]
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 

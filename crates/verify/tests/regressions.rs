@@ -1,5 +1,12 @@
 //! What the generated cases have found, each as the smallest model that showed it.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::print_stdout,
+    reason = "a test fails by panicking, and says what it tried"
+)]
+
 use std::sync::Arc;
 
 use singlet_item::Value;
