@@ -7,7 +7,7 @@ use futures_util::StreamExt;
 use futures_util::stream;
 use singlet_item::Item;
 use singlet_model::Model;
-use singlet_model::evaluate::{holds, order as value_order};
+use singlet_model::evaluate::{holds, row_order};
 use singlet_model::expression::Expr;
 use singlet_model::model::{Entity, Selection, SelectionKind};
 use singlet_plan::read::{Query, SelectionPlan};
@@ -256,7 +256,7 @@ impl<'a> Reading<'a> {
             };
             let (a, b) = (a.get(&order.path), b.get(&order.path));
             let compared = match (a, b) {
-                (Some(a), Some(b)) => value_order((a, &ty), (b, &ty))?.unwrap_or(Ordering::Equal),
+                (Some(a), Some(b)) => row_order(a, b, &ty)?,
                 (None, Some(_)) => Ordering::Less,
                 (Some(_), None) => Ordering::Greater,
                 (None, None) => Ordering::Equal,

@@ -147,6 +147,7 @@ fn rounds(values: &Values, ty: &Type) -> bool {
 }
 
 fn is_finer(value: &Type, attribute: &Type) -> bool {
+    let (value, attribute) = (time::without_words(value), time::without_words(attribute));
     *attribute == Type::Seconds && value.is_instant() && *value != Type::Seconds
 }
 

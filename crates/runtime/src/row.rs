@@ -35,14 +35,17 @@ pub fn decode(
             row.insert(attribute.name.clone(), value.clone());
         }
     }
-    for attribute in &entity.attributes {
-        let source = attribute.alias.as_ref().and_then(|alias| row.get(alias)).cloned();
-        if let Some(value) = source {
-            row.insert(attribute.name.clone(), value);
-        }
-    }
+    name_again(entity, &mut row);
     lapse(model.source_of(entity), &mut row, scope)?;
     Ok(Some(row))
+}
+
+/// Attributes that are other names of some: a key may be made of them, though they are not stored.
+fn name_again(entity: &Entity, row: &mut Attributes) {
+    for attribute in &entity.attributes {
+        let source = attribute.alias.as_ref().and_then(|alias| row.get(alias)).cloned();
+        row.extend(source.map(|value| (attribute.name.clone(), value)));
+    }
 }
 
 /// Whether the item's expiry has passed: the engine removes it when it likes, readers must not see it.
@@ -105,6 +108,7 @@ fn lapse(entity: &Entity, row: &mut Attributes, scope: Scope<'_>) -> Result<(), 
 pub fn encode(model: &Model, entity: &Entity, row: &Attributes, scope: Scope<'_>) -> Result<Vec<Item>, RuntimeError> {
     let mut whole = row.clone();
     compute(entity, &mut whole, scope)?;
+    name_again(entity, &mut whole);
     let ttl = expiry(model, entity, &whole, scope)?;
     let mut items = vec![item_of(model, entity, &whole, ttl, scope)?];
     for mirror in model.mirrors_of(entity.id) {
@@ -182,10 +186,17 @@ fn item_of(
     }
     let lookup = |path: &str| at_path(row, path);
     let choice = holding(&entity.key, row, scope)?.ok_or_else(|| RuntimeError::no_key(entity))?;
-    put_keys(&mut item, entity, choice, &lookup)?;
+    put_keys(&mut item, entity, &choice.keys, &lookup)?;
     for entry in &entity.index {
         if let Some(choice) = holding(entry.choices(), row, scope)? {
-            put_keys(&mut item, entity, choice, &lookup)?;
+            // An index over the table's own keys leaves them as the primary key has made them.
+            let of_table = |key: &&KeyTemplate| model.table.key.iter().any(|known| known.name == key.attribute);
+            put_keys(
+                &mut item,
+                entity,
+                choice.keys.iter().filter(|key| !of_table(key)),
+                &lookup,
+            )?;
         }
     }
     let missing = model.table.key.iter().any(|key| !item.contains_key(&key.name));
@@ -214,13 +225,13 @@ fn holding<'a>(
     Ok(None)
 }
 
-fn put_keys(
+fn put_keys<'k>(
     item: &mut Item,
     entity: &Entity,
-    choice: &KeyChoice,
+    keys: impl IntoIterator<Item = &'k KeyTemplate>,
     lookup: &dyn Fn(&str) -> Option<Value>,
 ) -> Result<(), RuntimeError> {
-    for key in &choice.keys {
+    for key in keys {
         if let Some(value) = encode_key(entity, key, lookup)? {
             item.insert(key.attribute.clone(), value);
         }

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use singlet_item::{Number, Value};
 use singlet_model::Model;
-use singlet_model::evaluate::{EvaluateError, evaluate_as, holds, order as value_order};
+use singlet_model::evaluate::{EvaluateError, evaluate_as, holds, row_order};
 use singlet_model::expression::{Expr, ExprKind};
 use singlet_model::model::{Entity, History, Read, Selection, SelectionKind};
 use singlet_model::types::Type;
@@ -99,7 +99,7 @@ fn compare(model: &Model, read: &Read, a: &Attributes, b: &Attributes) -> Result
             continue;
         };
         let compared = match (a.get(&order.path), b.get(&order.path)) {
-            (Some(a), Some(b)) => value_order((a, &ty), (b, &ty))?.unwrap_or(Ordering::Equal),
+            (Some(a), Some(b)) => row_order(a, b, &ty)?,
             (a, b) => a.is_some().cmp(&b.is_some()),
         };
         if compared != Ordering::Equal {
@@ -182,12 +182,18 @@ fn seen(entity: &Entity, row: &Attributes, scope: Scope<'_>) -> Result<Option<At
         let millis = at.and_then(|value| value.as_number()).and_then(Number::to_i64);
         Ok(millis.is_some_and(|millis| millis <= scope.now))
     };
+    let mut row = row.clone();
+    for attribute in &entity.attributes {
+        if let Some(is) = &attribute.is {
+            let value = evaluate_as(is, &attribute.ty, &scope.with_row(&row))?;
+            row.extend(value.map(|value| (attribute.name.clone(), value)));
+        }
+    }
     if let Some(expires) = &entity.expires
-        && passed(expires, row)?
+        && passed(expires, &row)?
     {
         return Ok(None);
     }
-    let mut row = row.clone();
     let lapses = entity
         .states
         .iter()

@@ -28,6 +28,7 @@ const CASES: usize = 12_000;
 
 const SEED: u64 = 1;
 const ROWS_PER_MODEL: usize = 60;
+const ROWS_PER_MODEL_MAX: usize = 240;
 const CASES_PER_READ: usize = 6;
 
 #[derive(Debug, Default)]
@@ -87,7 +88,12 @@ async fn plans_answer_what_reads_mean() {
 
 async fn check_model(rng: &mut Rng, tally: &mut Tally) -> Result<(), Box<Mismatch>> {
     let generated = generate::model(rng);
-    let rows = generated.rows(rng, ROWS_PER_MODEL);
+    let count = if rng.u8(..4) == 0 {
+        ROWS_PER_MODEL_MAX
+    } else {
+        ROWS_PER_MODEL
+    };
+    let rows = generated.rows(rng, count);
     tally.models += 1;
     let bench = match Bench::open(&generated.text(), memory(), rows, NOW).await {
         Ok(bench) => bench,
@@ -111,7 +117,7 @@ async fn check_model(rng: &mut Rng, tally: &mut Tally) -> Result<(), Box<Mismatc
                 args: read.arguments(rng, row),
                 caller: Caller::with_id(id),
                 page: rng.usize(1..10),
-                now: NOW,
+                now: NOW + rng.choice([0, 0, 600, 86_400_000]).unwrap_or_default(),
             };
             match bench.check(&case).await {
                 Ok(Outcome::Same(rows)) => {

@@ -25,6 +25,7 @@ table:
   indexes:
     G1: {partition: G1P, sort: G1S}
     THIN: {partition: TP, sort: TS, project: keys}
+    L1: {local: true, sort: {name: LS, type: number}}
   type: Kind
   ttl: ttl
 types:
@@ -293,4 +294,60 @@ async fn an_argument_that_is_tested_means_what_the_test_says_when_it_is_left_out
             "{test}"
         );
     }
+}
+
+#[tokio::test]
+async fn a_word_in_a_days_place_is_in_no_range_of_days() {
+    let entity =
+        "    attributes: {o: string 1..9, d: 'date | \"NEVER\" | \"0\"'}\n    key: {PK: \"P#{o}\", SK: \"D#{d}\"}\n";
+    let rows: [&[_]; 2] = [&[("o", "a"), ("d", "2026-11-16")], &[("o", "a"), ("d", "NEVER")]];
+    for (test, count) in [("<=", 1), (">=", 1), ("<", 0), (">", 0), ("!=", 1)] {
+        let read =
+            format!("    args: {{o: string, d: date}}\n    where: 'o == args.o && d {test} args.d'\n    order: -d\n");
+        let args = attributes(&[("o", "a"), ("d", "2026-11-16")]);
+        assert_eq!(
+            check(entity, &read, &rows, args).await,
+            Outcome::Same(count),
+            "d {test}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn an_instant_with_a_word_beside_it_is_compared_with_now() {
+    let entity = "    attributes: {o: string 1..9, t: 'time | \"never\"'}\n    key: {PK: \"P#{o}\", SK: \"O#{o}\"}\n";
+    let rows: [&[_]; 1] = [&[("o", "a"), ("t", "2026-11-16T00:00:00.000Z")]];
+    let read = "    args: {o: string}\n    where: 'o == args.o && t < now'\n";
+    assert_eq!(
+        check(entity, read, &rows, attributes(&[("o", "a")])).await,
+        Outcome::Same(1)
+    );
+}
+
+#[tokio::test]
+async fn a_key_may_be_made_of_another_name_of_an_attribute() {
+    let entity = "    attributes:\n      o: string 1..9\n      n: 'int 0..9'\n      m: {is: n}\n    key: {PK: \"P#{m}\", SK: \"O#{o}\"}\n";
+    let read = "    args: {n: 'int 0..9'}\n    where: 'n == args.n'\n    order: o\n";
+    let rows: [&[_]; 2] = [&[("o", "a"), ("n", "7")], &[("o", "b"), ("n", "8")]];
+    assert_eq!(
+        check(entity, read, &rows, attributes(&[("n", "7")])).await,
+        Outcome::Same(1)
+    );
+}
+
+#[tokio::test]
+async fn a_local_index_leaves_the_primary_key_that_a_condition_has_chosen() {
+    let entity = "    attributes: {o: string 1..9, g: Grade, LS: 'int 0..9'}\n    key:\n      - {when: 'g == \"low\"', PK: \"LOW\", SK: \"O#{o}\"}\n      - {PK: \"P#{o}\", SK: \"E\"}\n    index:\n      L1: own\n";
+    let read = "    args: {o: string}\n    where: 'o == args.o && g != \"low\"'\n";
+    let rows: [&[_]; 2] = [
+        &[("o", "a"), ("g", "mid"), ("LS", "7")],
+        &[("o", "a"), ("g", "low"), ("LS", "7")],
+    ];
+    assert_eq!(
+        check(entity, read, &rows, attributes(&[("o", "a")])).await,
+        Outcome::Same(1)
+    );
+    let local = "    where: 'g == \"low\"'\n    order: LS\n";
+    let outcome = check(entity, local, &rows, Attributes::new()).await;
+    assert_eq!(outcome, Outcome::Unplanned("order not given"));
 }

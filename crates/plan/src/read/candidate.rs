@@ -196,7 +196,8 @@ pub(super) fn attempt(path: &AccessPath<'_>, wanted: &Wanted<'_>, conjuncts: &[&
         return Err(Why::Eventual);
     }
     let source = wanted.model.source_of(path.entity);
-    if !implied::implies_choice(path, source, conjuncts) {
+    let follow = !carries_all(path, wanted);
+    if !implied::implies_choice(path, source, conjuncts) || depends_on_primary(path, follow, wanted) {
         return Err(Why::Conditional);
     }
     let parts = path.choice.keys.iter().flat_map(|key| &key.parts);
@@ -266,7 +267,7 @@ pub(super) fn attempt(path: &AccessPath<'_>, wanted: &Wanted<'_>, conjuncts: &[&
         rest,
         descending: kept.descending || newest_first(path, wanted, &kept),
         in_sequence: one_range && !kept.merged,
-        follow: !carries_all(path, wanted),
+        follow,
     })
 }
 
@@ -306,6 +307,18 @@ fn carries_all(path: &AccessPath<'_>, wanted: &Wanted<'_>) -> bool {
             .iter()
             .all(|attribute| path.entity.attribute(&attribute.name).is_some());
     projected && carried
+}
+
+/// Whether which of several primary keys a row has decides where it is: an index over the table's own keys has them all, and from a
+/// mirror only one can be followed.
+fn depends_on_primary(path: &AccessPath<'_>, follow: bool, wanted: &Wanted<'_>) -> bool {
+    let table_key = &wanted.model.table.key;
+    let repeats = path.index.is_some_and(|index| {
+        let mut keys = index.key();
+        index.local || keys.any(|key| table_key.iter().any(|known| known.name == key.name))
+    });
+    let from_mirror = follow && path.entity.id != wanted.entity.id;
+    repeats && path.entity.key.len() > 1 || from_mirror && wanted.entity.key.len() > 1
 }
 
 fn index_id(model: &Model, name: &str) -> Option<IndexId> {

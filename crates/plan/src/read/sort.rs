@@ -3,6 +3,7 @@
 use singlet_item::key::Order;
 use singlet_model::expression::Expr;
 use singlet_model::model::{Entity, KeyPart};
+use singlet_model::types::Type;
 
 use super::candidate::{self, PartValues, Wanted};
 use super::implied;
@@ -98,9 +99,11 @@ fn take<'a>(
     // A state that lapses is stored as it was: its key says nothing about a range.
     if order == Order::Ascending && candidate::lapses(part, source).is_empty() {
         let (low, high) = values::ends(part, conjuncts);
+        // Words in a value's place lie among the keys of the range, and are not meant.
+        let has_words = matches!(part.ty, Type::OrWords(..));
         let mut end = |end: Option<values::End<'a>>| {
             let (value, excluded, conjunct) = end?;
-            if !implied::time_changes(source, part.root()) {
+            if !has_words && !implied::time_changes(source, part.root()) {
                 settled.ends.push(conjunct);
             }
             Some(End {

@@ -2,9 +2,9 @@
 
 use fastrand::Rng;
 
-use super::keys::{can_stand_alone, names, parts, primary, template, when};
-use super::kinds::{ENDING, KINDS, PLACE, STATE, TOMBSTONE, TYPES, VERSION};
-use super::{GeneratedAttribute, GeneratedEntity, Part, Path};
+use super::keys::{can_stand_alone, names, parts, primary, template, unsorted_primary, when};
+use super::kinds::{COMPUTED, ENDING, ID, KINDS, PLACE, STATE, TOMBSTONE, TYPES, VERSION};
+use super::{GeneratedAttribute, GeneratedEntity, Part, Path, Said};
 
 /// A file up to its reads, and what its entities are.
 pub(super) fn table(rng: &mut Rng) -> (String, Vec<GeneratedEntity>) {
@@ -15,7 +15,11 @@ pub(super) fn table(rng: &mut Rng) -> (String, Vec<GeneratedEntity>) {
     }
     let mut indexes = String::new();
     for index in ["G1", "G2"] {
-        let project = if rng.u8(..4) == 0 { ", project: keys" } else { "" };
+        let project = match rng.u8(..6) {
+            0 => ", project: keys",
+            1 => ", project: [a3, b4]",
+            _ => "",
+        };
         indexes.push_str(&format!(
             "    {index}: {{partition: {index}P, sort: {index}S{project}}}\n"
         ));
@@ -23,32 +27,68 @@ pub(super) fn table(rng: &mut Rng) -> (String, Vec<GeneratedEntity>) {
             entity.index(rng, index);
         }
     }
-    if let Some(first) = made.first_mut() {
-        indexes.push_str(&first.own_indexes(rng));
-    }
     let alone = made.len() == 1 && rng.u8(..3) == 0;
+    let unsorted = alone && rng.u8(..3) == 0 && made.iter().all(|entity| !entity.history);
+    if let Some(first) = made.first_mut() {
+        indexes.push_str(&first.own_indexes(rng, unsorted));
+    }
     let mut types = ("string", "string");
     for entity in &mut made {
-        types = entity.primary(rng, alone);
+        types = entity.primary(rng, alone, unsorted);
     }
-    if types.0 == "string"
+    if types == ("string", "string")
+        && !unsorted
         && rng.u8(..4) == 0
         && let Some(first) = made.first_mut()
     {
-        first.mirror(rng, types.1);
+        first.mirror(rng);
     }
     let zone = rng
         .choice(["UTC", "UTC", "America/New_York", "Pacific/Auckland"])
         .unwrap_or_default();
     let mut text = format!("singlet: 1\nname: made\nzone: {zone}\ntable:\n  name: made\n");
+    let sort = match unsorted {
+        true => String::new(),
+        false => format!(", sort: {{name: SK, type: {}}}", types.1),
+    };
+    let key = format!("{{partition: {{name: PK, type: {}}}{sort}}}", types.0);
     text.push_str(&format!(
-        "  key: {{partition: {{name: PK, type: {}}}, sort: {{name: SK, type: {}}}}}\n  indexes:\n{indexes}  type: Kind\n  ttl: ttl\n",
-        types.0, types.1
+        "  key: {key}\n  indexes:\n{indexes}  type: Kind\n  ttl: ttl\n"
     ));
     text.push_str(TYPES);
     text.push_str("callers:\n  jwt: {audience: made, claims: {id: sub}}\nentities:\n");
     made.iter().for_each(|entity| text.push_str(&entity.text()));
     (text, made.into_iter().map(Entity::done).collect())
+}
+
+/// Lets some attributes be stored under another name, be another name of one, or be computed from one.
+fn derive(rng: &mut Rng, attributes: &mut Vec<GeneratedAttribute>, letter: &str) {
+    for attribute in attributes.iter_mut() {
+        if rng.u8(..10) == 0 {
+            attribute.said = Said::Stored;
+        }
+    }
+    let required = attributes.iter().filter(|attribute| !attribute.optional);
+    let Some(of) = rng.choice(required.collect::<Vec<_>>()).cloned() else {
+        return;
+    };
+    let said = match (rng.u8(..8), of.kind.free_text) {
+        (0, _) => of.name.clone(),
+        (1, true) => format!("lower({})", of.name),
+        (1, false) if of.kind.ty == "int 0..3" => format!("{} + 1", of.name),
+        _ => return,
+    };
+    let kind = match said.as_str() {
+        computed if computed.starts_with("lower") => KINDS.first().unwrap_or(of.kind),
+        computed if computed.ends_with("+ 1") => &COMPUTED,
+        _ => of.kind,
+    };
+    attributes.push(GeneratedAttribute {
+        name: format!("{letter}is"),
+        kind,
+        said: Said::Is(said),
+        ..of
+    });
 }
 
 struct Entity {
@@ -96,6 +136,11 @@ impl Entity {
         if rng.u8(..5) == 0 {
             added.push(("place", &PLACE, rng.u8(..3) == 0));
         }
+        let many = rng.bool();
+        if many {
+            added.push(("id", &ID, false));
+        }
+        derive(rng, &mut attributes, letter);
         for (name, kind, optional) in added {
             attributes.push(GeneratedAttribute::new(rng, name, kind, optional));
         }
@@ -115,9 +160,29 @@ impl Entity {
     }
 
     /// The primary key; the types of its two attributes.
-    fn primary(&mut self, rng: &mut Rng, alone: bool) -> (&'static str, &'static str) {
-        let made = primary(rng, self.name, &self.attributes, self.history, alone);
-        self.key = made.text;
+    fn primary(&mut self, rng: &mut Rng, alone: bool, unsorted: bool) -> (&'static str, &'static str) {
+        let made = match unsorted {
+            true => unsorted_primary(rng, &self.attributes),
+            false => primary(rng, self.name, &self.attributes, self.history, alone),
+        };
+        self.key = made.text.clone();
+        let condition = when(rng, &self.attributes).filter(|_| !alone && !self.history && rng.u8(..6) == 0);
+        if let Some((when, contrary)) = condition {
+            let other = primary(rng, self.name, &self.attributes, false, false);
+            self.key = format!(
+                "\n      - {{when: '{when}', {}\n      - {}",
+                other.text.trim_start_matches('{'),
+                made.text
+            );
+            self.paths.push(Path {
+                when: Some(when),
+                ..other.path
+            });
+            self.paths.push(Path {
+                when: Some(contrary),
+                ..made.path.clone()
+            });
+        }
         self.primary = made.path.partition.iter().chain(&made.path.sort).cloned().collect();
         self.paths.extend(self.local.take().map(|local| Path {
             partition: made.path.partition.clone(),
@@ -179,8 +244,11 @@ impl Entity {
     }
 
     /// Indexes whose keys are attributes as they are, several for each side; and a local one.
-    fn own_indexes(&mut self, rng: &mut Rng) -> String {
-        let fit = |part: &Part| can_stand_alone(part.attribute.kind) && part.attribute.name != "state";
+    fn own_indexes(&mut self, rng: &mut Rng, unsorted: bool) -> String {
+        let fit = |part: &Part| {
+            let attribute = &part.attribute;
+            can_stand_alone(attribute.kind) && attribute.name != "state" && attribute.said == Said::Nothing
+        };
         let mut own = parts(rng, &self.attributes, 8, false, &[]);
         own.retain(fit);
         own.iter_mut().for_each(|part| part.function = "");
@@ -201,7 +269,8 @@ impl Entity {
                 when: None,
             });
         }
-        if rng.u8(..3) == 0
+        if !unsorted
+            && rng.u8(..3) == 0
             && let Some(part) = parts(rng, &self.attributes, 8, false, &[])
                 .into_iter()
                 .find(|part| fit(part))
@@ -214,8 +283,8 @@ impl Entity {
     }
 
     /// Another row of each row, found by other attributes; it carries all, or only some.
-    fn mirror(&mut self, rng: &mut Rng, sort_type: &str) {
-        if sort_type != "string" || self.history {
+    fn mirror(&mut self, rng: &mut Rng) {
+        if self.history {
             return;
         }
         let partition = parts(rng, &self.attributes, 1, true, &[]);
@@ -246,12 +315,7 @@ impl Entity {
     fn text(&self) -> String {
         let mut text = format!("  {}:\n    attributes:\n", self.name);
         for attribute in &self.attributes {
-            let ty = match (attribute.optional, attribute.kind.ty.split_once(' ')) {
-                (false, _) => attribute.kind.ty.to_owned(),
-                (true, Some((ty, limits))) => format!("{ty}? {limits}"),
-                (true, None) => format!("{}?", attribute.kind.ty),
-            };
-            text.push_str(&format!("      {}: '{ty}'\n", attribute.name));
+            text.push_str(&format!("      {}: {}\n", attribute.name, attribute.declared()));
         }
         text.push_str(&format!("    key: {}\n    index:\n{}", self.key, self.index));
         if self.lapses {

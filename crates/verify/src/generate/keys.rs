@@ -2,7 +2,7 @@
 
 use fastrand::Rng;
 
-use super::{GeneratedAttribute, Kind, Part, Path, Shape};
+use super::{GeneratedAttribute, Kind, Part, Path, Said, Shape};
 
 /// Some attributes for a key, each once, with a function around it or none. Those of a primary key are always there.
 pub(super) fn parts(
@@ -47,6 +47,12 @@ pub(super) fn primary(
     history: bool,
     alone: bool,
 ) -> Primary {
+    // What versions share is given with each of them.
+    let usable = attributes
+        .iter()
+        .filter(|attribute| !(history && matches!(attribute.said, Said::Is(_))));
+    let usable: Vec<GeneratedAttribute> = usable.cloned().collect();
+    let attributes = usable.as_slice();
     let mut partition = parts(rng, attributes, 1, true, &[]);
     let count = if alone { 1 } else { 1 + rng.usize(..2) };
     let mut sort = parts(rng, attributes, count, true, &partition);
@@ -70,6 +76,14 @@ pub(super) fn primary(
             .chain(&mut sort)
             .for_each(|part| part.function = "");
     }
+    let id = attributes
+        .iter()
+        .find(|attribute| attribute.name == "id" && !alone && !history);
+    let is_taken = partition.iter().chain(&sort).any(|part| part.attribute.name == "id");
+    sort.extend(id.filter(|_| !is_taken).cloned().map(|attribute| Part {
+        attribute,
+        function: "",
+    }));
     let mut types = ("string", "string");
     let mut partition_text = None;
     if let Some(part) = whole_partition {
@@ -93,6 +107,19 @@ pub(super) fn primary(
             when: None,
         },
         types,
+    }
+}
+
+/// The primary key of a table that has only a partition key.
+pub(super) fn unsorted_primary(rng: &mut Rng, attributes: &[GeneratedAttribute]) -> Primary {
+    let partition = parts(rng, attributes, 2, true, &[]);
+    Primary {
+        text: format!("{{PK: {}}}", template(rng, "P#", &partition)),
+        path: Path {
+            partition,
+            ..Path::default()
+        },
+        types: ("string", "string"),
     }
 }
 

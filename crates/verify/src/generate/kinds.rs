@@ -202,6 +202,25 @@ pub static KINDS: &[Kind] = &[
         ..PLAIN
     },
     Kind {
+        ty: "date | \"NEVER\" | \"0\"",
+        wide: "date | \"NEVER\" | \"0\"",
+        pool: &["2026-11-15", "2026-11-16", "2026-12-01", "NEVER", "0"],
+        clock: Some("today"),
+        ..PLAIN
+    },
+    Kind {
+        ty: "time | \"never\"",
+        wide: "time | \"never\"",
+        pool: &[
+            "2026-11-16T00:00:00.000Z",
+            "2026-11-16T12:00:00.500Z",
+            "2026-12-01T00:00:00.000Z",
+            "never",
+        ],
+        clock: Some("now"),
+        ..PLAIN
+    },
+    Kind {
         ty: "ulid",
         wide: "ulid",
         functions: &["", "", "desc"],
@@ -214,6 +233,26 @@ pub static KINDS: &[Kind] = &[
         ..PLAIN
     },
 ];
+
+/// What tells rows apart, so that many may share everything else.
+pub static ID: Kind = Kind {
+    ty: "int 0..99999",
+    wide: "int",
+    shape: Shape::Number,
+    pool: &["0", "500", "99999"],
+    beyond: &["-1", "100000"],
+    ..PLAIN
+};
+
+/// A small number computed from another.
+pub static COMPUTED: Kind = Kind {
+    ty: "int",
+    wide: "int",
+    shape: Shape::Number,
+    functions: &["plain"],
+    pool: &["1", "2", "3", "4"],
+    ..PLAIN
+};
 
 /// A state that lapses; in the pool more than once is what lapses.
 pub static STATE: Kind = Kind {

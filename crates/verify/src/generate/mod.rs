@@ -55,6 +55,19 @@ pub struct GeneratedAttribute {
     pub optional: bool,
     /// The few values that its rows have in this model, so that they share some.
     pool: Vec<&'static str>,
+    /// What is said of it beside its type: where it is stored, or what it is computed from.
+    said: Said,
+}
+
+/// What is said of an attribute beside its type.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+enum Said {
+    #[default]
+    Nothing,
+    /// Stored under another name.
+    Stored,
+    /// Another name of an attribute, or computed from some: no row is given it.
+    Is(String),
 }
 
 impl GeneratedAttribute {
@@ -67,6 +80,21 @@ impl GeneratedAttribute {
             kind,
             optional,
             pool,
+            said: Said::Nothing,
+        }
+    }
+
+    /// Its declaration in a model.
+    fn declared(&self) -> String {
+        let ty = match (self.optional, self.kind.ty.split_once(' ')) {
+            (false, _) => self.kind.ty.to_owned(),
+            (true, Some((ty, limits))) => format!("{ty}? {limits}"),
+            (true, None) => format!("{}?", self.kind.ty),
+        };
+        match &self.said {
+            Said::Nothing => format!("'{ty}'"),
+            Said::Stored => format!("{{type: '{ty}', stored: \"{}#\"}}", self.name),
+            Said::Is(what) => format!("{{is: '{what}'}}"),
         }
     }
 
@@ -89,7 +117,7 @@ pub struct GeneratedRead {
 }
 
 /// The table or an index, with what its key is made of.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct Path {
     partition: Vec<Part>,
     sort: Vec<Part>,
@@ -149,8 +177,14 @@ impl Generated {
 impl GeneratedEntity {
     fn row(&self, rng: &mut Rng) -> Attributes {
         let mut row = Attributes::new();
-        for attribute in &self.attributes {
-            if !attribute.optional || rng.u8(..4) > 0 {
+        let given = self
+            .attributes
+            .iter()
+            .filter(|attribute| !matches!(attribute.said, Said::Is(_)));
+        for attribute in given {
+            if attribute.name == "id" {
+                row.insert(attribute.name.clone(), Value::N(rng.i64(0..100_000).into()));
+            } else if !attribute.optional || rng.u8(..4) > 0 {
                 row.insert(attribute.name.clone(), attribute.any(rng));
             }
         }
