@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 
 use singlet_item::{Item, Number, Value};
 use singlet_model::Model;
+use singlet_model::evaluate::geo::Place;
 use singlet_model::evaluate::{EvaluateError, evaluate_as, holds, time};
-use singlet_model::model::{Attribute, Entity, KeyChoice, KeyTemplate, Stored};
+use singlet_model::model::{Attribute, Entity, KeyChoice, KeyTemplate, PartFunction, Stored};
 use singlet_model::types::{EntityId, Type};
 
 use crate::error::RuntimeError;
@@ -41,12 +42,19 @@ pub fn stored(entity: &Entity, item: &Item) -> Result<Attributes, RuntimeError> 
             row.insert(attribute.name.clone(), value.clone());
         }
     }
-    alias(entity, &mut row);
+    name_again(entity, &mut row);
     Ok(row)
 }
 
-/// Fills in the other names of attributes.
-fn alias(entity: &Entity, row: &mut Attributes) {
+/// The row with everything that follows from its other attributes.
+pub fn completed(entity: &Entity, mut row: Attributes, scope: Scope<'_>) -> Result<Attributes, RuntimeError> {
+    compute(entity, &mut row, scope)?;
+    name_again(entity, &mut row);
+    Ok(row)
+}
+
+/// Attributes that are other names of some: a key may be made of them, though they are not stored.
+fn name_again(entity: &Entity, row: &mut Attributes) {
     for attribute in &entity.attributes {
         let Some(alias) = &attribute.alias else { continue };
         match row.get(alias).cloned() {
@@ -54,13 +62,6 @@ fn alias(entity: &Entity, row: &mut Attributes) {
             None => row.remove(&attribute.name),
         };
     }
-}
-
-/// The row with everything that follows from its other attributes.
-pub fn completed(entity: &Entity, mut row: Attributes, scope: Scope<'_>) -> Result<Attributes, RuntimeError> {
-    compute(entity, &mut row, scope)?;
-    alias(entity, &mut row);
-    Ok(row)
 }
 
 /// Whether the item's expiry has passed: the engine removes it when it likes, readers must not see it.
@@ -134,6 +135,7 @@ pub fn encode_each(
 ) -> Result<Vec<(EntityId, Item)>, RuntimeError> {
     let mut whole = row.clone();
     compute(entity, &mut whole, scope)?;
+    name_again(entity, &mut whole);
     let ttl = expiry(model, entity, &whole, scope)?;
     let mut items = vec![(entity.id, item_of(model, entity, &whole, ttl, scope)?)];
     for mirror in model.mirrors_of(entity.id) {
@@ -214,12 +216,19 @@ fn item_of(
     if let (Some(name), Some(seconds)) = (&model.table.ttl, ttl) {
         item.insert(name.clone(), Value::N(Number::from(seconds)));
     }
-    let lookup = lookup(entity, row);
+    let lookup = |path: &str| at_path(row, path);
     let choice = holding(&entity.key, row, scope)?.ok_or_else(|| RuntimeError::no_key(entity))?;
-    put_keys(&mut item, entity, choice, &lookup)?;
+    put_keys(&mut item, entity, &choice.keys, &lookup)?;
     for entry in &entity.index {
         if let Some(choice) = holding(entry.choices(), row, scope)? {
-            put_keys(&mut item, entity, choice, &lookup)?;
+            // An index over the table's own keys leaves them as the primary key has made them.
+            let of_table = |key: &&KeyTemplate| model.table.key.iter().any(|known| known.name == key.attribute);
+            put_keys(
+                &mut item,
+                entity,
+                choice.keys.iter().filter(|key| !of_table(key)),
+                &lookup,
+            )?;
         }
     }
     let missing = model.table.key.iter().any(|key| !item.contains_key(&key.name));
@@ -248,13 +257,13 @@ pub(crate) fn holding<'a>(
     Ok(None)
 }
 
-fn put_keys(
+fn put_keys<'k>(
     item: &mut Item,
     entity: &Entity,
-    choice: &KeyChoice,
+    keys: impl IntoIterator<Item = &'k KeyTemplate>,
     lookup: &dyn Fn(&str) -> Option<Value>,
 ) -> Result<(), RuntimeError> {
-    for key in &choice.keys {
+    for key in keys {
         if let Some(value) = encode_key(entity, key, lookup)? {
             item.insert(key.attribute.clone(), value);
         }
@@ -262,46 +271,29 @@ fn put_keys(
     Ok(())
 }
 
-/// A key's value; none where one of its parts is absent.
+/// A key's value; none where one of its parts is absent. A place is hashed as finely as this key has it: another may have it coarser.
 pub fn encode_key(
     entity: &Entity,
     key: &KeyTemplate,
     lookup: &dyn Fn(&str) -> Option<Value>,
 ) -> Result<Option<Value>, RuntimeError> {
+    let hashed = |path: &str| {
+        let value = lookup(path)?;
+        let precision = key.parts.iter().find_map(|part| match part.function {
+            Some(PartFunction::Geohash(precision)) if part.path == path => Some(precision),
+            _ => None,
+        });
+        match precision {
+            Some(precision) => Some(Value::S(Place::from_value(&value)?.geohash(precision))),
+            None => Some(value),
+        }
+    };
     key.template
-        .encode(lookup)
+        .encode(hashed)
         .map_err(|error| RuntimeError::key(entity, &error))
 }
 
-/// The values that templates ask for: attributes, fields of attributes, and geohashes of places.
-pub(crate) fn lookup<'a>(entity: &'a Entity, row: &'a Attributes) -> impl Fn(&str) -> Option<Value> + 'a {
-    |path: &str| {
-        let value = at_path(row, path)?;
-        let hashed = entity
-            .key_templates()
-            .chain(
-                entity
-                    .index
-                    .iter()
-                    .flat_map(|entry| entry.choices())
-                    .flat_map(|choice| &choice.keys),
-            )
-            .flat_map(|key| &key.parts)
-            .find_map(|part| match part.function {
-                Some(singlet_model::model::PartFunction::Geohash(precision)) if part.path == path => Some(precision),
-                _ => None,
-            });
-        match hashed {
-            Some(precision) => {
-                let place = singlet_model::evaluate::geo::Place::from_value(&value)?;
-                Some(Value::S(place.geohash(precision)))
-            }
-            None => Some(value),
-        }
-    }
-}
-
-fn at_path(row: &Attributes, path: &str) -> Option<Value> {
+pub(crate) fn at_path(row: &Attributes, path: &str) -> Option<Value> {
     if let Some(value) = row.get(path) {
         return Some(value.clone());
     }

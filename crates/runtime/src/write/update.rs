@@ -693,7 +693,7 @@ impl<'a> Attempt<'a> {
             return Ok(Vec::new());
         }
         let chosen = row::holding(choices, row, self.scope(None))?;
-        let lookup = row::lookup(entity, row);
+        let lookup = |path: &str| row::at_path(row, path);
         let mut keys: Vec<(String, Option<Value>)> = Vec::new();
         for template in choices.iter().flat_map(|choice| &choice.keys) {
             let own = entity.attribute(&template.attribute).is_some();
