@@ -9,13 +9,12 @@ use singlet_model::Model;
 use singlet_model::model::{Read, Return, SelectionKind};
 use singlet_plan::read::ReadPlan;
 use singlet_plan::read::plan_text;
-use singlet_runtime::Answer;
+use singlet_runtime::{Answer, Written};
 
 use crate::call::Incoming;
 use crate::etag;
 use crate::json_text;
 use crate::query::Query;
-use crate::write::Written;
 
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
 

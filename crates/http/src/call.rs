@@ -8,7 +8,7 @@ use axum::response::Response;
 use futures_util::future::BoxFuture;
 use singlet_item::{Number, Value};
 use singlet_model::model::{IdempotencyNeed, Write};
-use singlet_runtime::{Attributes, Caller, Request, RuntimeError};
+use singlet_runtime::{Attributes, Caller, Refused, Request, RuntimeError, WriteRequest, values};
 use singlet_store::Units;
 use tokio_util::task::TaskTracker;
 
@@ -19,8 +19,7 @@ use crate::rate::Left;
 use crate::routing::{Endpoint, Found};
 use crate::settings::Limits;
 use crate::system::System;
-use crate::write::{WriteRequest, call_write};
-use crate::{answer, body, input};
+use crate::{answer, body, input, problem};
 
 /// A request, its path without the system's prefix.
 pub struct Incoming {
@@ -201,9 +200,7 @@ impl<'a> Call<'a> {
         // A client that goes away stops its request, not what was begun.
         let engine = std::sync::Arc::clone(&system.engine);
         let name = write.name.clone();
-        let writing = self
-            .tasks
-            .spawn(async move { call_write(&engine, &name, &request).await });
+        let writing = self.tasks.spawn(async move { engine.write(&name, &request).await });
         let outcome = tokio::time::timeout(self.limits.operation_time_max, writing).await;
         let written = outcome
             .map_err(|_| too_slow())?
@@ -211,6 +208,29 @@ impl<'a> Call<'a> {
             .map_err(|error| self.problem(error))?;
         self.units = written.consumed.total();
         Ok(answer::write(written))
+    }
+
+    /// A rule of the model said no: its name is the type, and what the model shows stands beside it.
+    fn refusal(&self, refused: Refused) -> Problem {
+        let status = StatusCode::from_u16(refused.status).unwrap_or(StatusCode::CONFLICT);
+        let shown: Vec<String> = refused
+            .shown
+            .iter()
+            .map(|(name, value)| format!("{name} is {}", values::to_json(value)))
+            .collect();
+        let detail = match shown.is_empty() {
+            true => problem::title(&refused.name),
+            false => format!("{}: {}", problem::title(&refused.name), shown.join(", ")),
+        };
+        let mut problem = Problem {
+            name: refused.name.into(),
+            namespace: Some(self.system.name.clone()),
+            ..Problem::new(status, "", detail)
+        };
+        for (name, value) in &refused.shown {
+            problem = problem.member(name, values::to_json(value));
+        }
+        problem
     }
 
     /// What is said of a failure. Only what the model shows is told; the rest is in the log.
@@ -233,6 +253,13 @@ impl<'a> Call<'a> {
             RuntimeError::Unauthenticated => self.system.authenticator.missing(),
             RuntimeError::Forbidden => Problem::new(StatusCode::FORBIDDEN, "forbidden", "this caller may not do this"),
             RuntimeError::NotFound => Problem::new(StatusCode::NOT_FOUND, "not_found", "there is no such row"),
+            RuntimeError::Refused(refused) => self.refusal(*refused),
+            RuntimeError::Conflict => conflict(),
+            RuntimeError::VersionMismatch => version_differs(),
+            RuntimeError::IdempotencyKeyReused => {
+                let detail = "this idempotency key was used before, with another request";
+                Problem::new(StatusCode::UNPROCESSABLE_ENTITY, "idempotency_key_reused", detail)
+            }
             RuntimeError::Store(error) => store_problem(&self.operation, &error),
             RuntimeError::Stored(reason) => {
                 tracing::error!(
@@ -246,10 +273,14 @@ impl<'a> Call<'a> {
     }
 }
 
+fn conflict() -> Problem {
+    let detail = "other requests keep changing the same rows; send it again";
+    Problem::new(StatusCode::CONFLICT, "conflict", detail).header(header::RETRY_AFTER, "1")
+}
+
 fn store_problem(operation: &str, error: &singlet_store::StoreError) -> Problem {
     if error.is_conflict() {
-        let detail = "other requests keep changing the same rows; send it again";
-        return Problem::new(StatusCode::CONFLICT, "conflict", detail).header(header::RETRY_AFTER, "1");
+        return conflict();
     }
     if error.is_too_large() {
         return Problem::new(

@@ -33,7 +33,6 @@ mod service;
 mod settings;
 mod system;
 mod trace;
-mod write;
 
 pub use server::{Server, TlsFiles};
 pub use service::Service;

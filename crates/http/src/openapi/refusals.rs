@@ -1,102 +1,130 @@
-//! The refusals that a write may answer, by name and status.
+//! The refusals that a write may answer, by status and name.
 
 use std::collections::BTreeSet;
 
 use singlet_model::Model;
 use singlet_model::expression::{Expr, ExprKind};
-use singlet_model::model::{Cause, Entity, Let, LetValue, MoveTo, Refusal, Requirement, Step, StepKind, Write};
-use singlet_model::types::Type;
+use singlet_model::model::{Assignment, Entity, Let, LetValue, MoveTo, Step, StepKind, Write};
+use singlet_model::types::{EntityId, Type};
+use singlet_plan::write::{Default as Why, default_name, default_status, requirement_status, step_refusal};
 
-/// Name and status of every refusal.
+/// Status and name of every refusal.
 pub fn of_write(model: &Model, write: &Write) -> BTreeSet<(u16, String)> {
-    let mut found = BTreeSet::new();
+    let mut found = Found {
+        model,
+        all: BTreeSet::new(),
+    };
     for requirement in &write.requirements {
-        found.insert(required(requirement));
+        found.add(requirement_status(requirement), &requirement.refusal.name);
     }
     for bound in &write.lets {
-        found.extend(unfound(model, bound));
+        found.unfound(bound);
     }
-    for step in write.all_steps() {
-        of_step(model, step, &mut found);
+    let steps = write.all_steps();
+    if steps.len() > 1 || steps.iter().any(|step| step.repeat.is_some()) {
+        found.add(409, "same_item");
     }
-    found
+    for step in steps {
+        found.step(step);
+    }
+    found.all
 }
 
-fn of_step(model: &Model, step: &Step, found: &mut BTreeSet<(u16, String)>) {
-    if let StepKind::Call { step: name, .. } = &step.kind {
-        let named = model.steps.iter().find(|known| known.name == *name);
-        for inner in named.iter().flat_map(|named| &named.steps) {
-            of_step(model, inner, found);
+struct Found<'a> {
+    model: &'a Model,
+    all: BTreeSet<(u16, String)>,
+}
+
+impl Found<'_> {
+    fn add(&mut self, status: u16, name: &str) {
+        self.all.insert((status, name.to_owned()));
+    }
+
+    /// A row that `let` names and that is not there.
+    fn unfound(&mut self, bound: &Let) {
+        let entity = match &bound.value {
+            LetValue::Value(expr) => entity_of(expr),
+            LetValue::Read(selection) => selection.entity(),
+        };
+        if let Some(entity) = entity.and_then(|entity| self.model.entity(entity)) {
+            self.add(404, &default_name(&entity.name, &Why::Absent));
         }
-        return;
     }
-    found.extend(step.requirements.iter().map(required));
-    let Some(entity) = step.entity().and_then(|entity| model.entity(entity)) else {
-        return;
-    };
-    let entity = model.source_of(entity);
-    for (cause, status, name) in causes(model, entity, step) {
-        let named = step.refusals.iter().find(|(known, _)| *known == cause);
-        let any = step.refusals.iter().find(|(known, _)| *known == Cause::Any);
-        found.insert(match named.or(any) {
-            Some((_, refusal)) => (refusal.status.unwrap_or(status), refusal.name.clone()),
-            None => (status, name),
-        });
+
+    fn step(&mut self, step: &Step) {
+        if let StepKind::Call { step: name, .. } = &step.kind {
+            let model = self.model;
+            let named = model.steps.iter().find(|known| known.name == *name);
+            named
+                .iter()
+                .flat_map(|named| &named.steps)
+                .for_each(|inner| self.step(inner));
+            return;
+        }
+        for requirement in &step.requirements {
+            self.add(requirement_status(requirement), &requirement.refusal.name);
+        }
+        let Some(entity) = step.entity().and_then(|entity| self.model.entity(entity)) else {
+            return;
+        };
+        let entity = self.model.source_of(entity);
+        for why in causes(self.model, entity, step) {
+            match step_refusal(step, &why) {
+                Some(refusal) => self.add(refusal.status.unwrap_or(default_status(&why)), &refusal.name),
+                None => self.add(default_status(&why), &default_name(&entity.name, &why)),
+            }
+        }
+        for copy in entity.attributes.iter().filter_map(|attribute| attribute.copy.as_ref()) {
+            if let Some(source) = self
+                .model
+                .entity(copy.entity)
+                .filter(|_| step_refusal(step, &Why::Source).is_none())
+            {
+                self.add(404, &default_name(&source.name, &Why::Absent));
+            }
+        }
     }
 }
 
-/// Why a step may fail, with the status and the name that it has by itself.
-fn causes(model: &Model, entity: &Entity, step: &Step) -> Vec<(Cause, u16, String)> {
-    let name = snake(&entity.name);
-    let absent = (Cause::Absent, 404, format!("{name}_not_found"));
-    let exists = (Cause::Exists, 409, format!("{name}_exists"));
+fn entity_of(expr: &Expr) -> Option<EntityId> {
+    match &expr.kind {
+        ExprKind::Entity { entity, .. } => Some(*entity),
+        _ => None,
+    }
+}
+
+/// Why a step may fail.
+fn causes(model: &Model, entity: &Entity, step: &Step) -> Vec<Why> {
     let mut all = match &step.kind {
-        StepKind::Create(_) => vec![exists],
-        StepKind::Absent(_) => return vec![exists],
-        StepKind::Delete(_) | StepKind::Present(_) => return vec![absent],
-        StepKind::Update(_) => vec![absent],
+        StepKind::Create(_) => vec![Why::Exists],
+        StepKind::Absent(_) => return vec![Why::Exists],
+        StepKind::Delete(_) | StepKind::Present(_) => return vec![Why::Absent],
+        StepKind::Update(_) => vec![Why::Absent],
         _ => Vec::new(),
     };
-    if matches!(step.kind, StepKind::Create(_)) && entity.excludes.is_some() {
-        all.push((Cause::Excludes, 409, format!("{name}_excluded")));
-    }
     if matches!(step.kind, StepKind::Create(_)) {
-        for mirror in model.mirrors_of(entity.id) {
-            all.push((
-                Cause::Named(mirror.name.clone()),
-                409,
-                format!("{}_exists", snake(&mirror.name)),
-            ));
-        }
-        if entity.attributes.iter().any(|attribute| attribute.copy.is_some()) {
-            all.push((Cause::Source, 409, format!("{name}_source_changed")));
-        }
+        all.extend(entity.excludes.is_some().then_some(Why::Excludes));
+        let copied = entity.attributes.iter().any(|attribute| attribute.copy.is_some());
+        all.extend(copied.then_some(Why::Source));
+        all.extend(
+            model
+                .mirrors_of(entity.id)
+                .map(|mirror| Why::Mirror(mirror.name.clone())),
+        );
     }
-    for guard in &entity.unique {
-        all.push((
-            Cause::Named(guard.name.clone()),
-            409,
-            format!("{}_taken", snake(&guard.name)),
-        ));
-    }
-    for added in &step.add {
-        if entity
-            .attribute(&added.attribute)
-            .is_some_and(|attribute| is_bounded(&attribute.ty))
-        {
-            let out = format!("{}_out_of_range", snake(&added.attribute));
-            all.push((Cause::Named(added.attribute.clone()), 409, out));
-        }
-    }
+    all.extend(entity.unique.iter().map(|guard| Why::Taken(guard.name.clone())));
+    let may_leave = |change: &&Assignment| {
+        let attribute = entity.attribute(&change.attribute);
+        attribute.is_some_and(|attribute| attribute.ty != change.value.ty && is_bounded(&attribute.ty))
+    };
+    let changed = step.set.iter().chain(&step.add).filter(may_leave);
+    all.extend(changed.map(|change| Why::Limit(change.attribute.clone())));
     if let (Some(states), Some(to)) = (&entity.states, &step.moves) {
-        let asked = states.moves.iter().filter(|known| match to {
+        let goals = states.moves.iter().filter(|known| match to {
             MoveTo::Named(name, _) => known.name == *name,
             MoveTo::To(_) => true,
         });
-        for known in asked {
-            let from = known.from.join("_or_").replace('-', "_");
-            all.push((Cause::State, 409, format!("{name}_not_{from}")));
-        }
+        all.extend(goals.map(|known| Why::State(known.from.clone())));
     }
     all
 }
@@ -104,53 +132,7 @@ fn causes(model: &Model, entity: &Entity, step: &Step) -> Vec<(Cause, u16, Strin
 fn is_bounded(ty: &Type) -> bool {
     match ty {
         Type::Int(limits) | Type::Number(limits) => limits.min.is_some() || limits.max.is_some(),
+        Type::Text(limits) => limits.length.min.is_some() || limits.length.max.is_some() || limits.pattern.is_some(),
         _ => false,
     }
-}
-
-fn required(requirement: &Requirement) -> (u16, String) {
-    let Refusal { name, status, .. } = &requirement.refusal;
-    let usual = if of_request_alone(&requirement.condition) {
-        400
-    } else {
-        409
-    };
-    (status.unwrap_or(usual), name.clone())
-}
-
-/// Whether the request decides it, whenever it comes.
-fn of_request_alone(condition: &Expr) -> bool {
-    condition.attributes().is_empty()
-        && !condition.any(|part| matches!(part.kind, ExprKind::Bound(_) | ExprKind::Now | ExprKind::Today))
-}
-
-/// The refusal of a row that `let` names and that is not there.
-fn unfound(model: &Model, bound: &Let) -> Option<(u16, String)> {
-    let entity = match &bound.value {
-        LetValue::Value(expr) => match &expr.kind {
-            ExprKind::Entity { entity, .. } => *entity,
-            _ => return None,
-        },
-        LetValue::Read(selection) => selection.entity()?,
-    };
-    let entity = model.entity(entity).filter(|_| !bound.optional)?;
-    Some((404, format!("{}_not_found", snake(&entity.name))))
-}
-
-/// `UserItem` as `user_item`.
-fn snake(name: &str) -> String {
-    let mut text = String::with_capacity(name.len() + 4);
-    let mut before_lower = false;
-    for char in name.chars() {
-        if char.is_uppercase() && before_lower {
-            text.push('_');
-        }
-        before_lower = char.is_lowercase() || char.is_ascii_digit();
-        if char.is_alphanumeric() {
-            text.extend(char.to_lowercase());
-        } else {
-            text.push('_');
-        }
-    }
-    text
 }

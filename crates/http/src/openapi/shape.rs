@@ -72,7 +72,7 @@ pub fn status(write: &Write) -> u16 {
     });
     match (&write.returns, first.map(|step| &step.kind)) {
         (Return::Nothing, _) | (Return::Usual, None) => 204,
-        (Return::Usual, Some(StepKind::Create(_))) => 201,
+        (_, Some(StepKind::Create(_))) => 201,
         _ => 200,
     }
 }
