@@ -102,13 +102,17 @@ pub async fn put_all(
 ) -> Result<(), RuntimeError> {
     let mut put = 0;
     for chunk in items.chunks(ITEMS_PER_CALL_MAX) {
-        let mut writes: Vec<BatchWrite> = chunk
-            .iter()
-            .map(|item| BatchWrite::Put {
+        let mut writes: Vec<BatchWrite> = Vec::with_capacity(chunk.len());
+        for item in chunk {
+            let put = BatchWrite::Put {
                 table: table.to_owned(),
                 item: item.clone(),
-            })
-            .collect();
+            };
+            // The versions of a row share their guards; a call takes each item once.
+            if !writes.contains(&put) {
+                writes.push(put);
+            }
+        }
         while !writes.is_empty() {
             let request = BatchWriteRequest { writes };
             let answer = retry::retried(|| store.batch_write(&request)).await?;
