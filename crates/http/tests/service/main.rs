@@ -16,3 +16,4 @@ mod openapi;
 mod reads;
 mod running;
 mod shutdown;
+mod writes;
