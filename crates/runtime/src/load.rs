@@ -104,17 +104,13 @@ pub async fn put_all(
     let items = each_once(items);
     let mut put = 0;
     for chunk in items.chunks(ITEMS_PER_CALL_MAX) {
-        let mut writes: Vec<BatchWrite> = Vec::with_capacity(chunk.len());
-        for item in chunk {
-            let put = BatchWrite::Put {
+        let mut writes: Vec<BatchWrite> = chunk
+            .iter()
+            .map(|item| BatchWrite::Put {
                 table: table.to_owned(),
                 item: item.clone(),
-            };
-            // The versions of a row share their guards; a call takes each item once.
-            if !writes.contains(&put) {
-                writes.push(put);
-            }
-        }
+            })
+            .collect();
         while !writes.is_empty() {
             let request = BatchWriteRequest { writes };
             let answer = retry::retried(|| store.batch_write(&request)).await?;
