@@ -98,7 +98,7 @@ fn compare(model: &Model, read: &Read, a: &Attributes, b: &Attributes) -> Result
         let Some((ty, _)) = model.type_at(entity, &order.path) else {
             continue;
         };
-        let compared = match (a.get(&order.path), b.get(&order.path)) {
+        let compared = match (at_path(a, &order.path), at_path(b, &order.path)) {
             (Some(a), Some(b)) => row_order(a, b, &ty)?,
             (a, b) => a.is_some().cmp(&b.is_some()),
         };
@@ -107,6 +107,12 @@ fn compare(model: &Model, read: &Read, a: &Attributes, b: &Attributes) -> Result
         }
     }
     Ok(Ordering::Equal)
+}
+
+fn at_path<'r>(row: &'r Attributes, path: &str) -> Option<&'r Value> {
+    let mut names = path.split('.');
+    let first = row.get(names.next()?)?;
+    names.try_fold(first, |value, name| value.as_map()?.get(name))
 }
 
 fn selected<'a>(model: &'a Model, read: &'a Read) -> Option<(&'a Selection, &'a Entity)> {

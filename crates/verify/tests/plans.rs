@@ -99,7 +99,7 @@ async fn check_model(rng: &mut Rng, tally: &mut Tally) -> Result<(), Box<Mismatc
         Ok(bench) => bench,
         Err(BenchError::Model(errors)) => {
             tally.not_models += 1;
-            println!("not a model: {errors}");
+            println!("not a model: {errors}\n{}", generated.text());
             return Ok(());
         }
         Err(BenchError::Run(error)) => panic!("the rows cannot be stored: {error}\n{}", generated.text()),

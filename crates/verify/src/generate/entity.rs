@@ -3,7 +3,7 @@
 use fastrand::Rng;
 
 use super::keys::{can_stand_alone, names, parts, primary, template, unsorted_primary, when};
-use super::kinds::{COMPUTED, ENDING, ID, KINDS, PLACE, STATE, TOMBSTONE, TYPES, VERSION};
+use super::kinds::{COMPUTED, ENDING, ID, KINDS, PLACE, STATE, TOMBSTONE, TYPES, VERSION, WORDS};
 use super::{GeneratedAttribute, GeneratedEntity, Part, Path, Said};
 
 /// A file up to its reads, and what its entities are.
@@ -20,11 +20,14 @@ pub(super) fn table(rng: &mut Rng) -> (String, Vec<GeneratedEntity>) {
             1 => ", project: [a3, b4]",
             _ => "",
         };
-        indexes.push_str(&format!(
-            "    {index}: {{partition: {index}P, sort: {index}S{project}}}\n"
-        ));
+        let sort = if rng.u8(..8) == 0 {
+            String::new()
+        } else {
+            format!(", sort: {index}S")
+        };
+        indexes.push_str(&format!("    {index}: {{partition: {index}P{sort}{project}}}\n"));
         for entity in &mut made {
-            entity.index(rng, index);
+            entity.index(rng, index, !sort.is_empty());
         }
     }
     let alone = made.len() == 1 && rng.u8(..3) == 0;
@@ -136,6 +139,17 @@ impl Entity {
         if rng.u8(..5) == 0 {
             added.push(("place", &PLACE, rng.u8(..3) == 0));
         }
+        if rng.u8(..5) == 0 {
+            added.push(("words", &WORDS, rng.bool()));
+        }
+        if rng.u8(..4) == 0 {
+            let city = KINDS.first().unwrap_or(&ID);
+            let fields = [
+                ("spot.city", city, rng.bool()),
+                ("spot.n", rng.choice(KINDS).unwrap_or(city), false),
+            ];
+            added.extend(fields);
+        }
         let many = rng.bool();
         if many {
             added.push(("id", &ID, false));
@@ -194,7 +208,7 @@ impl Entity {
     }
 
     /// An index with templates of its own: one, or two of which the first has a condition.
-    fn index(&mut self, rng: &mut Rng, index: &str) {
+    fn index(&mut self, rng: &mut Rng, index: &str, sorted: bool) {
         let conditions = rng.u8(..3) == 0;
         let current = ("until == absent && !gone".to_owned(), "until != absent".to_owned());
         let condition = match self.history && rng.bool() {
@@ -219,15 +233,14 @@ impl Entity {
                 prefix
             };
             let condition = when.map(|when| format!("when: '{when}', ")).unwrap_or_default();
-            let keys = format!(
-                "{index}P: {}, {index}S: {}",
-                template(rng, "I#", &partition),
-                template(rng, prefix, &sort)
-            );
+            let mut keys = format!("{index}P: {}", template(rng, "I#", &partition));
+            if sorted {
+                keys.push_str(&format!(", {index}S: {}", template(rng, prefix, &sort)));
+            }
             entries.push(format!("{{{condition}{keys}}}"));
             self.paths.push(Path {
                 partition,
-                sort,
+                sort: if sorted { sort } else { Vec::new() },
                 // Without a word, a read of what has versions means the current ones.
                 when: said.filter(|_| !self.history).cloned(),
             });
@@ -247,7 +260,10 @@ impl Entity {
     fn own_indexes(&mut self, rng: &mut Rng, unsorted: bool) -> String {
         let fit = |part: &Part| {
             let attribute = &part.attribute;
-            can_stand_alone(attribute.kind) && attribute.name != "state" && attribute.said == Said::Nothing
+            can_stand_alone(attribute.kind)
+                && attribute.name != "state"
+                && attribute.said == Said::Nothing
+                && !attribute.name.contains('.')
         };
         let mut own = parts(rng, &self.attributes, 8, false, &[]);
         own.retain(fit);
@@ -314,8 +330,20 @@ impl Entity {
 
     fn text(&self) -> String {
         let mut text = format!("  {}:\n    attributes:\n", self.name);
-        for attribute in &self.attributes {
+        let (fields, own): (Vec<_>, Vec<_>) = self
+            .attributes
+            .iter()
+            .partition(|attribute| attribute.name.contains('.'));
+        for attribute in own {
             text.push_str(&format!("      {}: {}\n", attribute.name, attribute.declared()));
+        }
+        let fields = fields.into_iter().filter_map(|field| {
+            let (_, name) = field.name.split_once('.')?;
+            Some(format!("          {name}: {}\n", field.declared()))
+        });
+        let fields: String = fields.collect();
+        if !fields.is_empty() {
+            text.push_str(&format!("      spot:\n        object:\n{fields}"));
         }
         text.push_str(&format!("    key: {}\n    index:\n{}", self.key, self.index));
         if self.lapses {

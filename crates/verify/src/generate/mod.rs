@@ -8,7 +8,7 @@ mod keys;
 mod kinds;
 mod read;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use fastrand::Rng;
 use singlet_item::Value;
@@ -82,6 +82,19 @@ impl GeneratedAttribute {
             pool,
             said: Said::Nothing,
         }
+    }
+
+    /// Its value in a row.
+    fn of<'r>(&self, row: &'r Attributes) -> Option<&'r Value> {
+        match self.name.split_once('.') {
+            Some((object, field)) => row.get(object)?.as_map()?.get(field),
+            None => row.get(&self.name),
+        }
+    }
+
+    /// The attribute that a row has: an object for a path into one.
+    fn root(&self) -> &str {
+        self.name.split('.').next().unwrap_or_default()
     }
 
     /// Its declaration in a model.
@@ -182,7 +195,16 @@ impl GeneratedEntity {
             .iter()
             .filter(|attribute| !matches!(attribute.said, Said::Is(_)));
         for attribute in given {
-            if attribute.name == "id" {
+            if let Some((object, field)) = attribute.name.split_once('.') {
+                if !attribute.optional || rng.u8(..4) > 0 {
+                    let fields = row
+                        .entry(object.to_owned())
+                        .or_insert_with(|| Value::M(BTreeMap::new()));
+                    if let Value::M(fields) = fields {
+                        fields.insert(field.to_owned(), attribute.any(rng));
+                    }
+                }
+            } else if attribute.name == "id" {
                 row.insert(attribute.name.clone(), Value::N(rng.i64(0..100_000).into()));
             } else if !attribute.optional || rng.u8(..4) > 0 {
                 row.insert(attribute.name.clone(), attribute.any(rng));

@@ -129,10 +129,8 @@ impl Writer<'_> {
     }
 
     fn by(&mut self) -> String {
-        let values = self.entity.attributes.iter();
-        let values: Vec<_> = values
-            .filter(|attribute| attribute.kind.shape != Shape::Place)
-            .collect();
+        let is_word = |attribute: &&GeneratedAttribute| attribute.kind.is_plain() && !attribute.name.contains('.');
+        let values: Vec<_> = self.entity.attributes.iter().filter(is_word).collect();
         match self.rng.choice(values).filter(|_| self.rng.bool()) {
             Some(attribute) => format!("    by: {}\n", attribute.name),
             None => String::new(),
@@ -229,10 +227,8 @@ impl Writer<'_> {
 
     /// An alternative with an argument that is tested, for it may be left out.
     fn tested(&mut self) -> String {
-        let valued = self.entity.attributes.iter();
-        let valued: Vec<_> = valued
-            .filter(|attribute| attribute.kind.shape != Shape::Place)
-            .collect();
+        let attributes = self.entity.attributes.iter();
+        let valued: Vec<_> = attributes.filter(|attribute| attribute.kind.is_plain()).collect();
         let Some(attribute) = self.rng.choice(valued) else {
             return "true".to_owned();
         };
@@ -255,6 +251,10 @@ impl Writer<'_> {
             let arg = self.arg(&attribute, "", false);
             return near(&attribute, &arg, 30);
         }
+        if kind.shape == Shape::Set {
+            let arg = self.arg(&attribute, "word", false);
+            return format!("{name}.contains({arg})");
+        }
         match self.rng.u8(..10) {
             0 if attribute.optional => format!("{name} != absent"),
             1 if attribute.optional => format!("{name} == absent"),
@@ -270,7 +270,7 @@ impl Writer<'_> {
             5 if kind.shape == Shape::Bool && !attribute.optional => name.clone(),
             _ => {
                 let ops: &[&str] = match kind.shape {
-                    Shape::Bool | Shape::Place => &["==", "!="],
+                    Shape::Bool => &["==", "!="],
                     _ => &["==", "!=", "<", "<=", ">", ">="],
                 };
                 let op = self.rng.choice(ops).copied().unwrap_or("==");
