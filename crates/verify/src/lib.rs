@@ -12,6 +12,7 @@
 //!
 //! The oracle knows no key, no index and no plan: only the evaluator of expressions.
 
+pub mod answer;
 pub mod bench;
 pub mod generate;
 pub mod mismatch;

@@ -4,6 +4,7 @@
 
 mod arguments;
 mod entity;
+mod joined;
 mod keys;
 mod kinds;
 mod read;

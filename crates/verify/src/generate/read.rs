@@ -2,6 +2,7 @@
 
 use fastrand::Rng;
 
+use super::joined::with;
 use super::{GeneratedArg, GeneratedAttribute, GeneratedEntity, GeneratedRead, Kind, Part, Path, Shape};
 
 /// The most optional arguments: each doubles the plans.
@@ -18,9 +19,10 @@ pub(super) fn read(rng: &mut Rng, entity: &GeneratedEntity, at: usize) -> Option
     };
     let verb = ["find", "find", "find", "find", "find", "get", "count"];
     let verb = writer.rng.choice(verb).unwrap_or_default();
-    let bound = match writer.rng.u8(..8) {
-        0 => writer.branches(path),
-        _ => writer.follow(path),
+    let (bound, each) = match writer.rng.u8(..8) {
+        0 => (writer.branches(path), String::new()),
+        1 if verb == "find" => writer.each(path),
+        _ => (writer.follow(path), String::new()),
     };
     for _ in 0..writer.rng.usize(..3) {
         writer.filter();
@@ -29,7 +31,8 @@ pub(super) fn read(rng: &mut Rng, entity: &GeneratedEntity, at: usize) -> Option
     let (one_in, limit) = (writer.rng.u8(..4), writer.rng.u8(1..9));
     let shape = match verb {
         "count" => writer.by(),
-        "find" if one_in == 0 => writer.order(path, bound) + &format!("    limit: {limit}\n"),
+        "get" if one_in < 2 => writer.order(path, bound) + &with(writer.rng, entity),
+        "find" if one_in == 0 && each.is_empty() => writer.order(path, bound) + &format!("    limit: {limit}\n"),
         _ => writer.order(path, bound),
     };
     let strong = if writer.rng.u8(..10) == 0 {
@@ -49,7 +52,7 @@ pub(super) fn read(rng: &mut Rng, entity: &GeneratedEntity, at: usize) -> Option
     if !writer.conjuncts.is_empty() {
         text.push_str(&format!("    where: '{}'\n", writer.conjuncts.join(" && ")));
     }
-    text.push_str(&format!("{history}{shape}{strong}    allow: '{allow}'\n"));
+    text.push_str(&format!("{each}{history}{shape}{strong}    allow: '{allow}'\n"));
     Some(GeneratedRead {
         name: format!("r{at}"),
         entity: entity.name.clone(),
@@ -58,16 +61,16 @@ pub(super) fn read(rng: &mut Rng, entity: &GeneratedEntity, at: usize) -> Option
     })
 }
 
-struct Writer<'a> {
-    rng: &'a mut Rng,
+pub(super) struct Writer<'a> {
+    pub rng: &'a mut Rng,
     entity: &'a GeneratedEntity,
-    args: Vec<GeneratedArg>,
-    conjuncts: Vec<String>,
+    pub args: Vec<GeneratedArg>,
+    pub conjuncts: Vec<String>,
 }
 
 impl Writer<'_> {
     /// Binds the partition, a beginning of the sort key, and perhaps a range after it. How much of the sort key is bound.
-    fn follow(&mut self, path: &Path) -> usize {
+    pub fn follow(&mut self, path: &Path) -> usize {
         for part in &path.partition {
             self.bind(part, true);
         }
@@ -315,7 +318,7 @@ impl Writer<'_> {
     }
 
     /// A value of an attribute: an argument, or one written out.
-    fn arg(&mut self, attribute: &GeneratedAttribute, function: &'static str, may_be_left_out: bool) -> String {
+    pub fn arg(&mut self, attribute: &GeneratedAttribute, function: &'static str, may_be_left_out: bool) -> String {
         let kind = attribute.kind;
         if function.is_empty()
             && self.rng.u8(..8) == 0
