@@ -125,7 +125,7 @@ pub struct GeneratedRead {
     /// The entity that it reads.
     entity: String,
     /// Its text under `reads`.
-    text: String,
+    pub text: String,
     /// Its arguments.
     pub args: Vec<GeneratedArg>,
 }
