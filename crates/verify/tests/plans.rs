@@ -144,7 +144,10 @@ async fn check_model(rng: &mut Rng, tally: &mut Tally) -> Result<(), Box<Mismatc
             let case = Case {
                 read: read.name.clone(),
                 args: read.arguments(rng, row),
-                caller: Caller::with_id(id),
+                caller: match rng.u8(..10) {
+                    0 => Caller::anonymous(),
+                    _ => Caller::with_id(id),
+                },
                 page: rng.usize(1..10),
                 now: NOW + rng.choice([0, 0, 600, 86_400_000]).unwrap_or_default(),
             };

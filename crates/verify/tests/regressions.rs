@@ -67,10 +67,10 @@ async fn check(entity: &str, read: &str, rows: &[&[(&str, &str)]], args: Attribu
 
 async fn check_in(zone: &str, entity: &str, read: &str, rows: &[&[(&str, &str)]], args: Attributes) -> Outcome {
     let text = format!("zone: {zone}\n{HEAD}{entity}reads:\n  r:\n    find: E\n{read}    allow: 'true'\n");
-    check_model(&text, rows, args).await
+    check_model(&text, rows, args, &Caller::with_id("ada")).await
 }
 
-async fn check_model(text: &str, rows: &[&[(&str, &str)]], args: Attributes) -> Outcome {
+async fn check_model(text: &str, rows: &[&[(&str, &str)]], args: Attributes, caller: &Caller) -> Outcome {
     let rows = rows.iter().map(|row| ("E".to_owned(), attributes(row))).collect();
     let store = Arc::new(EmbeddedStore::memory().unwrap());
     let bench = Bench::open(text, store, rows, NOW).await.unwrap();
@@ -79,7 +79,7 @@ async fn check_model(text: &str, rows: &[&[(&str, &str)]], args: Attributes) -> 
         let case = Case {
             read: "r".to_owned(),
             args: args.clone(),
-            caller: Caller::with_id("ada"),
+            caller: caller.clone(),
             page,
             now: NOW,
         };
@@ -361,7 +361,7 @@ async fn a_table_without_a_sort_key_gives_each_row_once_however_it_is_paged() {
     let text = "singlet: 1\nname: made\ntable:\n  name: made\n  key: {partition: PK}\ncallers:\n  jwt: {audience: made, claims: {id: sub}}\nentities:\n  E:\n    attributes: {o: string 1..9, n: 'int 0..9'}\n    key: {PK: \"P#{o}#{n}\"}\nreads:\n  r:\n    find: E\n    args: {o: string}\n    where: 'o == args.o && n in [1, 2, 3]'\n    allow: 'true'\n";
     let rows: [&[_]; 2] = [&[("o", "a"), ("n", "1")], &[("o", "a"), ("n", "3")]];
     assert_eq!(
-        check_model(text, &rows, attributes(&[("o", "a")])).await,
+        check_model(text, &rows, attributes(&[("o", "a")]), &Caller::anonymous()).await,
         Outcome::Same(2)
     );
 }
@@ -375,4 +375,22 @@ async fn ranges_are_merged_by_a_field_of_an_object() {
         &[("o", "b"), ("g", "high"), ("spot", "5 1")],
     ];
     assert_eq!(check(entity, read, &rows, Attributes::new()).await, Outcome::Same(2));
+}
+
+#[tokio::test]
+async fn what_is_not_known_of_a_caller_differs_from_nothing() {
+    let read =
+        "reads:\n  r:\n    count: E\n    args: {o: string}\n    where: 'o == args.o'\n    allow: 'note != caller.id'\n";
+    let entity = "    attributes: {o: string 1..9, note: string 1..9}\n    key: {PK: \"P#{o}\", SK: \"E\"}\n";
+    let text = format!("{HEAD}{entity}{read}");
+    let rows: [&[_]; 1] = [&[("o", "a"), ("note", "x")]];
+    let (known, unknown) = (Caller::with_id("ada"), Caller::anonymous());
+    assert_eq!(
+        check_model(&text, &rows, attributes(&[("o", "a")]), &known).await,
+        Outcome::Same(1)
+    );
+    assert_eq!(
+        check_model(&text, &rows, attributes(&[("o", "a")]), &unknown).await,
+        Outcome::Same(0)
+    );
 }

@@ -54,10 +54,10 @@ pub(super) fn table(rng: &mut Rng) -> (String, Vec<GeneratedEntity>) {
         true => String::new(),
         false => format!(", sort: {{name: SK, type: {}}}", types.1),
     };
+    let is_only = made.len() == 1 && made.iter().all(|entity| entity.mirror.is_empty());
+    let kind = if is_only && rng.bool() { "" } else { "  type: Kind\n" };
     let key = format!("{{partition: {{name: PK, type: {}}}{sort}}}", types.0);
-    text.push_str(&format!(
-        "  key: {key}\n  indexes:\n{indexes}  type: Kind\n  ttl: ttl\n"
-    ));
+    text.push_str(&format!("  key: {key}\n  indexes:\n{indexes}{kind}  ttl: ttl\n"));
     text.push_str(TYPES);
     text.push_str("callers:\n  jwt: {audience: made, claims: {id: sub}}\nentities:\n");
     made.iter().for_each(|entity| text.push_str(&entity.text()));
@@ -198,6 +198,9 @@ impl Entity {
             });
         }
         self.primary = made.path.partition.iter().chain(&made.path.sort).cloned().collect();
+        if !self.key.starts_with('\n') {
+            self.keep_in_key(rng);
+        }
         self.paths.extend(self.local.take().map(|local| Path {
             partition: made.path.partition.clone(),
             sort: vec![local],
@@ -205,6 +208,29 @@ impl Entity {
         }));
         self.paths.push(made.path);
         made.types
+    }
+
+    /// Lets an attribute that the primary key has whole stand only there.
+    fn keep_in_key(&mut self, rng: &mut Rng) {
+        let Some(part) = rng
+            .choice(&self.primary)
+            .filter(|part| part.function.is_empty() && rng.u8(..3) == 0)
+        else {
+            return;
+        };
+        let is_own_key = |path: &Path| {
+            path.partition
+                .iter()
+                .chain(&path.sort)
+                .all(|part| part.function.is_empty())
+        };
+        let name = &part.attribute.name;
+        let is_taken = self.index.contains("own") && self.paths.iter().any(is_own_key);
+        for attribute in &mut self.attributes {
+            if attribute.name == *name && attribute.said == Said::Nothing && !name.contains('.') && !is_taken {
+                attribute.said = Said::KeyOnly;
+            }
+        }
     }
 
     /// An index with templates of its own: one, or two of which the first has a condition.
@@ -223,7 +249,12 @@ impl Entity {
         let mut entries = Vec::new();
         for (when, said) in choices {
             let partitions = 1 + rng.usize(..2);
-            let partition = parts(rng, &self.attributes, partitions, false, &[]);
+            let before = self.paths.last().filter(|_| !entries.is_empty() && rng.bool());
+            // Rows of both templates may then lie side by side.
+            let partition = match before {
+                Some(before) => before.partition.clone(),
+                None => parts(rng, &self.attributes, partitions, false, &[]),
+            };
             let sorts = 1 + rng.usize(..3);
             let sort = parts(rng, &self.attributes, sorts, false, &partition);
             let prefix = rng.choice(["", "S#", "X#Y#"]).unwrap_or_default();

@@ -211,6 +211,22 @@ pub static KINDS: &[Kind] = &[
         ..PLAIN
     },
     Kind {
+        ty: "month",
+        wide: "month",
+        pool: &["2026-10", "2026-11", "2026-12", "2027-01"],
+        ..PLAIN
+    },
+    Kind {
+        ty: "uuid",
+        wide: "uuid",
+        pool: &[
+            "00000000-0000-0000-0000-000000000000",
+            "0190163d-8694-739b-aea5-966c26f8ad90",
+            "ffffffff-ffff-ffff-ffff-ffffffffffff",
+        ],
+        ..PLAIN
+    },
+    Kind {
         ty: "time | \"never\"",
         wide: "time | \"never\"",
         pool: &[

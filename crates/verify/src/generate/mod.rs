@@ -67,6 +67,8 @@ enum Said {
     Nothing,
     /// Stored under another name.
     Stored,
+    /// Only in the key.
+    KeyOnly,
     /// Another name of an attribute, or computed from some: no row is given it.
     Is(String),
 }
@@ -108,6 +110,7 @@ impl GeneratedAttribute {
         match &self.said {
             Said::Nothing => format!("'{ty}'"),
             Said::Stored => format!("{{type: '{ty}', stored: \"{}#\"}}", self.name),
+            Said::KeyOnly => format!("{{type: '{ty}', stored: none}}"),
             Said::Is(what) => format!("{{is: '{what}'}}"),
         }
     }

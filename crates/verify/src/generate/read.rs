@@ -266,6 +266,7 @@ impl Writer<'_> {
                 let arg = self.arg(&attribute, "", false);
                 format!("{name}.{call}({arg})")
             }
+            6 if kind.free_text => format!("{name} != caller.id"),
             3 | 4 => {
                 let list = self.list(&attribute);
                 format!("{name} in {list}")
@@ -373,6 +374,7 @@ impl Writer<'_> {
         match (self.rng.u8(..8), self.rng.choice(texts)) {
             (0, Some(attribute)) => format!("{} == caller.id", attribute.name),
             (1, Some(attribute)) => format!("caller.authenticated && {} != caller.id", attribute.name),
+            (3, Some(attribute)) => format!("{} != caller.id", attribute.name),
             (2, _) => "caller.authenticated".to_owned(),
             _ => "true".to_owned(),
         }
