@@ -10,6 +10,7 @@ use singlet_model::evaluate::{evaluate, holds};
 use singlet_model::expression::{Expr, ExprKind};
 use singlet_model::model::{Let, LetValue, Read, Return, Selection, SelectionKind};
 use singlet_plan::read::{PartPlan, ReadPlan, SelectionPlan, plan_read, plan_selection};
+use singlet_plan::write::{WritePlan, plan_write};
 use singlet_store::{Consumed, GetRequest, Store};
 
 use crate::cursor::{Belongs, Cursor, Sealer};
@@ -33,6 +34,7 @@ pub struct Engine {
     model: Arc<Model>,
     store: Arc<dyn Store>,
     plans: HashMap<String, ReadPlan>,
+    write_plans: HashMap<String, WritePlan>,
     setting: Setting,
     sealer: Sealer,
 }
@@ -71,10 +73,16 @@ impl Engine {
             .iter()
             .map(|read| (read.name.clone(), plan_read(&model, read)))
             .collect();
+        let write_plans = model
+            .writes
+            .iter()
+            .map(|write| (write.name.clone(), plan_write(&model, write)))
+            .collect();
         Engine {
             setting: Setting::of(&model, settings),
             sealer: Sealer::new(cursor_key),
             plans,
+            write_plans,
             model,
             store,
         }
@@ -98,6 +106,11 @@ impl Engine {
     /// The plan of a read.
     pub fn plan(&self, name: &str) -> Option<&ReadPlan> {
         self.plans.get(name)
+    }
+
+    /// The plan of a write.
+    pub fn write_plan(&self, name: &str) -> Option<&WritePlan> {
+        self.write_plans.get(name)
     }
 
     /// Answers a read.

@@ -25,7 +25,9 @@ mod scope;
 mod stream;
 pub mod table;
 pub mod values;
+mod write;
 
 pub use engine::{Answer, Engine, PAGE_ROWS_MAX, PAGE_ROWS_USUAL, Request};
 pub use error::RuntimeError;
 pub use scope::{Attributes, Caller, Scope, Setting};
+pub use write::{Refused, WriteRequest, Written};

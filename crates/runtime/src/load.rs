@@ -1,5 +1,6 @@
 //! Rows from a file into the table: sample data, and tables that are filled once.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use serde_json::Value as Json;
@@ -13,6 +14,7 @@ use singlet_store::{BatchWrite, BatchWriteRequest, Store};
 use crate::error::RuntimeError;
 use crate::scope::{Attributes, Scope};
 use crate::values::{self, Invalid};
+use crate::write::guards_of_row;
 use crate::{retry, row};
 
 /// The most items in one call.
@@ -35,7 +37,9 @@ pub fn items(model: &Model, line: &str, scope: Scope<'_>) -> Result<Vec<Item>, R
         .filter(|entity| entity.mirror.is_none())
         .ok_or_else(|| bad(format!("there is no entity `{name}` to load")))?;
     let row = attributes(entity, fields, scope).map_err(|invalid| bad(format!("`{name}` {invalid}")))?;
-    row::encode(model, entity, &row, scope)
+    let mut items = row::encode(model, entity, &row, scope)?;
+    items.extend(guards_of_row(model, entity, &row, scope)?);
+    Ok(items)
 }
 
 fn attributes(entity: &Entity, fields: &Json, scope: Scope<'_>) -> Result<Attributes, Invalid> {
@@ -97,6 +101,7 @@ pub async fn put_all(
     items: Vec<Item>,
     mut progress: impl FnMut(usize),
 ) -> Result<(), RuntimeError> {
+    let items = each_once(items);
     let mut put = 0;
     for chunk in items.chunks(ITEMS_PER_CALL_MAX) {
         let mut writes: Vec<BatchWrite> = chunk
@@ -115,4 +120,10 @@ pub async fn put_all(
         progress(put);
     }
     Ok(())
+}
+
+/// No item may stand in a call twice, and versions of one row share the guard of its identity: of equal items one is put.
+fn each_once(items: Vec<Item>) -> Vec<Item> {
+    let mut seen = HashSet::new();
+    items.into_iter().filter(|item| seen.insert(item.clone())).collect()
 }

@@ -47,11 +47,32 @@ pub fn split<'a>(model: &Model, query: &'a Query, scope: Scope<'_>) -> Result<Sp
     Ok(split)
 }
 
+/// A condition on a row whose attributes stand bare in it, for a write.
+///
+/// # Errors
+///
+/// Where a value of the request leaves its range.
+pub fn condition(model: &Model, entity: &Entity, expr: &Expr, scope: Scope<'_>) -> Result<Lowered, RuntimeError> {
+    let lowering = Lowering {
+        model,
+        entity,
+        scope,
+        keys: Vec::new(),
+        projected: None,
+    };
+    lowering.lower(expr)
+}
+
 /// A condition for the store, or why there is none.
-enum Lowered {
+#[derive(Debug)]
+pub enum Lowered {
+    /// It holds whatever the row.
     True,
+    /// It holds of no row.
     False,
+    /// The store can decide it.
     Filter(Condition),
+    /// The store cannot decide it.
     No,
 }
 

@@ -7,7 +7,7 @@ use singlet_model::Model;
 use singlet_model::evaluate::geo::Place;
 use singlet_model::evaluate::{EvaluateError, evaluate_as, holds, time};
 use singlet_model::model::{Attribute, Entity, KeyChoice, KeyTemplate, PartFunction, Stored};
-use singlet_model::types::Type;
+use singlet_model::types::{EntityId, Type};
 
 use crate::error::RuntimeError;
 use crate::scope::{Attributes, Scope};
@@ -23,6 +23,13 @@ pub fn decode(
     if has_expired(model, item, scope.now) {
         return Ok(None);
     }
+    let mut row = stored(entity, item)?;
+    lapse(model.source_of(entity), &mut row, scope)?;
+    Ok(Some(row))
+}
+
+/// The row as its item has it, expired and lapsed or not.
+pub fn stored(entity: &Entity, item: &Item) -> Result<Attributes, RuntimeError> {
     let from_keys = decode_keys(entity, item)?;
     let mut row = Attributes::new();
     for attribute in &entity.attributes {
@@ -36,15 +43,24 @@ pub fn decode(
         }
     }
     name_again(entity, &mut row);
-    lapse(model.source_of(entity), &mut row, scope)?;
-    Ok(Some(row))
+    Ok(row)
+}
+
+/// The row with everything that follows from its other attributes.
+pub fn completed(entity: &Entity, mut row: Attributes, scope: Scope<'_>) -> Result<Attributes, RuntimeError> {
+    compute(entity, &mut row, scope)?;
+    name_again(entity, &mut row);
+    Ok(row)
 }
 
 /// Attributes that are other names of some: a key may be made of them, though they are not stored.
 fn name_again(entity: &Entity, row: &mut Attributes) {
     for attribute in &entity.attributes {
-        let source = attribute.alias.as_ref().and_then(|alias| row.get(alias)).cloned();
-        row.extend(source.map(|value| (attribute.name.clone(), value)));
+        let Some(alias) = &attribute.alias else { continue };
+        match row.get(alias).cloned() {
+            Some(value) => row.insert(attribute.name.clone(), value),
+            None => row.remove(&attribute.name),
+        };
     }
 }
 
@@ -106,11 +122,22 @@ fn lapse(entity: &Entity, row: &mut Attributes, scope: Scope<'_>) -> Result<(), 
 
 /// Every item that a row of an entity is stored as: its own, and those of its mirrors.
 pub fn encode(model: &Model, entity: &Entity, row: &Attributes, scope: Scope<'_>) -> Result<Vec<Item>, RuntimeError> {
+    let items = encode_each(model, entity, row, scope)?;
+    Ok(items.into_iter().map(|(_, item)| item).collect())
+}
+
+/// The same, each with the entity that it is a row of: its own, or a mirror.
+pub fn encode_each(
+    model: &Model,
+    entity: &Entity,
+    row: &Attributes,
+    scope: Scope<'_>,
+) -> Result<Vec<(EntityId, Item)>, RuntimeError> {
     let mut whole = row.clone();
     compute(entity, &mut whole, scope)?;
     name_again(entity, &mut whole);
     let ttl = expiry(model, entity, &whole, scope)?;
-    let mut items = vec![item_of(model, entity, &whole, ttl, scope)?];
+    let mut items = vec![(entity.id, item_of(model, entity, &whole, ttl, scope)?)];
     for mirror in model.mirrors_of(entity.id) {
         let carried: Attributes = whole
             .iter()
@@ -119,7 +146,7 @@ pub fn encode(model: &Model, entity: &Entity, row: &Attributes, scope: Scope<'_>
             .collect();
         // A mirror has a row when the parts of its key are there.
         if has_key(mirror, &carried) {
-            items.push(item_of(model, mirror, &carried, ttl, scope)?);
+            items.push((mirror.id, item_of(model, mirror, &carried, ttl, scope)?));
         }
     }
     Ok(items)
@@ -150,7 +177,12 @@ fn compute(entity: &Entity, row: &mut Attributes, scope: Scope<'_>) -> Result<()
     Ok(())
 }
 
-fn expiry(model: &Model, entity: &Entity, row: &Attributes, scope: Scope<'_>) -> Result<Option<i64>, EvaluateError> {
+pub(crate) fn expiry(
+    model: &Model,
+    entity: &Entity,
+    row: &Attributes,
+    scope: Scope<'_>,
+) -> Result<Option<i64>, EvaluateError> {
     let (Some(_), Some(expires)) = (&model.table.ttl, &entity.expires) else {
         return Ok(None);
     };
@@ -208,7 +240,7 @@ fn item_of(
 }
 
 /// The first choice of templates whose condition holds.
-fn holding<'a>(
+pub(crate) fn holding<'a>(
     choices: &'a [KeyChoice],
     row: &Attributes,
     scope: Scope<'_>,
