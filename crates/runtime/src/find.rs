@@ -254,8 +254,8 @@ impl<'a> Reading<'a> {
             let Some((ty, _)) = self.model.type_at(entity, &order.path) else {
                 continue;
             };
-            let (a, b) = (a.get(&order.path), b.get(&order.path));
-            let compared = match (a, b) {
+            let (a, b) = (row::at_path(a, &order.path), row::at_path(b, &order.path));
+            let compared = match (&a, &b) {
                 (Some(a), Some(b)) => row_order(a, b, &ty)?,
                 (None, Some(_)) => Ordering::Less,
                 (Some(_), None) => Ordering::Greater,

@@ -7,7 +7,7 @@ use singlet_item::{Item, Value};
 use singlet_model::Model;
 use singlet_model::model::Entity;
 use singlet_plan::read::Query;
-use singlet_store::{Condition, Consumed, Direction, QueryRequest, Store};
+use singlet_store::{Condition, Consumed, Direction, QueryRequest, SortRange, Store};
 
 use crate::error::RuntimeError;
 use crate::find::{batch_get, primary_key};
@@ -36,6 +36,8 @@ pub struct RowStream {
     next: Option<Item>,
     ended: bool,
     pages_read: u32,
+    /// Whether a whole primary key is asked for: one row at most.
+    is_one: bool,
     /// The key after which a later page goes on.
     pub position: Option<Item>,
 }
@@ -59,6 +61,12 @@ impl RowStream {
             Direction::Ascending
         };
         request.start = position.clone();
+        let sorts = model.table.key.len().saturating_sub(1);
+        let equal = range
+            .keys
+            .sort
+            .iter()
+            .filter(|(_, sort)| matches!(sort, SortRange::Equal(_)));
         let table_keys = model.table.key.iter().map(|key| key.name.clone());
         let index_keys = index
             .into_iter()
@@ -72,6 +80,7 @@ impl RowStream {
             next: None,
             ended: false,
             pages_read: 0,
+            is_one: index.is_none() && equal.count() == sorts,
             position,
         }
     }
@@ -150,7 +159,8 @@ impl RowStream {
                 .await?;
         }
         self.buffer.extend(arrived);
-        self.ended = page.last_key.is_none();
+        // Engines may name a last key though a whole primary key was asked for, and begin anew after it.
+        self.ended = page.last_key.is_none() || self.is_one;
         // Rows that a filter dropped are not read again: a later page goes on after them.
         if self.buffer.is_empty() && page.last_key.is_some() {
             self.position = page.last_key.clone();
