@@ -1,10 +1,11 @@
 //! A model on a store: what embedding programs, the service and the command line call.
 
+mod groups;
+
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use futures_util::{StreamExt, TryStreamExt};
-use singlet_item::{Number, Value};
+use singlet_item::Value;
 use singlet_model::Model;
 use singlet_model::evaluate::{evaluate, holds};
 use singlet_model::expression::{Expr, ExprKind};
@@ -14,7 +15,7 @@ use singlet_store::{Consumed, GetRequest, Store};
 
 use crate::cursor::{Belongs, Cursor, Sealer};
 use crate::error::RuntimeError;
-use crate::find::{FAN_OUT_AT_ONCE_MAX, Found, PAGES_PER_ANSWER_MAX, Reading, primary_key};
+use crate::find::{Found, PAGES_PER_ANSWER_MAX, Reading, primary_key};
 use crate::scope::{Attributes, Caller, Scope, Setting};
 use crate::{retry, row, stream, values};
 
@@ -490,117 +491,6 @@ impl<'a> Call<'a> {
             }
         }
         Ok(rows)
-    }
-
-    async fn count(&mut self, selection: &'a Selection, plan: &SelectionPlan) -> Result<Value, RuntimeError> {
-        let rows = self.gather(selection, plan, None, GATHERED_ROWS_MAX).await?;
-        let number = |count: usize| Value::N(Number::from(i64::try_from(count).unwrap_or(i64::MAX)));
-        let Some(by) = selection.by.first() else {
-            return Ok(number(rows.len()));
-        };
-        let mut counts: std::collections::BTreeMap<String, usize> = std::collections::BTreeMap::new();
-        for row in &rows {
-            let group = match row.get(by) {
-                Some(Value::S(text)) => text.clone(),
-                Some(Value::N(number)) => number.to_string(),
-                Some(Value::Bool(truth)) => truth.to_string(),
-                _ => continue,
-            };
-            *counts.entry(group).or_default() += 1;
-        }
-        Ok(Value::M(
-            counts
-                .into_iter()
-                .map(|(group, count)| (group, number(count)))
-                .collect(),
-        ))
-    }
-
-    /// The groups of `with`, by name, and where the list that pages goes on.
-    async fn groups(
-        &mut self,
-        parts: &'a [PartPlan],
-        parent: Option<&Attributes>,
-        mut cursor: Option<Cursor>,
-        belongs: &Belongs<'_>,
-    ) -> Result<(Value, Option<String>), RuntimeError> {
-        let mut groups = std::collections::BTreeMap::new();
-        let mut next = None;
-        let read = self.read;
-        if let Some(parent) = parent {
-            self.bound.insert("row".to_owned(), row::as_value(parent));
-        }
-        for part in &read.with {
-            let Some(planned) = parts.iter().find(|known| known.name.as_ref() == Some(&part.name)) else {
-                continue;
-            };
-            let (selection, plan) = (&part.selection, &planned.plan);
-            if matches!(selection.kind, SelectionKind::Count) {
-                groups.insert(part.name.clone(), self.count(selection, plan).await?);
-                continue;
-            }
-            let mut reading = self.reading(selection, plan, part.allow.as_ref());
-            reading.scope.row = parent;
-            let one = matches!(selection.kind, SelectionKind::Get { .. });
-            let found = if read.pages.as_ref() == Some(&part.name) {
-                let (found, more) = self.page(reading, cursor.take(), belongs).await?;
-                next = more;
-                found
-            } else {
-                let most = selection.limit.map_or(PAGE_ROWS_MAX, |limit| limit as usize);
-                reading.rows(if one { 1 } else { most }, &[]).await?
-            };
-            self.consumed += &found.consumed;
-            let value = match one {
-                true => found.rows.first().map(row::as_value),
-                false => Some(Value::L(found.rows.iter().map(row::as_value).collect())),
-            };
-            if let Some(value) = value {
-                groups.insert(part.name.clone(), value);
-            }
-        }
-        Ok((Value::M(groups), next))
-    }
-
-    async fn each(&mut self, each: &singlet_model::model::Each, plan: &SelectionPlan) -> Result<Answer, RuntimeError> {
-        let Some(selection) = &self.read.selection else {
-            return Ok(Answer::default());
-        };
-        let too_many =
-            || RuntimeError::Request(format!("`{}` answers at most {} at once", self.read.name, each.at_most));
-        // A list that is longer than any may be is not made at all.
-        let elements = match evaluate(&each.list, &self.scope()).map_err(|_| too_many())? {
-            Some(Value::L(elements)) => elements,
-            _ => Vec::new(),
-        };
-        if elements.len() as u64 > each.at_most {
-            return Err(too_many());
-        }
-        let scopes: Vec<Attributes> = elements
-            .into_iter()
-            .map(|element| {
-                let mut bound = self.bound.clone();
-                bound.insert(each.name.clone(), element);
-                bound
-            })
-            .collect();
-        let readings = scopes.iter().map(|bound| {
-            let mut reading = self.reading(selection, plan, None);
-            reading.scope.bound = bound;
-            async move { reading.rows(GATHERED_ROWS_MAX, &[]).await }
-        });
-        let found: Vec<Found> = futures_util::stream::iter(readings)
-            .buffered(FAN_OUT_AT_ONCE_MAX)
-            .try_collect()
-            .await?;
-        let mut answers = Vec::new();
-        for (bound, found) in scopes.into_iter().zip(found) {
-            self.consumed += &found.consumed;
-            self.bound = bound;
-            let rows = Value::L(found.rows.iter().map(row::as_value).collect());
-            answers.push(self.returned(&Attributes::new(), Some(rows))?);
-        }
-        Ok(self.shaped(Value::L(answers)))
     }
 
     /// The answer's shape for one row, or for the rows of one element.
