@@ -12,6 +12,7 @@
 //! It knows neither HTTP nor a terminal, and no engine: only the [`singlet_store::Store`] trait.
 
 pub mod cursor;
+mod digest;
 mod engine;
 mod error;
 pub mod find;
@@ -25,6 +26,6 @@ mod stream;
 pub mod table;
 pub mod values;
 
-pub use engine::{Answer, Engine, PAGE_ROWS_MAX, PAGE_ROWS_USUAL, Request};
+pub use engine::{Answer, COUNTED_ROWS_MAX, ELEMENT_ROWS_MAX, Engine, PAGE_ROWS_MAX, PAGE_ROWS_USUAL, Request};
 pub use error::RuntimeError;
 pub use scope::{Attributes, Caller, Scope, Setting};

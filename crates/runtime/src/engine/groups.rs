@@ -1,49 +1,21 @@
-//! Answers that are more than a list of rows: counts, the groups of `with`, and one answer for each element.
+//! Answers that are more than a list of rows: the groups of `with`, and one answer for each element.
 
 use std::collections::BTreeMap;
 
 use futures_util::{StreamExt, TryStreamExt};
-use singlet_item::{Number, Value};
+use singlet_item::Value;
 use singlet_model::evaluate::evaluate;
-use singlet_model::model::{Each, Selection, SelectionKind};
+use singlet_model::model::{Each, SelectionKind};
 use singlet_plan::read::{PartPlan, SelectionPlan};
 
-use super::{Answer, Call, GATHERED_ROWS_MAX, PAGE_ROWS_MAX};
-use crate::cursor::{Belongs, Cursor};
+use super::{Answer, Call, ELEMENT_ROWS_MAX, PAGE_ROWS_MAX, all_rows};
+use crate::cursor::{Belongs, Cursor, Positions};
 use crate::error::RuntimeError;
 use crate::find::{FAN_OUT_AT_ONCE_MAX, Found};
 use crate::row;
 use crate::scope::Attributes;
 
 impl<'a> Call<'a> {
-    pub(super) async fn count(
-        &mut self,
-        selection: &'a Selection,
-        plan: &SelectionPlan,
-    ) -> Result<Value, RuntimeError> {
-        let rows = self.gather(selection, plan, None, GATHERED_ROWS_MAX).await?;
-        let number = |count: usize| Value::N(Number::from(i64::try_from(count).unwrap_or(i64::MAX)));
-        let Some(by) = selection.by.first() else {
-            return Ok(number(rows.len()));
-        };
-        let mut counts: BTreeMap<String, usize> = BTreeMap::new();
-        for row in &rows {
-            let group = match row.get(by) {
-                Some(Value::S(text)) => text.clone(),
-                Some(Value::N(number)) => number.to_string(),
-                Some(Value::Bool(truth)) => truth.to_string(),
-                _ => continue,
-            };
-            *counts.entry(group).or_default() += 1;
-        }
-        Ok(Value::M(
-            counts
-                .into_iter()
-                .map(|(group, count)| (group, number(count)))
-                .collect(),
-        ))
-    }
-
     /// The groups of `with`, by name, and where the list that pages goes on.
     pub(super) async fn groups(
         &mut self,
@@ -76,7 +48,7 @@ impl<'a> Call<'a> {
                 found
             } else {
                 let most = selection.limit.map_or(PAGE_ROWS_MAX, |limit| limit as usize);
-                reading.rows(if one { 1 } else { most }, &[]).await?
+                reading.rows(if one { 1 } else { most }, &Positions::default()).await?
             };
             self.consumed += &found.consumed;
             let value = match one {
@@ -115,7 +87,7 @@ impl<'a> Call<'a> {
         let readings = scopes.iter().map(|bound| {
             let mut reading = self.reading(selection, plan, None);
             reading.scope.bound = bound;
-            async move { reading.rows(GATHERED_ROWS_MAX, &[]).await }
+            all_rows(reading, &self.read.name, ELEMENT_ROWS_MAX)
         });
         let found: Vec<Found> = futures_util::stream::iter(readings)
             .buffered(FAN_OUT_AT_ONCE_MAX)
