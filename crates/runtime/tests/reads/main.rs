@@ -13,6 +13,7 @@ mod booking;
 mod country;
 mod cursors;
 mod ecobid;
+mod place;
 mod support;
 mod todo;
 mod wardrobe;
