@@ -16,4 +16,6 @@ mod ecobid;
 mod place;
 mod support;
 mod todo;
+mod typed;
 mod wardrobe;
+mod words;

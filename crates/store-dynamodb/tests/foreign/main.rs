@@ -29,3 +29,5 @@ mod support;
 mod todo;
 #[path = "../../../runtime/tests/reads/wardrobe.rs"]
 mod wardrobe;
+#[path = "../../../runtime/tests/reads/words.rs"]
+mod words;
