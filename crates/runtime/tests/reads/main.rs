@@ -10,6 +10,7 @@
 )]
 
 mod booking;
+mod changing;
 mod country;
 mod cursors;
 mod ecobid;

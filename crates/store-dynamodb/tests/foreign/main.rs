@@ -17,6 +17,8 @@ mod place;
 
 #[path = "../../../runtime/tests/reads/booking.rs"]
 mod booking;
+#[path = "../../../runtime/tests/reads/changing.rs"]
+mod changing;
 #[path = "../../../runtime/tests/reads/country.rs"]
 mod country;
 #[path = "../../../runtime/tests/reads/cursors.rs"]
