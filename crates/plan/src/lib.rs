@@ -22,3 +22,4 @@ pub mod meaning;
 pub mod read;
 pub mod show;
 pub mod values;
+pub mod write;

@@ -8,18 +8,18 @@ use futures_util::StreamExt;
 use futures_util::stream;
 use singlet_item::Item;
 use singlet_model::Model;
-use singlet_model::evaluate::{holds, order as value_order};
+use singlet_model::evaluate::{holds, row_order};
 use singlet_model::expression::Expr;
 use singlet_model::model::{Entity, Selection, SelectionKind};
 use singlet_plan::read::{Query, SelectionPlan};
-use singlet_store::{BatchGetRequest, BatchGetTable, Consumed, GetRequest, Store};
+use singlet_store::{BatchGetRequest, BatchGetTable, Consumed, Store};
 
 use crate::cursor::{Position, Positions};
 use crate::error::RuntimeError;
 use crate::lower;
 use crate::scope::{Attributes, Scope};
-use crate::stream::{Arrived, RowStream};
-use crate::{keys, retry, row, stream as rows};
+use crate::stream::{Arrived, Follow, RowStream};
+use crate::{keys, retry, row};
 
 /// How many ranges are read at the same time.
 pub const FAN_OUT_AT_ONCE_MAX: usize = 16;
@@ -111,7 +111,7 @@ impl<'a> Reading<'a> {
             let Some(arrived) = take(&mut branches, branch, stream) else {
                 break;
             };
-            if let Some(row) = self.kept(&branches, branch, arrived, &mut found.consumed).await? {
+            if let Some(row) = self.kept(&branches, branch, arrived)? {
                 found.rows.push(row);
             }
         }
@@ -153,14 +153,16 @@ impl<'a> Reading<'a> {
                 }
                 streams.push(stream);
             }
+            // The whole rows may have changed since the thin ones were written.
+            let exact = !query.follow && ranges.iter().all(|range| range.exact);
             let unfiltered = streams.iter().any(RowStream::is_unfiltered);
             branches.push(Branch {
                 query,
                 entity,
-                residue: if unfiltered {
-                    query.rest.iter().collect()
-                } else {
-                    split.residue
+                residue: match (exact, unfiltered) {
+                    (false, _) => query.meaning.iter().collect(),
+                    (true, true) => query.rest.iter().collect(),
+                    (true, false) => split.residue,
                 },
                 streams,
             });
@@ -210,6 +212,15 @@ impl<'a> Reading<'a> {
                 wanted
             };
             let entity = branch.entity;
+            let whole = if branch.query.follow {
+                self.selection.entity()
+            } else {
+                None
+            };
+            let follow = whole.and_then(|id| self.model.entity(id)).map(|entity| Follow {
+                entity,
+                consistent: self.consistent,
+            });
             let now = branch.read_now();
             let streams = branch.streams.get_mut(now).unwrap_or_default();
             for stream in streams.iter_mut().filter(|stream| stream.needs_page()) {
@@ -218,12 +229,8 @@ impl<'a> Reading<'a> {
                     0 => first,
                     pages => first.max(FILTERED_ROWS_MIN).saturating_mul(1 << pages.min(6)),
                 };
-                calls.push(stream.read_page(
-                    self.store,
-                    (self.model, entity),
-                    limit.min(ROWS_PER_CALL_MAX),
-                    self.scope,
-                ));
+                let limit = limit.min(ROWS_PER_CALL_MAX);
+                calls.push(stream.read_page(self.store, (self.model, entity), follow, limit, self.scope));
             }
         }
         let read = !calls.is_empty();
@@ -260,7 +267,7 @@ impl<'a> Reading<'a> {
             };
             let (a, b) = (a.get(&order.path), b.get(&order.path));
             let compared = match (a, b) {
-                (Some(a), Some(b)) => value_order((a, &ty), (b, &ty))?.unwrap_or(Ordering::Equal),
+                (Some(a), Some(b)) => row_order(a, b, &ty)?,
                 (None, Some(_)) => Ordering::Less,
                 (Some(_), None) => Ordering::Greater,
                 (None, None) => Ordering::Equal,
@@ -275,23 +282,11 @@ impl<'a> Reading<'a> {
 
     /// The row, if the meaning includes it: what the store could not check is checked here. A row that several alternatives
     /// include is given by the first of them.
-    async fn kept(
-        &self,
-        branches: &[Branch<'a>],
-        at: usize,
-        arrived: Arrived,
-        consumed: &mut Consumed,
-    ) -> Result<Option<Attributes>, RuntimeError> {
+    fn kept(&self, branches: &[Branch<'a>], at: usize, arrived: Arrived) -> Result<Option<Attributes>, RuntimeError> {
         let Some(branch) = branches.get(at) else {
             return Ok(None);
         };
-        let row = match branch.query.follow {
-            true => match self.followed(&arrived, consumed).await? {
-                Some(row) => row,
-                None => return Ok(None),
-            },
-            false => arrived.row,
-        };
+        let row = arrived.row;
         let scope = self.scope.with_row(&row);
         for condition in &branch.residue {
             if !holds(condition, &scope)? {
@@ -323,28 +318,6 @@ impl<'a> Reading<'a> {
         }
         Ok(true)
     }
-
-    /// The whole row behind one that a thin path gave.
-    async fn followed(&self, arrived: &Arrived, consumed: &mut Consumed) -> Result<Option<Attributes>, RuntimeError> {
-        let Some(entity) = self.selection.entity().and_then(|id| self.model.entity(id)) else {
-            return Ok(None);
-        };
-        let Some(key) = primary_key(entity, &arrived.row)? else {
-            return Ok(None);
-        };
-        let request = GetRequest {
-            table: self.model.table.name.clone(),
-            key,
-            consistent: self.consistent,
-            projection: Vec::new(),
-        };
-        let answer = retry::retried(|| self.store.get(&request)).await?;
-        *consumed += &answer.consumed;
-        match answer.item {
-            Some(item) if rows::is_of(self.model, entity, &item) => row::decode(self.model, entity, &item, self.scope),
-            _ => Ok(None),
-        }
-    }
 }
 
 fn take(branches: &mut [Branch<'_>], branch: usize, stream: usize) -> Option<Arrived> {
@@ -374,7 +347,7 @@ pub fn primary_key(entity: &Entity, attributes: &Attributes) -> Result<Option<It
         return Ok(None);
     };
     for template in &choice.keys {
-        let lookup = |name: &str| attributes.get(name).cloned();
+        let lookup = |path: &str| row::at_path(attributes, path);
         match row::encode_key(entity, template, &lookup)? {
             Some(value) => key.insert(template.attribute.clone(), value),
             None => return Ok(None),
@@ -383,7 +356,7 @@ pub fn primary_key(entity: &Entity, attributes: &Attributes) -> Result<Option<It
     Ok(Some(key))
 }
 
-/// Several items by key, in the order of the keys, past what one call holds; keys that were not processed are asked for again.
+/// Several items by key, in any order, past what one call holds; keys that were not processed are asked for again.
 ///
 /// # Errors
 ///

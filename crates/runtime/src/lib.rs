@@ -27,12 +27,14 @@ mod stream;
 pub mod table;
 pub mod typed;
 pub mod values;
+mod write;
 
 pub use engine::{Answer, COUNTED_ROWS_MAX, ELEMENT_ROWS_MAX, Engine, PAGE_ROWS_MAX, PAGE_ROWS_USUAL, Request};
 pub use error::RuntimeError;
 pub use open::{Deployment, Unsound};
 pub use scope::{Attributes, Caller, Scope, Setting};
 pub use typed::{Call, Page};
+pub use write::{Refused, WriteRequest, Written};
 
 // What a program needs of other crates to embed an engine.
 pub use singlet_item::{Item, Number, Value};

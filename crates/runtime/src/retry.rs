@@ -24,12 +24,17 @@ where
     loop {
         match call().await {
             Err(error) if attempt < ATTEMPTS_MAX && (error.is_throttled() || error.is_unavailable()) => {
-                tokio::time::sleep(backoff(attempt)).await;
+                pause(attempt).await;
                 attempt += 1;
             }
             ended => return ended,
         }
     }
+}
+
+/// Waits before the next attempt.
+pub async fn pause(attempt: u32) {
+    tokio::time::sleep(backoff(attempt)).await;
 }
 
 /// A random wait up to the bound of the attempt, so that callers that failed together do not come back together.
