@@ -1,6 +1,7 @@
 //! The rows of a selection: ranges are read side by side, merged in order, and pages are filled.
 
 use std::cmp::Ordering;
+use std::hash::Hasher;
 use std::sync::Arc;
 
 use futures_util::StreamExt;
@@ -13,7 +14,7 @@ use singlet_model::model::{Entity, Selection, SelectionKind};
 use singlet_plan::read::{Query, SelectionPlan};
 use singlet_store::{BatchGetRequest, BatchGetTable, Consumed, Store};
 
-use crate::cursor::Position;
+use crate::cursor::{Position, Positions};
 use crate::error::RuntimeError;
 use crate::lower;
 use crate::scope::{Attributes, Scope};
@@ -57,7 +58,7 @@ pub struct Found {
     /// The rows, in order.
     pub rows: Vec<Attributes>,
     /// Where each range goes on; empty where there are no more rows.
-    pub positions: Vec<Position>,
+    pub positions: Positions,
     /// What was consumed.
     pub consumed: Consumed,
 }
@@ -87,7 +88,7 @@ impl<'a> Reading<'a> {
     /// # Errors
     ///
     /// Where the store fails for good or an expression leaves its range.
-    pub async fn rows(&self, limit: usize, positions: &[Position]) -> Result<Found, RuntimeError> {
+    pub async fn rows(&self, limit: usize, positions: &Positions) -> Result<Found, RuntimeError> {
         let mut branches = self.open(positions)?;
         let mut found = Found::default();
         let mut rounds = 0;
@@ -117,14 +118,17 @@ impl<'a> Reading<'a> {
         let streams = branches.iter().flat_map(|branch| &branch.streams);
         let done = streams.clone().all(RowStream::is_done);
         if !done {
-            found.positions = streams.map(position).collect();
+            found.positions = Positions {
+                ranges: identity(&branches),
+                each: streams.map(position).collect(),
+            };
         }
         Ok(found)
     }
 
-    fn open(&self, positions: &[Position]) -> Result<Vec<Branch<'a>>, RuntimeError> {
+    fn open(&self, positions: &Positions) -> Result<Vec<Branch<'a>>, RuntimeError> {
         let mut branches = Vec::new();
-        let mut resumed = positions.iter();
+        let mut resumed = positions.each.iter();
         for query in self.queries()? {
             let Some(entity) = self.model.entity(query.entity) else {
                 continue;
@@ -151,16 +155,20 @@ impl<'a> Reading<'a> {
             }
             // The whole rows may have changed since the thin ones were written.
             let exact = !query.follow && ranges.iter().all(|range| range.exact);
+            let unfiltered = streams.iter().any(RowStream::is_unfiltered);
             branches.push(Branch {
                 query,
                 entity,
-                residue: if exact {
-                    split.residue
-                } else {
-                    query.meaning.iter().collect()
+                residue: match (exact, unfiltered) {
+                    (false, _) => query.meaning.iter().collect(),
+                    (true, true) => query.rest.iter().collect(),
+                    (true, false) => split.residue,
                 },
                 streams,
             });
+        }
+        if !positions.is_empty() && positions.ranges != identity(&branches) {
+            return Err(RuntimeError::Cursor);
         }
         Ok(branches)
     }
@@ -168,6 +176,9 @@ impl<'a> Reading<'a> {
     /// The queries of the plan; of several covers of one circle the one with the fewest cells.
     fn queries(&self) -> Result<Vec<&'a Query>, RuntimeError> {
         let plan = self.plan;
+        if plan.queries.is_empty() {
+            return Err(RuntimeError::Request("no key answers this read".to_owned()));
+        }
         if plan.covers.is_empty() {
             return Ok(plan.queries.iter().collect());
         }
@@ -311,6 +322,14 @@ impl<'a> Reading<'a> {
 
 fn take(branches: &mut [Branch<'_>], branch: usize, stream: usize) -> Option<Arrived> {
     branches.get_mut(branch)?.streams.get_mut(stream)?.take()
+}
+
+/// Which ranges the branches read, in a number.
+fn identity(branches: &[Branch<'_>]) -> u64 {
+    let mut hasher = crate::digest::Fnv::default();
+    let streams = branches.iter().flat_map(|branch| &branch.streams);
+    streams.for_each(|stream| stream.identify(&mut hasher));
+    hasher.finish()
 }
 
 fn position(stream: &RowStream) -> Position {

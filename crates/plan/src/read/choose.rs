@@ -107,7 +107,13 @@ pub fn plan_selection(
     if !whole.queries.is_empty() {
         return Some(whole);
     }
-    Some(by_alternatives(model, entity, &wanted, &conjuncts).unwrap_or(whole))
+    let mut plan = by_alternatives(model, entity, &wanted, &conjuncts).unwrap_or(whole);
+    // Rows of a scan come in no order: one that asks for an order has no plan.
+    let may_scan = read.is_some_and(|read| read.scan.is_some()) && selection.order.is_empty();
+    if plan.queries.is_empty() && may_scan {
+        plan.queries.push(Query::scan(entity, &conjuncts));
+    }
+    Some(plan)
 }
 
 /// Where no path answers the meaning as it stands, each alternative of its `||` may have one.

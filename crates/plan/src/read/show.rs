@@ -11,6 +11,9 @@ use crate::values::Values;
 
 /// The key condition of a query, as documents write it.
 pub fn condition(model: &Model, query: &Query) -> String {
+    if query.scan {
+        return String::new();
+    }
     let Some((choice, partitions)) = choice_of(model, query) else {
         return String::new();
     };
@@ -33,8 +36,11 @@ pub fn describe(model: &Model, query: &Query) -> String {
         Some(index) => index.name.clone(),
         None => "table".to_owned(),
     };
-    let call = if query.is_get() { "get" } else { "query" };
-    let mut text = format!("{call} {place} {}", condition(model, query));
+    let mut text = match (query.scan, query.is_get()) {
+        (true, _) => format!("scan {place}"),
+        (false, true) => format!("get {place} {}", condition(model, query)),
+        (false, false) => format!("query {place} {}", condition(model, query)),
+    };
     if query.descending {
         text.push_str(" descending");
     }

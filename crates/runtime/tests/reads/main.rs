@@ -10,9 +10,13 @@
 )]
 
 mod booking;
+mod changing;
 mod country;
 mod cursors;
 mod ecobid;
+mod place;
 mod support;
 mod todo;
+mod typed;
 mod wardrobe;
+mod words;
