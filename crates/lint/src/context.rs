@@ -14,8 +14,8 @@ use singlet_model::{Diagnostic, Diagnostics, Model, Rule, Span};
 use singlet_plan::access::{self, AccessPath, Bindings};
 use singlet_plan::by_hand::{self, ByHand};
 
-use crate::size::{self, SizeBound};
 use crate::traffic::Traffic;
+use singlet_plan::size::{self, SizeBound};
 
 /// A model, and what follows from it that several rules need.
 pub struct Context<'a> {

@@ -5,6 +5,7 @@ use std::process::ExitCode;
 
 use clap::Args;
 use singlet_model::diagnostic::nearest;
+use singlet_plan::cost::Sizes;
 use singlet_plan::read::{plan_read, plan_text};
 
 use crate::model;
@@ -28,12 +29,13 @@ impl Plan {
             Ok(model) => model,
             Err(code) => return code,
         };
+        let sizes = Sizes::of(&model);
         let wanted = |name: &str| self.name.as_ref().is_none_or(|wanted| wanted == name);
         let texts: Vec<String> = model
             .reads
             .iter()
             .filter(|read| wanted(&read.name))
-            .map(|read| plan_text(&model, &plan_read(&model, read), self.why))
+            .map(|read| plan_text(&model, &plan_read(&model, read), &sizes, self.why))
             .collect();
         match (&self.name, texts.is_empty()) {
             (Some(name), true) => {
