@@ -23,6 +23,9 @@ pub const PAGE_ROWS_USUAL: u64 = 20;
 /// The most rows in a page.
 pub const PAGE_ROWS_MAX: u64 = 100;
 
+/// The fewest rows that are read at once where some may be dropped.
+pub const FILTERED_ROWS_MIN: u64 = 20;
+
 /// One kind of request of a plan, and what it costs.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RequestCost {
@@ -76,6 +79,8 @@ pub enum Call {
     BatchGet,
     /// A page of an item collection, rounded up once.
     Query,
+    /// A page of the whole table, rounded up once.
+    Scan,
 }
 
 impl RequestCost {
@@ -87,14 +92,14 @@ impl RequestCost {
                 least.div_ceil(BATCH_GET_ITEMS_MAX as u64),
                 most.map(|most| most.div_ceil(BATCH_GET_ITEMS_MAX as u64)),
             ),
-            Call::Get | Call::Query => (least, most),
+            Call::Get | Call::Query | Call::Scan => (least, most),
         }
     }
 
     /// What one request costs that reads items of these sizes; a missing item counts as one without bytes.
     pub fn units(&self, read_bytes: impl IntoIterator<Item = usize>) -> ReadUnits {
         match self.call {
-            Call::Get | Call::Query => page_units(read_bytes, self.consistency),
+            Call::Get | Call::Query | Call::Scan => page_units(read_bytes, self.consistency),
             Call::BatchGet => read_bytes
                 .into_iter()
                 .map(|bytes| get_units(bytes, self.consistency))

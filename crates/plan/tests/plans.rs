@@ -5,7 +5,7 @@ use std::path::Path;
 
 use singlet_model::Source;
 use singlet_plan::cost::Sizes;
-use singlet_plan::read::{plan_read, plan_text};
+use singlet_plan::read::{plan_read, priced_plan_text};
 
 fn plans(system: &str) -> String {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("../../systems/{system}/model.yaml"));
@@ -15,7 +15,7 @@ fn plans(system: &str) -> String {
     let plans = model
         .reads
         .iter()
-        .map(|read| plan_text(&model, &plan_read(&model, read), &sizes, false));
+        .map(|read| priced_plan_text(&model, &plan_read(&model, read), &sizes, false));
     plans.collect()
 }
 

@@ -4,6 +4,7 @@ mod arguments;
 mod binding;
 mod count;
 mod groups;
+mod neighbours;
 mod prepared;
 
 use std::collections::HashMap;
@@ -14,7 +15,8 @@ use singlet_model::Model;
 use singlet_model::evaluate::evaluate;
 use singlet_model::expression::Expr;
 use singlet_model::model::{Read, Return, Selection, SelectionKind};
-use singlet_plan::read::{PartPlan, ReadPlan, SelectionPlan};
+use singlet_plan::cost;
+use singlet_plan::read::{Combination, ReadPlan, SelectionPlan};
 use singlet_store::{Consumed, Store};
 
 pub use count::COUNTED_ROWS_MAX;
@@ -27,10 +29,10 @@ use crate::row;
 use crate::scope::{Attributes, Caller, Scope, Setting};
 
 /// Rows in a page, where neither the caller nor the read says.
-pub const PAGE_ROWS_USUAL: usize = 20;
+pub const PAGE_ROWS_USUAL: usize = cost::PAGE_ROWS_USUAL as usize;
 
 /// The most rows in a page.
-pub const PAGE_ROWS_MAX: usize = 100;
+pub const PAGE_ROWS_MAX: usize = cost::PAGE_ROWS_MAX as usize;
 
 /// The most rows of one element that `each` answers with.
 pub const ELEMENT_ROWS_MAX: usize = 10_000;
@@ -182,7 +184,8 @@ impl<'a> Call<'a> {
             self.bind(bound, plan.as_ref()).await?;
         }
         self.admit(true)?;
-        let parts = self.combination()?;
+        let combination = self.combination()?;
+        let parts = combination.parts.as_slice();
         if let Some(each) = &self.read.each {
             let Some(part) = parts.first() else {
                 return Ok(Answer::default());
@@ -191,14 +194,15 @@ impl<'a> Call<'a> {
         }
         let own = parts.iter().find(|part| part.name.is_none()).map(|part| &part.plan);
         let (Some(selection), Some(plan)) = (&self.read.selection, own) else {
-            let (value, next) = self.groups(parts, None, cursor, belongs).await?;
+            let side = self.side_by_side(combination, cursor.as_ref()).await?;
+            let (value, next) = self.groups(parts, None, side.as_ref(), cursor, belongs).await?;
             return Ok(Answer {
                 next,
                 ..self.shaped(value)
             });
         };
         match selection.kind {
-            SelectionKind::Get { .. } => self.get((selection, plan), parts, cursor, belongs).await,
+            SelectionKind::Get { .. } => self.get((selection, plan), combination, cursor, belongs).await,
             SelectionKind::Find => self.find(selection, plan, cursor, belongs).await,
             SelectionKind::Count => {
                 let value = self.count(selection, plan).await?;
@@ -227,7 +231,7 @@ impl<'a> Call<'a> {
     }
 
     /// The plans for the optional arguments that were sent.
-    fn combination(&self) -> Result<&'a [PartPlan], RuntimeError> {
+    fn combination(&self) -> Result<&'a Combination, RuntimeError> {
         let sent = |name: &str| self.args.contains_key(name);
         let optional: Vec<&str> = self
             .read
@@ -239,7 +243,7 @@ impl<'a> Call<'a> {
         let known = self.plan.combinations.iter().find(|known| {
             known.sent.len() == optional.len() && known.sent.iter().all(|name| optional.contains(&name.as_str()))
         });
-        known.map(|known| known.parts.as_slice()).ok_or_else(|| {
+        known.ok_or_else(|| {
             let all: Vec<String> = self
                 .plan
                 .combinations
@@ -274,11 +278,21 @@ impl<'a> Call<'a> {
     async fn get(
         &mut self,
         (selection, plan): (&'a Selection, &'a SelectionPlan),
-        parts: &'a [PartPlan],
+        combination: &'a Combination,
         cursor: Option<Cursor>,
         belongs: &Belongs<'_>,
     ) -> Result<Answer, RuntimeError> {
-        let Some(row) = self.first_row(selection, plan, Some(&self.read.allow)).await? else {
+        let allow = Some(&self.read.allow);
+        let side = self.side_by_side(combination, cursor.as_ref()).await?;
+        let beside = match &side {
+            Some(side) => side.found(None, &self.reading(selection, plan, allow), 1)?,
+            None => None,
+        };
+        let row = match beside {
+            Some(found) => found.rows.into_iter().next(),
+            None => self.first_row(selection, plan, allow).await?,
+        };
+        let Some(row) = row else {
             return match selection.kind {
                 SelectionKind::Get { optional: true } => Ok(Answer::default()),
                 _ => Err(RuntimeError::NotFound),
@@ -286,8 +300,10 @@ impl<'a> Call<'a> {
         };
         let mut value = self.returned(&row, None)?;
         let mut next = None;
-        if parts.len() > 1 {
-            let (groups, more) = self.groups(parts, Some(&row), cursor, belongs).await?;
+        if combination.parts.len() > 1 {
+            let (groups, more) = self
+                .groups(&combination.parts, Some(&row), side.as_ref(), cursor, belongs)
+                .await?;
             next = more;
             if let (Value::M(map), Value::M(groups)) = (&mut value, groups) {
                 map.extend(groups);
@@ -320,6 +336,15 @@ impl<'a> Call<'a> {
         })
     }
 
+    /// How many rows a page has.
+    fn page_rows(&self) -> Result<usize, RuntimeError> {
+        let asked = self.request.limit.or(self.read.page.map(|page| page as usize));
+        match asked.unwrap_or(PAGE_ROWS_USUAL) {
+            page @ 1..=PAGE_ROWS_MAX => Ok(page),
+            _ => Err(RuntimeError::Request(format!("`limit` is from 1 to {PAGE_ROWS_MAX}"))),
+        }
+    }
+
     /// One page of a list, and the cursor of the next.
     async fn page(
         &self,
@@ -327,14 +352,7 @@ impl<'a> Call<'a> {
         cursor: Option<Cursor>,
         belongs: &Belongs<'_>,
     ) -> Result<(Found, Option<String>), RuntimeError> {
-        let page = self
-            .request
-            .limit
-            .or(self.read.page.map(|page| page as usize))
-            .unwrap_or(PAGE_ROWS_USUAL);
-        if page == 0 || page > PAGE_ROWS_MAX {
-            return Err(RuntimeError::Request(format!("`limit` is from 1 to {PAGE_ROWS_MAX}")));
-        }
+        let page = self.page_rows()?;
         let given = cursor.as_ref().map_or(0, |cursor| cursor.given);
         let left = reading
             .selection

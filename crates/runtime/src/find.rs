@@ -11,6 +11,7 @@ use singlet_model::Model;
 use singlet_model::evaluate::{holds, order as value_order};
 use singlet_model::expression::Expr;
 use singlet_model::model::{Entity, Selection, SelectionKind};
+use singlet_plan::cost::{self, rows_asked};
 use singlet_plan::read::{Query, SelectionPlan};
 use singlet_store::{BatchGetRequest, BatchGetTable, Consumed, GetRequest, Store};
 
@@ -28,7 +29,7 @@ pub const FAN_OUT_AT_ONCE_MAX: usize = 16;
 pub const PAGES_PER_ANSWER_MAX: usize = 64;
 
 /// The fewest rows that are read at once where some may be dropped.
-const FILTERED_ROWS_MIN: u32 = 20;
+const FILTERED_ROWS_MIN: u32 = cost::FILTERED_ROWS_MIN as u32;
 
 /// The most rows that are read at once.
 const ROWS_PER_CALL_MAX: u32 = 1_000;
@@ -126,6 +127,19 @@ impl<'a> Reading<'a> {
         Ok(found)
     }
 
+    /// The positions after a row, where the selection has one range.
+    ///
+    /// # Errors
+    ///
+    /// Where an expression leaves its range.
+    pub fn after(&self, key: Item) -> Result<Positions, RuntimeError> {
+        let branches = self.open(&Positions::default())?;
+        Ok(Positions {
+            ranges: identity(&branches),
+            each: vec![Position::After(key)],
+        })
+    }
+
     fn open(&self, positions: &Positions) -> Result<Vec<Branch<'a>>, RuntimeError> {
         let mut branches = Vec::new();
         let mut resumed = positions.each.iter();
@@ -204,11 +218,8 @@ impl<'a> Reading<'a> {
         for branch in branches.iter_mut() {
             // A filter drops rows that count toward the limit: a little more is read at once. One row is mostly the first.
             let filtered = !branch.residue.is_empty() || !branch.query.rest.is_empty();
-            let first = if filtered && !one {
-                wanted.saturating_mul(2).max(FILTERED_ROWS_MIN)
-            } else {
-                wanted
-            };
+            let first = rows_asked(u64::from(wanted), filtered && !one);
+            let first = u32::try_from(first).unwrap_or(u32::MAX);
             let entity = branch.entity;
             let now = branch.read_now();
             let streams = branch.streams.get_mut(now).unwrap_or_default();

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use clap::Args;
 use singlet_model::diagnostic::nearest;
 use singlet_plan::cost::Sizes;
-use singlet_plan::read::{plan_read, plan_text};
+use singlet_plan::read::{plan_read, priced_plan_text};
 
 use crate::model;
 
@@ -35,7 +35,7 @@ impl Plan {
             .reads
             .iter()
             .filter(|read| wanted(&read.name))
-            .map(|read| plan_text(&model, &plan_read(&model, read), &sizes, self.why))
+            .map(|read| priced_plan_text(&model, &plan_read(&model, read), &sizes, self.why))
             .collect();
         match (&self.name, texts.is_empty()) {
             (Some(name), true) => {

@@ -6,12 +6,9 @@ use singlet_model::expression::{Expr, ExprKind, Literal};
 use singlet_model::model::{LetValue, Read, Selection, SelectionKind};
 use singlet_model::types::Type;
 
-use super::{Call, Origin, PAGE_ROWS_MAX, PAGE_ROWS_USUAL, RequestCost};
+use super::{Call, FILTERED_ROWS_MIN, Origin, PAGE_ROWS_MAX, PAGE_ROWS_USUAL, RequestCost};
 use crate::read::{Neighbours, PartPlan, PartValues, Query, SelectionPlan, plan_selection};
 use crate::values::Values;
-
-/// The fewest rows that are read at once where some may be dropped.
-const FILTERED_ROWS_MIN: u64 = 20;
 
 /// What follows a list.
 const EACH_ROW: &str = "each row";
@@ -172,10 +169,14 @@ impl Counting<'_> {
             call: match (query.is_get(), batched) {
                 (_, true) => Call::BatchGet,
                 (true, false) => Call::Get,
+                (false, false) if query.scan => Call::Scan,
                 (false, false) => Call::Query,
             },
             index: query.index,
-            entities: vec![query.entity],
+            entities: match query.scan {
+                true => self.model.entities.iter().map(|entity| entity.id).collect(),
+                false => vec![query.entity],
+            },
             consistency: self.consistency(selection, query.index),
             times,
             rows: if query.is_get() {

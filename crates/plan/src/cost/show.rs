@@ -11,6 +11,7 @@ impl Call {
             Call::Get => "get",
             Call::BatchGet => "batch get",
             Call::Query => "query",
+            Call::Scan => "scan",
         }
     }
 }
@@ -26,7 +27,7 @@ impl RequestCost {
         let mut text = match self.call {
             Call::Get => format!("{factor}⌈item / 4 KB⌉"),
             Call::BatchGet => format!("Σ {factor}⌈item / 4 KB⌉"),
-            Call::Query => format!("{factor}⌈Σ rows read / 4 KB⌉ a page"),
+            Call::Query | Call::Scan => format!("{factor}⌈Σ rows read / 4 KB⌉ a page"),
         };
         if let Some((last, first)) = self.times.each.split_last() {
             let first: String = first.iter().map(|each| format!("{each} and ")).collect();
@@ -43,7 +44,7 @@ impl RequestCost {
             return formula;
         }
         let rows = match (self.call, self.rows) {
-            (Call::Query, Some(rows)) if rows > 1 => format!(" for {rows} rows"),
+            (Call::Query | Call::Scan, Some(rows)) if rows > 1 => format!(" for {rows} rows"),
             _ => String::new(),
         };
         format!("{formula} = {worked}{rows}")

@@ -75,7 +75,7 @@ impl RequestCost {
     fn page(&self, row_bytes: u64) -> Option<ReadUnits> {
         let rows = match self.call {
             Call::Get | Call::BatchGet => 1,
-            Call::Query => self.rows?,
+            Call::Query | Call::Scan => self.rows?,
         };
         let bytes = usize::try_from(rows.saturating_mul(row_bytes)).ok()?;
         Some(self.units([bytes.min(PAGE_SIZE_BYTES_MAX)]))

@@ -73,7 +73,7 @@ pub(super) fn find(model: &Model, read: &Read, parts: &[PartPlan]) -> Option<Nei
 
 fn lone_query(part: &PartPlan) -> Option<&Query> {
     match (part.plan.queries.as_slice(), part.plan.covers.as_slice()) {
-        ([query], []) if !query.follow => Some(query),
+        ([query], []) if !query.follow && !query.scan => Some(query),
         _ => None,
     }
 }

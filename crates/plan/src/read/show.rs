@@ -179,9 +179,17 @@ fn neighbours_filter(combination: &Combination, neighbours: &Neighbours) -> Stri
     texts.join("; ")
 }
 
-/// A whole plan, two lines for each request: what is asked, and what it costs; with the reasons for which the other paths lost,
-/// if wanted.
-pub fn plan_text(model: &Model, plan: &ReadPlan, sizes: &Sizes<'_>, why: bool) -> String {
+/// A whole plan, a line for each request; with the reasons for which the other paths lost, if wanted.
+pub fn plan_text(model: &Model, plan: &ReadPlan, why: bool) -> String {
+    text_of(model, plan, None, why)
+}
+
+/// The same with what each request costs.
+pub fn priced_plan_text(model: &Model, plan: &ReadPlan, sizes: &Sizes<'_>, why: bool) -> String {
+    text_of(model, plan, Some(sizes), why)
+}
+
+fn text_of(model: &Model, plan: &ReadPlan, sizes: Option<&Sizes<'_>>, why: bool) -> String {
     let mut text = format!("{}\n", plan.read);
     for combination in &plan.combinations {
         if !combination.sent.is_empty() {
@@ -208,10 +216,11 @@ impl PlanRow<'_> {
         }
     }
 
-    fn text(&self, sizes: &Sizes<'_>) -> String {
+    fn text(&self, sizes: Option<&Sizes<'_>>) -> String {
         let label = Some(self.label()).filter(|label| !label.is_empty());
         let label = label.map(|label| format!("{label}: ")).unwrap_or_default();
-        let mut text = format!("    {label}{} {} {}", self.cost.call.word(), self.place, self.key);
+        let asked = format!("{} {} {}", self.cost.call.word(), self.place, self.key);
+        let mut text = format!("    {label}{}", asked.trim_end());
         if self.descending {
             text.push_str(" descending");
         }
@@ -221,7 +230,10 @@ impl PlanRow<'_> {
         for or in &self.or {
             text.push_str(&format!("\n    {label}or {or}"));
         }
-        format!("{text}\n      {}; {}\n", self.cost.shown(sizes), self.cost.promise())
+        match sizes {
+            Some(sizes) => format!("{text}\n      {}; {}\n", self.cost.shown(sizes), self.cost.promise()),
+            None => format!("{text}\n"),
+        }
     }
 }
 
