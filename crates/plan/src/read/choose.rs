@@ -29,8 +29,10 @@ pub struct Combination {
     pub parts: Vec<PartPlan>,
     /// The selections that one query answers, as long as its first page reaches them.
     pub neighbours: Option<Neighbours>,
-    /// The requests, and what each costs.
+    /// The requests for the first page, and what each costs.
     pub requests: Vec<RequestCost>,
+    /// The requests for what the one query of neighbours does not reach, and for later pages.
+    pub apart: Vec<RequestCost>,
 }
 
 /// The plan of a read's own selection, or of one that comes with it.
@@ -84,6 +86,10 @@ pub fn plan_read(model: &Model, read: &Read) -> ReadPlan {
         Combination {
             sent: sent.iter().map(|name| (*name).to_owned()).collect(),
             requests: cost::requests(model, read, &parts, neighbours.as_ref()),
+            apart: match &neighbours {
+                Some(_) => cost::requests(model, read, &parts, None),
+                None => Vec::new(),
+            },
             parts,
             neighbours,
         }

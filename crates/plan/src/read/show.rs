@@ -198,6 +198,12 @@ fn text_of(model: &Model, plan: &ReadPlan, sizes: Option<&Sizes<'_>>, why: bool)
         for cost in &combination.requests {
             text.push_str(&row(model, &plan.read, combination, cost).text(sizes));
         }
+        if why && !combination.apart.is_empty() {
+            text.push_str("    what that page does not reach, and later pages:\n");
+            for cost in &combination.apart {
+                text.push_str(&row(model, &plan.read, combination, cost).text(sizes));
+            }
+        }
         for part in &combination.parts {
             let label = part.name.as_ref().map(|name| format!("{name}: ")).unwrap_or_default();
             text.push_str(&others_text(&part.plan, &label, why));

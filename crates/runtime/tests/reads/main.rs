@@ -14,6 +14,8 @@ mod country;
 mod cursors;
 mod ecobid;
 mod place;
+mod predicted;
+mod recorder;
 mod support;
 mod todo;
 mod wardrobe;
