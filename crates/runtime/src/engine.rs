@@ -1,6 +1,7 @@
 //! A model on a store: what embedding programs, the service and the command line call.
 
 mod arguments;
+mod beside;
 mod binding;
 mod count;
 mod groups;
@@ -16,7 +17,7 @@ use singlet_model::evaluate::evaluate;
 use singlet_model::expression::Expr;
 use singlet_model::model::{Read, Return, Selection, SelectionKind};
 use singlet_plan::cost;
-use singlet_plan::read::{Combination, ReadPlan, SelectionPlan};
+use singlet_plan::read::{Combination, PartPlan, ReadPlan, SelectionPlan};
 use singlet_store::{Consumed, Store};
 
 pub use count::COUNTED_ROWS_MAX;
@@ -203,9 +204,9 @@ impl<'a> Call<'a> {
         };
         match selection.kind {
             SelectionKind::Get { .. } => self.get((selection, plan), combination, cursor, belongs).await,
-            SelectionKind::Find => self.find(selection, plan, cursor, belongs).await,
+            SelectionKind::Find => self.find((selection, plan), parts, cursor, belongs).await,
             SelectionKind::Count => {
-                let value = self.count(selection, plan).await?;
+                let value = self.count(selection, plan, None).await?;
                 Ok(self.shaped(value))
             }
         }
@@ -317,8 +318,8 @@ impl<'a> Call<'a> {
 
     async fn find(
         &mut self,
-        selection: &'a Selection,
-        plan: &'a SelectionPlan,
+        (selection, plan): (&'a Selection, &'a SelectionPlan),
+        parts: &'a [PartPlan],
         cursor: Option<Cursor>,
         belongs: &Belongs<'_>,
     ) -> Result<Answer, RuntimeError> {
@@ -329,10 +330,19 @@ impl<'a> Call<'a> {
         if found.rows.is_empty() && first && found.positions.is_empty() && self.read.empty == Some(404) {
             return Err(RuntimeError::NotFound);
         }
-        let rows: Result<Vec<Value>, RuntimeError> = found.rows.iter().map(|row| self.returned(row, None)).collect();
+        let rows = found.rows.iter().map(|row| self.returned(row, None));
+        let mut rows = rows.collect::<Result<Vec<Value>, RuntimeError>>()?;
+        if parts.len() > 1 {
+            let beside = self.beside(parts, &found.rows).await?;
+            for (row, groups) in rows.iter_mut().zip(beside) {
+                if let Value::M(row) = row {
+                    row.extend(groups);
+                }
+            }
+        }
         Ok(Answer {
             next,
-            ..self.shaped(Value::L(rows?))
+            ..self.shaped(Value::L(rows))
         })
     }
 

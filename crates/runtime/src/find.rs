@@ -7,13 +7,14 @@ use std::sync::Arc;
 use futures_util::StreamExt;
 use futures_util::stream;
 use singlet_item::Item;
+use singlet_item::limits::BATCH_GET_ITEMS_MAX;
 use singlet_model::Model;
 use singlet_model::evaluate::{holds, order as value_order};
 use singlet_model::expression::Expr;
 use singlet_model::model::{Entity, Selection, SelectionKind};
 use singlet_plan::cost::{self, rows_asked};
 use singlet_plan::read::{Query, SelectionPlan};
-use singlet_store::{BatchGetRequest, BatchGetTable, Consumed, GetRequest, Store};
+use singlet_store::{BatchGetRequest, BatchGetTable, Consumed, ErrorKind, GetRequest, Store, StoreError};
 
 use crate::cursor::{Position, Positions};
 use crate::error::RuntimeError;
@@ -394,33 +395,43 @@ pub fn primary_key(entity: &Entity, attributes: &Attributes) -> Result<Option<It
     Ok(Some(key))
 }
 
-/// Several items by key, in the order of the keys, past what one call holds; keys that were not processed are asked for again.
+/// Several items by key, past what one call holds, in no order; keys that were not processed are asked for again, later each
+/// time.
 ///
 /// # Errors
 ///
-/// Where the store fails for good.
+/// Where the store fails for good, or leaves keys unprocessed again and again.
 pub async fn batch_get(
     store: &Arc<dyn Store>,
     table: &str,
     keys: &[Item],
     consistent: bool,
 ) -> Result<(Vec<Item>, Consumed), RuntimeError> {
-    const KEYS_PER_CALL_MAX: usize = 100;
     let mut items = Vec::new();
     let mut consumed = Consumed::default();
-    for chunk in keys.chunks(KEYS_PER_CALL_MAX) {
+    for chunk in keys.chunks(BATCH_GET_ITEMS_MAX) {
         let mut waiting = vec![BatchGetTable {
             table: table.to_owned(),
             keys: chunk.to_vec(),
             consistent,
             projection: Vec::new(),
         }];
+        let mut attempt = 0;
         while !waiting.is_empty() {
+            if attempt > 0 {
+                retry::wait(attempt)
+                    .await
+                    .ok_or_else(|| StoreError::new(ErrorKind::Throttled, "keys of a batch were left unprocessed"))?;
+            }
+            let left = waiting.iter().map(|table| table.keys.len()).sum::<usize>();
             let request = BatchGetRequest { tables: waiting };
             let answer = retry::retried(|| store.batch_get(&request)).await?;
             consumed += &answer.consumed;
             items.extend(answer.items.into_values().flatten());
             waiting = answer.unprocessed;
+            // A batch that gives something, though not all, is on its way; one that gives nothing is throttled.
+            let more = waiting.iter().map(|table| table.keys.len()).sum::<usize>();
+            attempt = if more < left { 1 } else { attempt + 1 };
         }
     }
     Ok((items, consumed))

@@ -219,7 +219,7 @@ impl RowStream {
 }
 
 /// The primary key, where the range fixes all of it.
-fn whole_key(model: &Model, range: &KeyRange) -> Option<Item> {
+pub(crate) fn whole_key(model: &Model, range: &KeyRange) -> Option<Item> {
     let sort = range.sort.iter().map(|(name, sort)| match sort {
         SortRange::Equal(value) => Some((name.clone(), value.clone())),
         _ => None,

@@ -23,11 +23,13 @@ impl<'a> Call<'a> {
         &mut self,
         selection: &'a Selection,
         plan: &SelectionPlan,
+        parent: Option<&Attributes>,
     ) -> Result<Value, RuntimeError> {
         let mut counted = Counted::default();
         let mut positions = Positions::default();
         loop {
-            let reading = self.reading(selection, plan, None);
+            let mut reading = self.reading(selection, plan, None);
+            reading.scope.row = parent;
             let found = reading.rows(ROWS_AT_ONCE_MAX, &positions).await?;
             for row in &found.rows {
                 counted.add(selection, row, reading.scope)?;

@@ -50,7 +50,7 @@ impl<'a> Call<'a> {
             };
             let (selection, plan) = (&part.selection, &planned.plan);
             if matches!(selection.kind, SelectionKind::Count) {
-                groups.insert(part.name.clone(), self.count(selection, plan).await?);
+                groups.insert(part.name.clone(), self.count(selection, plan, parent).await?);
                 continue;
             }
             let mut reading = self.reading(selection, plan, part.allow.as_ref());
