@@ -7,6 +7,7 @@ mod count;
 mod groups;
 mod neighbours;
 mod prepared;
+mod tally;
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -273,6 +274,7 @@ impl<'a> Call<'a> {
             plan,
             allow,
             consistent: selection.consistent || self.read.consistent.is_some(),
+            requests_max: self.requests_max(),
         }
     }
 

@@ -52,6 +52,9 @@ pub struct Reading<'a> {
     pub allow: Option<&'a Expr>,
     /// Whether it reads strongly.
     pub consistent: bool,
+    /// After how many requests a page is given short, where the read says. Every range is looked at once in any case: a
+    /// merge cannot begin before.
+    pub requests_max: Option<usize>,
 }
 
 /// Some rows, where the next ones begin, and what it cost.
@@ -94,17 +97,19 @@ impl<'a> Reading<'a> {
         let mut branches = self.open(positions)?;
         let mut found = Found::default();
         let mut rounds = 0;
+        let mut requests = 0;
+        let requests_max = self.requests_max.unwrap_or(usize::MAX);
         while found.rows.len() < limit && rounds < PAGES_PER_ANSWER_MAX {
             let wanted = limit - found.rows.len();
-            let (consumed, read) = self.fill(&mut branches, wanted).await?;
+            if requests >= requests_max && needs_page(&branches) {
+                break;
+            }
+            let (consumed, sent) = self.fill(&mut branches, wanted).await?;
             found.consumed += &consumed;
-            rounds += usize::from(read);
+            requests += sent;
+            rounds += usize::from(sent > 0);
             // A page of which nothing was left says nothing about what comes first.
-            if branches
-                .iter()
-                .flat_map(|branch| branch.streams.get(branch.read_now()).unwrap_or_default())
-                .any(RowStream::needs_page)
-            {
+            if needs_page(&branches) {
                 continue;
             }
             let Some((branch, stream)) = self.next(&branches)? else {
@@ -211,8 +216,8 @@ impl<'a> Reading<'a> {
         }
     }
 
-    /// Reads a page of each range whose next row is not known yet; says whether there was any.
-    async fn fill(&self, branches: &mut [Branch<'a>], wanted: usize) -> Result<(Consumed, bool), RuntimeError> {
+    /// Reads a page of each range whose next row is not known yet; says how many there were.
+    async fn fill(&self, branches: &mut [Branch<'a>], wanted: usize) -> Result<(Consumed, usize), RuntimeError> {
         let wanted = u32::try_from(wanted).unwrap_or(u32::MAX);
         let one = matches!(self.selection.kind, SelectionKind::Get { .. });
         let mut calls = Vec::new();
@@ -238,13 +243,13 @@ impl<'a> Reading<'a> {
                 ));
             }
         }
-        let read = !calls.is_empty();
+        let sent = calls.len();
         let mut consumed = Consumed::default();
         let mut answers = stream::iter(calls).buffer_unordered(FAN_OUT_AT_ONCE_MAX);
         while let Some(answer) = answers.next().await {
             consumed += &answer?;
         }
-        Ok((consumed, read))
+        Ok((consumed, sent))
     }
 
     /// The range whose next row comes first in the order asked for.
@@ -357,6 +362,14 @@ impl<'a> Reading<'a> {
             _ => Ok(None),
         }
     }
+}
+
+/// Whether a range must be read on before the next row is known.
+fn needs_page(branches: &[Branch<'_>]) -> bool {
+    branches
+        .iter()
+        .flat_map(|branch| branch.streams.get(branch.read_now()).unwrap_or_default())
+        .any(RowStream::needs_page)
 }
 
 fn take(branches: &mut [Branch<'_>], branch: usize, stream: usize) -> Option<Arrived> {

@@ -86,7 +86,7 @@ impl<'a> Call<'a> {
         let Some(row) = row::decode(model, entity, item, scope)? else {
             return Ok(None);
         };
-        for condition in query.rest.iter().chain(&part.allow) {
+        for condition in query.meaning.iter().chain(&part.allow) {
             if !holds(condition, &scope.with_row(&row))? {
                 return Ok(None);
             }

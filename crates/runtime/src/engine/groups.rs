@@ -17,6 +17,14 @@ use crate::row;
 use crate::scope::Attributes;
 
 impl<'a> Call<'a> {
+    /// After how many requests a page ends, where the read says `requests: ..5`.
+    pub(super) fn requests_max(&self) -> Option<usize> {
+        let (bounds, _) = self.read.requests.as_ref()?;
+        let most = bounds.max.filter(|_| bounds.min.is_none())?;
+        // A float saturates as it is cast.
+        Some((most as usize).max(1))
+    }
+
     /// How many rows of a selection an answer has at most.
     pub(super) fn rows_wanted(&self, name: Option<&str>, selection: &Selection) -> Result<usize, RuntimeError> {
         let limit = selection.limit.map(|limit| limit as usize);

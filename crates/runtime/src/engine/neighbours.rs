@@ -163,8 +163,8 @@ impl Side<'_> {
             return Ok(None);
         };
         let scope = reading.scope.with_row(&row);
-        let rest = reading.plan.queries.iter().flat_map(|query| &query.rest);
-        for condition in rest.chain(reading.allow) {
+        let meaning = reading.plan.queries.iter().flat_map(|query| &query.meaning);
+        for condition in meaning.chain(reading.allow) {
             if !holds(condition, &scope)? {
                 return Ok(None);
             }

@@ -16,6 +16,7 @@ mod ecobid;
 mod place;
 mod predicted;
 mod recorder;
+mod requests;
 mod support;
 mod todo;
 mod wardrobe;

@@ -135,7 +135,7 @@ async fn booking() {
 async fn ecobid() {
     let system = support::ecobid().await;
     let reservation = &system.rows("Reservation", |row| text(row, "status") == "confirmed")[0];
-    let auction = &system.rows("Auction", |_| true)[0];
+    let auction = &system.rows("Bid", |_| true)[0];
     let item = system.row("Item", "itemId", text(reservation, "itemId"));
     let at = format!("{},{}", item["location"]["lat"], item["location"]["lon"]);
     every_read(

@@ -196,6 +196,20 @@ impl System {
         answer
     }
 
+    /// What one page asks of the store.
+    pub async fn requests(&self, read: &str, args: &[(&str, &str)], caller: &Caller) -> (Answer, Vec<Recorded>) {
+        let request = Request {
+            args: self.args(read, args),
+            caller: caller.clone(),
+            now: NOW,
+            ..Request::default()
+        };
+        let (answer, calls) = recorded(self.engine.read(read, &request)).await;
+        let answer = answer.unwrap();
+        self.check_capacity(read, &request, &answer, &calls);
+        (answer, calls)
+    }
+
     /// Checks that every request is one that the plan knows, and that the plan's formula, over the sizes of the items that it
     /// read, gives what the engine says it consumed.
     fn check_capacity(&self, read: &str, request: &Request, answer: &Answer, calls: &[Recorded]) {
