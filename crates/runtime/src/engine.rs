@@ -7,6 +7,7 @@ mod count;
 mod groups;
 mod neighbours;
 mod prepared;
+mod preview;
 mod tally;
 
 use std::collections::HashMap;
@@ -22,6 +23,7 @@ use singlet_plan::read::{Combination, PartPlan, ReadPlan, SelectionPlan};
 use singlet_store::{Consumed, Store};
 
 pub use count::COUNTED_ROWS_MAX;
+pub use preview::{Preview, Previewed};
 
 use self::prepared::{Planned, Prepared};
 use crate::cursor::{Belongs, Cursor, Positions, Sealer};
@@ -186,7 +188,7 @@ impl<'a> Call<'a> {
             self.bind(bound, plan.as_ref()).await?;
         }
         self.admit(true)?;
-        let combination = self.combination()?;
+        let combination = combination(self.read, self.plan, self.args)?;
         let parts = combination.parts.as_slice();
         if let Some(each) = &self.read.each {
             let Some(part) = parts.first() else {
@@ -230,34 +232,6 @@ impl<'a> Call<'a> {
             row: None,
             bound: &self.bound,
         }
-    }
-
-    /// The plans for the optional arguments that were sent.
-    fn combination(&self) -> Result<&'a Combination, RuntimeError> {
-        let sent = |name: &str| self.args.contains_key(name);
-        let optional: Vec<&str> = self
-            .read
-            .args
-            .iter()
-            .filter(|arg| arg.optional && arg.default.is_none() && sent(&arg.name))
-            .map(|arg| arg.name.as_str())
-            .collect();
-        let known = self.plan.combinations.iter().find(|known| {
-            known.sent.len() == optional.len() && known.sent.iter().all(|name| optional.contains(&name.as_str()))
-        });
-        known.ok_or_else(|| {
-            let all: Vec<String> = self
-                .plan
-                .combinations
-                .iter()
-                .map(|known| format!("[{}]", known.sent.join(", ")))
-                .collect();
-            RuntimeError::Request(format!(
-                "`{}` takes these arguments together: {}",
-                self.read.name,
-                all.join(" ")
-            ))
-        })
     }
 
     fn reading<'r>(
@@ -434,6 +408,28 @@ impl<'a> Call<'a> {
             }
         })
     }
+}
+
+/// The plan for the optional arguments that were sent.
+fn combination<'p>(read: &Read, plan: &'p ReadPlan, args: &Attributes) -> Result<&'p Combination, RuntimeError> {
+    let optional: Vec<&str> = read
+        .args
+        .iter()
+        .filter(|arg| arg.optional && arg.default.is_none() && args.contains_key(&arg.name))
+        .map(|arg| arg.name.as_str())
+        .collect();
+    let known = plan.combinations.iter().find(|known| {
+        known.sent.len() == optional.len() && known.sent.iter().all(|name| optional.contains(&name.as_str()))
+    });
+    known.ok_or_else(|| {
+        let all = plan
+            .combinations
+            .iter()
+            .map(|known| format!("[{}]", known.sent.join(", ")));
+        let all: Vec<String> = all.collect();
+        let read = &read.name;
+        RuntimeError::Request(format!("`{read}` takes these arguments together: {}", all.join(" ")))
+    })
 }
 
 /// What a read is refused with that would read on and on.

@@ -26,6 +26,8 @@ mod stream;
 pub mod table;
 pub mod values;
 
-pub use engine::{Answer, COUNTED_ROWS_MAX, ELEMENT_ROWS_MAX, Engine, PAGE_ROWS_MAX, PAGE_ROWS_USUAL, Request};
+pub use engine::{
+    Answer, COUNTED_ROWS_MAX, ELEMENT_ROWS_MAX, Engine, PAGE_ROWS_MAX, PAGE_ROWS_USUAL, Preview, Previewed, Request,
+};
 pub use error::RuntimeError;
 pub use scope::{Attributes, Caller, Scope, Setting};
