@@ -77,10 +77,22 @@ impl StoreArgs {
                 "`{url}` is no endpoint: write `http://HOST:PORT` or `https://HOST`"
             ));
         }
-        Ok(Settings {
+        let said = Settings {
             endpoint_url: self.endpoint_url.clone(),
             region: self.region.clone(),
             ..Settings::default()
+        };
+        let Some(url) = self
+            .endpoint_url
+            .as_ref()
+            .filter(|url| is_local(url) && !has_credentials())
+        else {
+            return Ok(said);
+        };
+        let local = Settings::local(url);
+        Ok(Settings {
+            region: said.region.or(local.region.clone()),
+            ..local
         })
     }
 
@@ -97,6 +109,22 @@ impl StoreArgs {
     pub fn is_memory(&self) -> bool {
         self.store == "memory"
     }
+}
+
+/// Whether an endpoint is on this machine, where engines take any credentials.
+fn is_local(url: &str) -> bool {
+    let host = url.split_once("://").map_or(url, |(_, rest)| rest);
+    ["localhost", "127.0.0.1", "[::1]"].iter().any(|local| {
+        let rest = host.strip_prefix(local);
+        rest.is_some_and(|rest| rest.is_empty() || rest.starts_with([':', '/']))
+    })
+}
+
+/// Whether the environment says who asks.
+fn has_credentials() -> bool {
+    ["AWS_ACCESS_KEY_ID", "AWS_PROFILE"]
+        .iter()
+        .any(|name| std::env::var_os(name).is_some())
 }
 
 /// Cursors of the command line are for this machine's next call only; a service brings a key of its own.

@@ -174,6 +174,7 @@ fn asked_text(model: &Model, asked: &[(PlanRow<'_>, Preview)]) -> String {
         let label = Some(row.label()).filter(|label| !label.is_empty());
         let label = label.map(|label| format!("{label}: ")).unwrap_or_default();
         let call = row.cost.call.word();
+        let place = preview.index.as_deref().unwrap_or("table");
         match &preview.waits_for {
             Some(name) => {
                 let line = format!("{label}{call} {}, once `{name}` is read: {}\n", row.place, row.key);
@@ -185,7 +186,7 @@ fn asked_text(model: &Model, asked: &[(PlanRow<'_>, Preview)]) -> String {
             }
             None => {
                 let requests = counted(requests(row, preview), "request");
-                text.push_str(&format!("{label}{requests}: {call} {}\n", row.place));
+                text.push_str(&format!("{label}{requests}: {call} {place}\n"));
                 for range in &preview.ranges {
                     text.push_str(&format!("  {}\n", range_text(range)));
                 }

@@ -36,6 +36,11 @@ impl<'a> Sizes<'a> {
         }
     }
 
+    /// How large an entity's rows can be, as far as limits say.
+    pub fn bound(&self, entity: EntityId) -> Option<&SizeBound<'a>> {
+        self.bounds.get(entity.0 as usize)
+    }
+
     /// The most bytes of an entity's row on the table, or of its entry in an index.
     pub fn most(&self, entity: EntityId, index: Option<IndexId>) -> Option<u64> {
         let bound = self.bounds.get(entity.0 as usize)?;

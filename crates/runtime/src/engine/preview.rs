@@ -70,14 +70,15 @@ impl Engine {
         }
         let mut requests = Vec::new();
         for (at, cost) in combination.requests.iter().enumerate() {
-            let index = cost.index.and_then(|index| self.model.index(index));
             let mut preview = Preview {
                 at,
-                index: index.map(|index| index.name.clone()),
+                index: None,
                 ranges: Vec::new(),
                 waits_for: None,
             };
-            for query in queries(combination, &cost.origin) {
+            for query in self.queries(combination, &cost.origin, scope) {
+                let index = query.index.and_then(|index| self.model.index(index));
+                preview.index = index.map(|index| index.name.clone());
                 preview.waits_for = preview.waits_for.or_else(|| waits_for(query, read.each.is_some()));
                 if preview.waits_for.is_some() {
                     continue;
@@ -92,21 +93,28 @@ impl Engine {
         }
         Ok(Previewed { combination, requests })
     }
-}
 
-fn queries<'p>(combination: &'p Combination, origin: &Origin) -> Vec<&'p Query> {
-    match origin {
-        Origin::Query { part, query } => {
-            let part = combination.parts.get(*part);
-            part.and_then(|part| part.plan.queries.get(*query))
-                .into_iter()
-                .collect()
+    /// The queries behind a request; of several covers of one circle the one with the fewest cells.
+    fn queries<'p>(&self, combination: &'p Combination, origin: &Origin, scope: Scope<'_>) -> Vec<&'p Query> {
+        match origin {
+            Origin::Query { part, query } => {
+                let plan = combination.parts.get(*part).map(|part| &part.plan);
+                let own = plan.and_then(|plan| plan.queries.get(*query));
+                let covers = plan.map_or(&[][..], |plan| &plan.covers);
+                let all = own.into_iter().chain(covers);
+                let cells = |query: &&Query| keys::count(&self.model, query, scope).unwrap_or(usize::MAX);
+                match covers {
+                    [] => all.collect(),
+                    _ => all.min_by_key(cells).into_iter().collect(),
+                }
+            }
+            Origin::Neighbours => {
+                let neighbours = combination.neighbours.iter();
+                let parts = neighbours.flat_map(|neighbours| &neighbours.parts);
+                parts.map(|neighbour| &neighbour.query).collect()
+            }
+            Origin::Let(_) | Origin::Rows { .. } => Vec::new(),
         }
-        Origin::Neighbours => {
-            let neighbours = combination.neighbours.iter().flat_map(|neighbours| &neighbours.parts);
-            neighbours.map(|neighbour| &neighbour.query).collect()
-        }
-        Origin::Let(_) | Origin::Rows { .. } => Vec::new(),
     }
 }
 
