@@ -1,5 +1,6 @@
 //! The ways to an entity's rows, and which of them a meaning can take.
 
+use singlet_item::key::Part;
 use singlet_model::Model;
 use singlet_model::expression::{BinaryOp, Expr, ExprKind, FunctionId};
 use singlet_model::model::{Entity, Index, KeyChoice, KeyPart, KeyTemplate, PartFunction, Selection};
@@ -18,6 +19,7 @@ pub struct AccessPath<'a> {
     pub choice: &'a KeyChoice,
     /// Which of the entity's choices of templates that is.
     pub choice_at: usize,
+    choices: &'a [KeyChoice],
     partition_attributes: usize,
 }
 
@@ -33,6 +35,24 @@ impl<'a> AccessPath<'a> {
     /// The templates of the sort key.
     pub fn sort(&self) -> &'a [KeyTemplate] {
         self.choice.keys.get(self.partition_attributes..).unwrap_or_default()
+    }
+
+    /// The choices of templates that are tried before this one: the first whose condition holds is taken.
+    pub fn choices_before(&self) -> &'a [KeyChoice] {
+        self.choices.get(..self.choice_at).unwrap_or_default()
+    }
+
+    /// Whether no row that has other templates can lie among the path's: their texts begin differently. Else a key that is equal
+    /// does not say that what it was made of is.
+    pub fn stands_apart(&self) -> bool {
+        let others = self.choices.iter().enumerate().filter(|(at, _)| *at != self.choice_at);
+        others.into_iter().all(|(_, other)| {
+            self.choice.keys.iter().any(|key| {
+                other
+                    .template(&key.attribute)
+                    .is_none_or(|other| begin_differently(key, other))
+            })
+        })
     }
 
     /// The path's name in messages: `the table`, or the index's name.
@@ -65,6 +85,7 @@ pub fn own_paths<'a>(model: &'a Model, entity: &'a Entity) -> Vec<AccessPath<'a>
         index: None,
         choice,
         choice_at,
+        choices: &entity.key,
         partition_attributes: 1,
     });
     let indexes = entity.index.iter().flat_map(|entry| {
@@ -79,11 +100,24 @@ pub fn own_paths<'a>(model: &'a Model, entity: &'a Entity) -> Vec<AccessPath<'a>
                     index: Some(index?),
                     choice,
                     choice_at,
+                    choices: entry.choices(),
                     partition_attributes: index?.partition.len(),
                 })
             })
     });
     table.chain(indexes).collect()
+}
+
+fn begin_differently(one: &KeyTemplate, other: &KeyTemplate) -> bool {
+    let (one, other) = (leading_text(one), leading_text(other));
+    !one.starts_with(other) && !other.starts_with(one)
+}
+
+fn leading_text(key: &KeyTemplate) -> &str {
+    match key.template.parts().first() {
+        Some(Part::Text(text)) => text,
+        _ => "",
+    }
 }
 
 /// What a meaning says about attributes before anything is read.

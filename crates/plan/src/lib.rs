@@ -24,3 +24,4 @@ pub mod read;
 pub mod show;
 pub mod size;
 pub mod values;
+pub mod write;

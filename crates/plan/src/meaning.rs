@@ -18,9 +18,21 @@ pub fn conjuncts<'a>(selection: &'a Selection, allow: Option<&'a Expr>, sent: &d
     let allow = allow.into_iter().flat_map(|allow| allow.conjuncts());
     let of_row = allow.filter(|conjunct| !conjunct.attributes().is_empty());
     filter
-        .filter(|conjunct| conjunct.arguments().iter().all(|arg| sent(arg)))
+        .filter(|conjunct| !is_left_out(conjunct, sent))
         .chain(of_row)
         .collect()
+}
+
+/// Whether a conjunct compares something of the row with an argument that was not sent. A test of the argument itself stays: it
+/// says what is meant without it.
+fn is_left_out(conjunct: &Expr, sent: &dyn Fn(&str) -> bool) -> bool {
+    let unsent = |operand: &Expr| matches!(&operand.kind, ExprKind::Arg(name) if !sent(name));
+    let compares = match &conjunct.kind {
+        ExprKind::Binary(op, left, right) if op.is_comparison() => unsent(left) || unsent(right),
+        ExprKind::Call(_, operands) => operands.iter().any(unsent),
+        _ => false,
+    };
+    compares && !conjunct.attributes().is_empty()
 }
 
 /// One alternative of each combination of `||` among conjuncts; none where there are too many.

@@ -66,6 +66,15 @@ pub fn bind<'a>(part: &KeyPart, entity: &Entity, conjuncts: &[&'a Expr]) -> Opti
         .or_else(|| small(part))
 }
 
+/// Whether a part is the day, month or year of an instant: in a key that of UTC, which in another zone is not that of expressions.
+pub fn is_day_of_instant(part: &KeyPart) -> bool {
+    let of_calendar = matches!(
+        part.function,
+        Some(PartFunction::Day | PartFunction::Month | PartFunction::Year)
+    );
+    of_calendar && part.ty.is_instant()
+}
+
 /// `attribute == value`, or the part's own function of the attribute.
 fn equality<'a>(part: &KeyPart, conjuncts: &[&'a Expr]) -> Option<Bound<'a>> {
     conjuncts.iter().find_map(|conjunct| {
@@ -221,6 +230,14 @@ fn hashed_place(part: &KeyPart, entity: &Entity) -> Option<(String, u8)> {
 
 /// A part that is open but has few values is asked for value by value.
 fn small<'a>(part: &KeyPart) -> Option<Bound<'a>> {
+    small_words(part).map(|words| Bound {
+        values: Values::All(words),
+        settled: Vec::new(),
+    })
+}
+
+/// Every value of a part's type, in order, where there are few.
+pub(crate) fn small_words(part: &KeyPart) -> Option<Vec<String>> {
     let words = match &part.ty {
         Type::Enum(words) => words.members.clone(),
         Type::Bool => vec!["false".to_owned(), "true".to_owned()],
@@ -233,11 +250,7 @@ fn small<'a>(part: &KeyPart) -> Option<Bound<'a>> {
         }
         _ => return None,
     };
-    let few = words.len() as u64 <= FAN_OUT_VALUES_MAX;
-    few.then(|| Bound {
-        values: Values::All(words),
-        settled: Vec::new(),
-    })
+    (words.len() as u64 <= FAN_OUT_VALUES_MAX).then_some(words)
 }
 
 /// Whether the part holds the attribute's whole value, so that equal parts are equal attributes.

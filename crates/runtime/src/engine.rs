@@ -20,6 +20,7 @@ use singlet_model::expression::Expr;
 use singlet_model::model::{Read, Return, Selection, SelectionKind};
 use singlet_plan::cost;
 use singlet_plan::read::{Combination, PartPlan, ReadPlan, SelectionPlan};
+use singlet_plan::write::{WritePlan, plan_write};
 use singlet_store::{Consumed, Store};
 
 pub use count::COUNTED_ROWS_MAX;
@@ -53,6 +54,7 @@ pub struct Engine {
     model: Arc<Model>,
     store: Arc<dyn Store>,
     reads: HashMap<String, Prepared>,
+    write_plans: HashMap<String, WritePlan>,
     setting: Setting,
     sealer: Sealer,
 }
@@ -86,10 +88,16 @@ pub struct Answer {
 impl Engine {
     /// Opens a model that has no errors.
     pub fn open(model: Arc<Model>, store: Arc<dyn Store>, settings: Attributes, cursor_key: [u8; 32]) -> Self {
+        let write_plans = model
+            .writes
+            .iter()
+            .map(|write| (write.name.clone(), plan_write(&model, write)))
+            .collect();
         Engine {
             setting: Setting::of(&model, settings),
             sealer: Sealer::new(cursor_key),
             reads: prepared::reads(&model),
+            write_plans,
             model,
             store,
         }
@@ -113,6 +121,11 @@ impl Engine {
     /// The plan of a read.
     pub fn plan(&self, name: &str) -> Option<&ReadPlan> {
         self.reads.get(name).map(|prepared| &prepared.forward.plan)
+    }
+
+    /// The plan of a write.
+    pub fn write_plan(&self, name: &str) -> Option<&WritePlan> {
+        self.write_plans.get(name)
     }
 
     /// Answers a read.

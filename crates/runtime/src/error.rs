@@ -6,6 +6,8 @@ use singlet_model::evaluate::EvaluateError;
 use singlet_model::model::Entity;
 use singlet_store::StoreError;
 
+use crate::write::Refused;
+
 /// Why an operation did not end as asked.
 #[derive(Debug)]
 pub enum RuntimeError {
@@ -19,6 +21,14 @@ pub enum RuntimeError {
     NotFound,
     /// A cursor was made for something else, or by somebody else.
     Cursor,
+    /// A rule said no.
+    Refused(Box<Refused>),
+    /// Others stayed in the way for as often as the operation was tried.
+    Conflict,
+    /// The idempotency key was used before, with another request.
+    IdempotencyKeyReused,
+    /// The row has another version than the one asked for.
+    VersionMismatch,
     /// An expression left the range of its type.
     Evaluate(EvaluateError),
     /// What is stored is not what the model says.
@@ -50,6 +60,7 @@ impl RuntimeError {
     pub fn is_temporary(&self) -> bool {
         match self {
             RuntimeError::Store(error) => error.is_throttled() || error.is_unavailable() || error.is_conflict(),
+            RuntimeError::Conflict => true,
             _ => false,
         }
     }
@@ -63,6 +74,12 @@ impl fmt::Display for RuntimeError {
             RuntimeError::Unauthenticated => out.write_str("credentials are needed"),
             RuntimeError::NotFound => out.write_str("there is no such row"),
             RuntimeError::Cursor => out.write_str("the cursor does not belong to this request"),
+            RuntimeError::Refused(refused) => write!(out, "refused: {}", refused.name),
+            RuntimeError::Conflict => out.write_str("others are changing the same rows; try again"),
+            RuntimeError::IdempotencyKeyReused => {
+                out.write_str("the idempotency key was used before, with another request")
+            }
+            RuntimeError::VersionMismatch => out.write_str("the row has another version"),
             RuntimeError::Evaluate(error) => error.fmt(out),
             RuntimeError::Store(error) => error.fmt(out),
         }

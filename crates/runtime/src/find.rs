@@ -9,19 +9,19 @@ use futures_util::stream;
 use singlet_item::Item;
 use singlet_item::limits::BATCH_GET_ITEMS_MAX;
 use singlet_model::Model;
-use singlet_model::evaluate::{holds, order as value_order};
+use singlet_model::evaluate::{holds, row_order};
 use singlet_model::expression::Expr;
 use singlet_model::model::{Entity, Selection, SelectionKind};
 use singlet_plan::cost::{self, rows_asked};
 use singlet_plan::read::{Query, SelectionPlan};
-use singlet_store::{BatchGetRequest, BatchGetTable, Consumed, ErrorKind, GetRequest, Store, StoreError};
+use singlet_store::{BatchGetRequest, BatchGetTable, Consumed, ErrorKind, Store, StoreError};
 
 use crate::cursor::{Position, Positions};
 use crate::error::RuntimeError;
 use crate::lower;
 use crate::scope::{Attributes, Scope};
-use crate::stream::{Arrived, RowStream};
-use crate::{keys, retry, row, stream as rows};
+use crate::stream::{Arrived, Follow, RowStream};
+use crate::{keys, retry, row};
 
 /// How many ranges are read at the same time.
 pub const FAN_OUT_AT_ONCE_MAX: usize = 16;
@@ -118,7 +118,7 @@ impl<'a> Reading<'a> {
             let Some(arrived) = take(&mut branches, branch, stream) else {
                 break;
             };
-            if let Some(row) = self.kept(&branches, branch, arrived, &mut found.consumed).await? {
+            if let Some(row) = self.kept(&branches, branch, arrived)? {
                 found.rows.push(row);
             }
         }
@@ -173,14 +173,16 @@ impl<'a> Reading<'a> {
                 }
                 streams.push(stream);
             }
+            // The whole rows may have changed since the thin ones were written; a get takes no filter.
+            let exact = !query.follow && ranges.iter().all(|range| range.exact);
             let unfiltered = streams.iter().any(RowStream::is_unfiltered);
             branches.push(Branch {
                 query,
                 entity,
-                residue: if unfiltered {
-                    query.rest.iter().collect()
-                } else {
-                    split.residue
+                residue: match (exact, unfiltered) {
+                    (false, _) => query.meaning.iter().collect(),
+                    (true, true) => query.rest.iter().collect(),
+                    (true, false) => split.residue,
                 },
                 streams,
             });
@@ -227,6 +229,15 @@ impl<'a> Reading<'a> {
             let first = rows_asked(u64::from(wanted), filtered && !one);
             let first = u32::try_from(first).unwrap_or(u32::MAX);
             let entity = branch.entity;
+            let whole = if branch.query.follow {
+                self.selection.entity()
+            } else {
+                None
+            };
+            let follow = whole.and_then(|id| self.model.entity(id)).map(|entity| Follow {
+                entity,
+                consistent: self.consistent,
+            });
             let now = branch.read_now();
             let streams = branch.streams.get_mut(now).unwrap_or_default();
             for stream in streams.iter_mut().filter(|stream| stream.needs_page()) {
@@ -235,12 +246,8 @@ impl<'a> Reading<'a> {
                     0 => first,
                     pages => first.max(FILTERED_ROWS_MIN).saturating_mul(1 << pages.min(6)),
                 };
-                calls.push(stream.read_page(
-                    self.store,
-                    (self.model, entity),
-                    limit.min(ROWS_PER_CALL_MAX),
-                    self.scope,
-                ));
+                let limit = limit.min(ROWS_PER_CALL_MAX);
+                calls.push(stream.read_page(self.store, (self.model, entity), follow, limit, self.scope));
             }
         }
         let sent = calls.len();
@@ -277,7 +284,7 @@ impl<'a> Reading<'a> {
             };
             let (a, b) = (a.get(&order.path), b.get(&order.path));
             let compared = match (a, b) {
-                (Some(a), Some(b)) => value_order((a, &ty), (b, &ty))?.unwrap_or(Ordering::Equal),
+                (Some(a), Some(b)) => row_order(a, b, &ty)?,
                 (None, Some(_)) => Ordering::Less,
                 (Some(_), None) => Ordering::Greater,
                 (None, None) => Ordering::Equal,
@@ -292,23 +299,11 @@ impl<'a> Reading<'a> {
 
     /// The row, if the meaning includes it: what the store could not check is checked here. A row that several alternatives
     /// include is given by the first of them.
-    async fn kept(
-        &self,
-        branches: &[Branch<'a>],
-        at: usize,
-        arrived: Arrived,
-        consumed: &mut Consumed,
-    ) -> Result<Option<Attributes>, RuntimeError> {
+    fn kept(&self, branches: &[Branch<'a>], at: usize, arrived: Arrived) -> Result<Option<Attributes>, RuntimeError> {
         let Some(branch) = branches.get(at) else {
             return Ok(None);
         };
-        let row = match branch.query.follow {
-            true => match self.followed(&arrived, consumed).await? {
-                Some(row) => row,
-                None => return Ok(None),
-            },
-            false => arrived.row,
-        };
+        let row = arrived.row;
         let scope = self.scope.with_row(&row);
         for condition in &branch.residue {
             if !holds(condition, &scope)? {
@@ -339,28 +334,6 @@ impl<'a> Reading<'a> {
             }
         }
         Ok(true)
-    }
-
-    /// The whole row behind one that a thin path gave.
-    async fn followed(&self, arrived: &Arrived, consumed: &mut Consumed) -> Result<Option<Attributes>, RuntimeError> {
-        let Some(entity) = self.selection.entity().and_then(|id| self.model.entity(id)) else {
-            return Ok(None);
-        };
-        let Some(key) = primary_key(entity, &arrived.row)? else {
-            return Ok(None);
-        };
-        let request = GetRequest {
-            table: self.model.table.name.clone(),
-            key,
-            consistent: self.consistent,
-            projection: Vec::new(),
-        };
-        let answer = retry::retried(|| self.store.get(&request)).await?;
-        *consumed += &answer.consumed;
-        match answer.item {
-            Some(item) if rows::is_of(self.model, entity, &item) => row::decode(self.model, entity, &item, self.scope),
-            _ => Ok(None),
-        }
     }
 }
 
@@ -399,7 +372,7 @@ pub fn primary_key(entity: &Entity, attributes: &Attributes) -> Result<Option<It
         return Ok(None);
     };
     for template in &choice.keys {
-        let lookup = |name: &str| attributes.get(name).cloned();
+        let lookup = |path: &str| row::at_path(attributes, path);
         match row::encode_key(entity, template, &lookup)? {
             Some(value) => key.insert(template.attribute.clone(), value),
             None => return Ok(None),
@@ -431,10 +404,12 @@ pub async fn batch_get(
         }];
         let mut attempt = 0;
         while !waiting.is_empty() {
+            if attempt >= retry::ATTEMPTS_MAX {
+                let left = "the store leaves keys of a batch unprocessed";
+                return Err(StoreError::new(ErrorKind::Throttled, left).into());
+            }
             if attempt > 0 {
-                retry::wait(attempt)
-                    .await
-                    .ok_or_else(|| StoreError::new(ErrorKind::Throttled, "keys of a batch were left unprocessed"))?;
+                retry::pause(attempt).await;
             }
             let left = waiting.iter().map(|table| table.keys.len()).sum::<usize>();
             let request = BatchGetRequest { tables: waiting };

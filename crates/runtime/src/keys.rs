@@ -24,9 +24,12 @@ pub struct Range {
     pub keys: KeyRange,
     /// The sort key attribute, and values of it that the range includes and the meaning does not.
     pub except: Vec<(String, Value)>,
+    /// Whether its keys say exactly what the meaning does; else the meaning is checked on each row: a value that no key can have,
+    /// such as an end beyond the attribute's limits, leaves that side open, and an instant may be finer than the attribute.
+    pub exact: bool,
 }
 
-/// The ranges of a query, in the order in which their values come; none where a value is absent or a range is empty.
+/// The ranges of a query, each once, in the order in which their values come; none where a value is absent or a range is empty.
 ///
 /// # Errors
 ///
@@ -39,12 +42,19 @@ pub fn ranges(model: &Model, query: &Query, scope: Scope<'_>) -> Result<Vec<Rang
                 sort: Vec::new(),
             },
             except: Vec::new(),
+            exact: true,
         }]);
     }
     let Some(place) = Place::of(model, query) else {
         return Ok(Vec::new());
     };
-    let mut all = Vec::new();
+    let rounded = query
+        .partition
+        .iter()
+        .chain(query.sort.iter().flat_map(|sort| &sort.prefix));
+    let types = place.choice.keys.iter().flat_map(|key| &key.parts).map(|part| &part.ty);
+    let rounded = rounded.zip(types).any(|(part, ty)| rounds(&part.values, ty));
+    let mut all: Vec<Range> = Vec::new();
     for partition in combinations(place.partition_templates(), &query.partition, scope)? {
         let Some(partition_keys) = place.encode_partition(&partition)? else {
             continue;
@@ -56,14 +66,21 @@ pub fn ranges(model: &Model, query: &Query, scope: Scope<'_>) -> Result<Vec<Rang
         for prefix in prefixes {
             let sort = match &query.sort {
                 Some(sort) => place.sort_range(sort, &prefix, scope)?,
-                None => Some((Vec::new(), Vec::new())),
+                None => Some(SortCondition::default()),
             };
-            if let Some((sort, except)) = sort {
-                let keys = KeyRange {
-                    partition: partition_keys.clone(),
-                    sort,
+            if let Some(sort) = sort {
+                let range = Range {
+                    keys: KeyRange {
+                        partition: partition_keys.clone(),
+                        sort: sort.conditions,
+                    },
+                    except: sort.except,
+                    exact: sort.exact && !rounded,
                 };
-                all.push(Range { keys, except });
+                // Several values may have one key: days of a month, words in another case.
+                if !all.contains(&range) {
+                    all.push(range);
+                }
             }
             if all.len() > FAN_OUT_QUERIES_MAX {
                 let message = format!("this asks for more than {FAN_OUT_QUERIES_MAX} item collections at once");
@@ -118,7 +135,7 @@ fn values_of(values: &Values, ty: &Type, scope: Scope<'_>) -> Result<Vec<Known>,
     Ok(match values {
         Values::One(expr) => evaluate_as(expr, ty, &scope)?.map(Known::Value).into_iter().collect(),
         Values::Formed(expr) => text_of(expr, scope)?.map(Known::Formed).into_iter().collect(),
-        Values::Each(expr) => each(expr, scope)?,
+        Values::Each(expr) => each(expr, ty, scope)?,
         Values::Days {
             from,
             to,
@@ -128,6 +145,20 @@ fn values_of(values: &Values, ty: &Type, scope: Scope<'_>) -> Result<Vec<Known>,
         Values::Cells { center, km, precision } => cells(center, km, *precision, scope)?,
         Values::All(words) => words.iter().map(|word| Known::Value(word_value(word, ty))).collect(),
     })
+}
+
+/// Whether the values are instants finer than the attribute: its key is that of the instant rounded down.
+fn rounds(values: &Values, ty: &Type) -> bool {
+    match values {
+        Values::One(expr) => is_finer(&expr.ty, ty),
+        Values::Each(expr) => expr.ty.element().is_some_and(|element| is_finer(element, ty)),
+        _ => false,
+    }
+}
+
+fn is_finer(value: &Type, attribute: &Type) -> bool {
+    let (value, attribute) = (time::without_words(value), time::without_words(attribute));
+    *attribute == Type::Seconds && value.is_instant() && *value != Type::Seconds
 }
 
 /// Rows that are stored in a state which time has turned into a wanted one are asked for too.
@@ -168,7 +199,7 @@ fn text_of(expr: &Expr, scope: Scope<'_>) -> Result<Option<String>, RuntimeError
 }
 
 /// The elements of a list, each once.
-fn each(expr: &Expr, scope: Scope<'_>) -> Result<Vec<Known>, RuntimeError> {
+fn each(expr: &Expr, ty: &Type, scope: Scope<'_>) -> Result<Vec<Known>, RuntimeError> {
     let elements = match evaluate(expr, &scope)? {
         Some(Value::L(elements)) => elements,
         Some(Value::Ss(words)) => words.into_iter().map(Value::S).collect(),
@@ -176,7 +207,9 @@ fn each(expr: &Expr, scope: Scope<'_>) -> Result<Vec<Known>, RuntimeError> {
         _ => Vec::new(),
     };
     let mut once: Vec<Value> = Vec::new();
+    let element_type = expr.ty.element().unwrap_or(ty);
     for element in elements {
+        let element = time::convert(element, element_type, ty)?;
         if !once.contains(&element) {
             once.push(element);
         }
@@ -272,14 +305,24 @@ impl<'a> Place<'a> {
                 used += key.parts.len();
                 continue;
             }
-            let Some((range, except)) = ranged(key, values, sort, scope)? else {
+            let Some(ranged) = ranged(key, values, sort, scope)? else {
                 return Ok(None);
             };
-            conditions.extend(range.map(|range| (key.attribute.clone(), range)));
-            let except = except.into_iter().map(|value| (key.attribute.clone(), value)).collect();
-            return Ok(Some((conditions, except)));
+            conditions.extend(ranged.range.map(|range| (key.attribute.clone(), range)));
+            return Ok(Some(SortCondition {
+                conditions,
+                except: ranged
+                    .except
+                    .into_iter()
+                    .map(|value| (key.attribute.clone(), value))
+                    .collect(),
+                exact: ranged.exact,
+            }));
         }
-        Ok(Some((conditions, Vec::new())))
+        Ok(Some(SortCondition {
+            conditions,
+            ..SortCondition::default()
+        }))
     }
 
     /// Whether another sort attribute follows: then a complete one before it is an equality.
@@ -289,7 +332,39 @@ impl<'a> Place<'a> {
     }
 }
 
-type SortCondition = (Vec<(String, SortRange)>, Vec<(String, Value)>);
+/// The condition on the sort attributes, and as in [`Range`].
+struct SortCondition {
+    conditions: Vec<(String, SortRange)>,
+    except: Vec<(String, Value)>,
+    exact: bool,
+}
+
+impl Default for SortCondition {
+    fn default() -> Self {
+        SortCondition {
+            conditions: Vec::new(),
+            except: Vec::new(),
+            exact: true,
+        }
+    }
+}
+
+/// The range of one sort attribute, and as in [`Range`].
+struct Ranged {
+    range: Option<SortRange>,
+    except: Vec<Value>,
+    exact: bool,
+}
+
+/// An end of a range for one request.
+enum Side {
+    /// There is none, or no key can have it.
+    Open,
+    /// The value as it stands in the key, and whether it is left out.
+    At(Value, bool),
+    /// The value is absent: a comparison with it is false for every row.
+    Nothing,
+}
 
 /// A whole key from the values of all its parts; none where a value is not one that its part can have.
 fn encode_whole(key: &KeyTemplate, values: &[Known]) -> Option<Value> {
@@ -334,9 +409,6 @@ fn escaped(text: &str, key: &KeyTemplate) -> String {
         .unwrap_or_else(|_| text.to_owned())
 }
 
-/// A condition on one sort attribute, and keys that it includes too much.
-type Ranged = (Option<SortRange>, Vec<Value>);
-
 /// The range of one sort attribute: what is bound of it, then the ends of the next part; none where no row can fit.
 fn ranged(
     key: &KeyTemplate,
@@ -355,55 +427,49 @@ fn ranged(
         return Ok(None);
     };
     let Some(Part::Variable(variable)) = parts.get(position) else {
-        return Ok(Some((begins_with(&prefix), Vec::new())));
+        return Ok(Some(Ranged {
+            range: begins_with(&prefix),
+            except: Vec::new(),
+            exact: true,
+        }));
     };
     let follower = match parts.get(position + 1) {
         Some(Part::Text(text)) => text.clone(),
         _ => String::new(),
     };
-    let whole = variable.form == singlet_item::key::Form::Whole;
     let ty = key.parts.get(known.len()).map_or(&Type::Unknown, |part| &part.ty);
-    let encode = |end: &Option<End>| -> Result<Encoded, RuntimeError> {
-        let Some(end) = end else { return Ok(Encoded::Open) };
-        let Some(value) = evaluate_as(&end.value, ty, &scope)? else {
-            return Ok(Encoded::Never);
-        };
-        if whole {
-            return Ok(Encoded::At(value, end.excluded));
-        }
-        let text = variable.encode(&value, key.template.delimiter());
-        Ok(text.map_or(Encoded::Never, |text| Encoded::At(Value::S(text), end.excluded)))
-    };
-    let (Some(low), Some(high)) = (encode(&sort.low)?.end(), encode(&sort.high)?.end()) else {
-        return Ok(None);
-    };
     let ends = Ends {
         prefix,
         follower,
-        whole,
+        last: position + 1 == parts.len(),
+        whole: variable.form == singlet_item::key::Form::Whole,
     };
-    Ok(ends.range(low, high))
-}
-
-/// An end of a range as the key has it.
-enum Encoded {
-    /// There is no such end.
-    Open,
-    /// The value, and whether it is left out.
-    At(Value, bool),
-    /// A comparison with an absent or impossible value is false for every row.
-    Never,
-}
-
-impl Encoded {
-    /// The end, if there is one; none where no row can fit.
-    fn end(self) -> Option<Option<(Value, bool)>> {
-        match self {
-            Encoded::Open => Some(None),
-            Encoded::At(value, excluded) => Some(Some((value, excluded))),
-            Encoded::Never => None,
-        }
-    }
+    let mut exact = true;
+    let mut side = |end: &Option<End>| -> Result<Side, RuntimeError> {
+        let Some(end) = end else { return Ok(Side::Open) };
+        let Some(value) = evaluate_as(&end.value, ty, &scope)? else {
+            return Ok(Side::Nothing);
+        };
+        let finer = is_finer(&end.value.ty, ty);
+        exact &= !finer;
+        let encoded = match ends.whole {
+            // No key is empty.
+            true => (value.as_str() != Some("")).then_some(value),
+            false => variable.encode(&value, key.template.delimiter()).ok().map(Value::S),
+        };
+        exact &= encoded.is_some();
+        Ok(encoded.map_or(Side::Open, |value| Side::At(value, end.excluded && !finer)))
+    };
+    let (low, high) = match (side(&sort.low)?, side(&sort.high)?) {
+        (Side::Nothing, _) | (_, Side::Nothing) => return Ok(None),
+        sides => sides,
+    };
+    let at = |side: Side| match side {
+        Side::At(value, excluded) => Some((value, excluded)),
+        Side::Open | Side::Nothing => None,
+    };
+    let range = ends.range(at(low), at(high));
+    Ok(range.map(|(range, except)| Ranged { range, except, exact }))
 }
 
 fn begins_with(prefix: &str) -> Option<SortRange> {
@@ -413,13 +479,20 @@ fn begins_with(prefix: &str) -> Option<SortRange> {
 /// What stands around the part that has ends.
 struct Ends {
     prefix: String,
+    /// The text after the part; empty also where the next part stands right after it, which then has one width.
     follower: String,
+    /// Whether nothing stands after the part.
+    last: bool,
     whole: bool,
 }
 
 impl Ends {
-    /// The range; none where it is empty.
-    fn range(&self, low: Option<(Value, bool)>, high: Option<(Value, bool)>) -> Option<Ranged> {
+    /// The range, and keys that it includes too much; none where it is empty.
+    fn range(
+        &self,
+        low: Option<(Value, bool)>,
+        high: Option<(Value, bool)>,
+    ) -> Option<(Option<SortRange>, Vec<Value>)> {
         if low.is_none() && high.is_none() {
             return Some((begins_with(&self.prefix), Vec::new()));
         }
@@ -452,7 +525,7 @@ impl Ends {
             Some((value, excluded)) if self.whole => (Some(value), excluded),
             Some((Value::S(text), excluded)) => {
                 let start = format!("{}{text}", self.prefix);
-                match (excluded, self.follower.is_empty()) {
+                match (excluded, self.last) {
                     (false, _) => (Some(Value::S(start)), false),
                     (true, true) => (Some(Value::S(start)), true),
                     (true, false) => (Some(Value::S(after(&format!("{start}{}", self.follower)))), false),
@@ -470,7 +543,7 @@ impl Ends {
             Some((value, excluded)) if self.whole => (Some(value), excluded),
             Some((Value::S(text), excluded)) => {
                 let start = format!("{}{text}", self.prefix);
-                match (excluded, self.follower.is_empty()) {
+                match (excluded, self.last) {
                     (true, _) => (Some(Value::S(start)), true),
                     (false, true) => (Some(Value::S(start)), false),
                     (false, false) => (Some(Value::S(after(&format!("{start}{}", self.follower)))), true),

@@ -25,9 +25,11 @@ mod scope;
 mod stream;
 pub mod table;
 pub mod values;
+mod write;
 
 pub use engine::{
     Answer, COUNTED_ROWS_MAX, ELEMENT_ROWS_MAX, Engine, PAGE_ROWS_MAX, PAGE_ROWS_USUAL, Preview, Previewed, Request,
 };
 pub use error::RuntimeError;
 pub use scope::{Attributes, Caller, Scope, Setting};
+pub use write::{Refused, WriteRequest, Written};

@@ -13,6 +13,7 @@ use singlet_store::{BatchWrite, BatchWriteRequest, Store};
 use crate::error::RuntimeError;
 use crate::scope::{Attributes, Scope};
 use crate::values::{self, Invalid};
+use crate::write::guards_of_row;
 use crate::{retry, row};
 
 /// The most items in one call.
@@ -35,7 +36,9 @@ pub fn items(model: &Model, line: &str, scope: Scope<'_>) -> Result<Vec<Item>, R
         .filter(|entity| entity.mirror.is_none())
         .ok_or_else(|| bad(format!("there is no entity `{name}` to load")))?;
     let row = attributes(entity, fields, scope).map_err(|invalid| bad(format!("`{name}` {invalid}")))?;
-    row::encode(model, entity, &row, scope)
+    let mut items = row::encode(model, entity, &row, scope)?;
+    items.extend(guards_of_row(model, entity, &row, scope)?);
+    Ok(items)
 }
 
 fn attributes(entity: &Entity, fields: &Json, scope: Scope<'_>) -> Result<Attributes, Invalid> {

@@ -4,7 +4,7 @@ use singlet_item::Value;
 use singlet_model::Model;
 use singlet_model::evaluate::{evaluate, evaluate_as, holds};
 use singlet_model::expression::{BinaryOp, Expr, ExprKind, FunctionId};
-use singlet_model::model::{Entity, Stored};
+use singlet_model::model::{Entity, Projection, Stored};
 use singlet_model::types::Type;
 use singlet_plan::read::Query;
 use singlet_store::{Comparison, Condition, Operand, Path};
@@ -47,11 +47,32 @@ pub fn split<'a>(model: &Model, query: &'a Query, scope: Scope<'_>) -> Result<Sp
     Ok(split)
 }
 
+/// A condition on a row whose attributes stand bare in it, for a write.
+///
+/// # Errors
+///
+/// Where a value of the request leaves its range.
+pub fn condition(model: &Model, entity: &Entity, expr: &Expr, scope: Scope<'_>) -> Result<Lowered, RuntimeError> {
+    let lowering = Lowering {
+        model,
+        entity,
+        scope,
+        keys: Vec::new(),
+        projected: None,
+    };
+    lowering.lower(expr)
+}
+
 /// A condition for the store, or why there is none.
-enum Lowered {
+#[derive(Debug)]
+pub enum Lowered {
+    /// It holds whatever the row.
     True,
+    /// It holds of no row.
     False,
+    /// The store can decide it.
     Filter(Condition),
+    /// The store cannot decide it.
     No,
 }
 
@@ -61,19 +82,29 @@ struct Lowering<'a> {
     scope: Scope<'a>,
     /// The key attributes of what is queried: a filter must not name them.
     keys: Vec<&'a str>,
+    /// The only other attributes that the index has; every one, if there is none.
+    projected: Option<Vec<&'a str>>,
 }
 
 impl<'a> Lowering<'a> {
     fn new(model: &'a Model, entity: &'a Entity, query: &Query, scope: Scope<'a>) -> Self {
-        let keys = match query.index.and_then(|index| model.index(index)) {
+        let index = query.index.and_then(|index| model.index(index));
+        let table_keys = || model.table.key.iter().map(|key| key.name.as_str());
+        let projected = match index.map(|index| &index.projection) {
+            None | Some(Projection::All) => None,
+            Some(Projection::Keys) => Some(table_keys().collect()),
+            Some(Projection::Include(names)) => Some(table_keys().chain(names.iter().map(String::as_str)).collect()),
+        };
+        let keys = match index {
             Some(index) => index.key().map(|key| key.name.as_str()).collect(),
-            None => model.table.key.iter().map(|key| key.name.as_str()).collect(),
+            None => table_keys().collect(),
         };
         Lowering {
             model,
             entity,
             scope,
             keys,
+            projected,
         }
     }
 
@@ -149,6 +180,13 @@ impl<'a> Lowering<'a> {
         let Some(path) = self.path(left).filter(|_| right.attributes().is_empty()) else {
             return Ok(Lowered::No);
         };
+        if right
+            .ty
+            .element()
+            .is_some_and(|element| !is_stored_in_order(BinaryOp::Eq, &left.ty, element))
+        {
+            return Ok(Lowered::No);
+        }
         let values = match evaluate(right, &self.scope)? {
             Some(Value::L(values)) => values,
             Some(Value::Ss(words)) => words.into_iter().map(Value::S).collect(),
@@ -200,6 +238,13 @@ impl<'a> Lowering<'a> {
             Stored::As(name) => name,
             Stored::No => return None,
         };
+        if self
+            .projected
+            .as_ref()
+            .is_some_and(|projected| !projected.contains(&stored))
+        {
+            return None;
+        }
         let path = names.fold(Path::attribute(stored), |path, name| path.key(name));
         (!self.keys.contains(&stored)).then_some(path)
     }

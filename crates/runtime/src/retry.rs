@@ -23,10 +23,8 @@ where
     let mut attempt = 1;
     loop {
         match call().await {
-            Err(error) if error.is_throttled() || error.is_unavailable() => {
-                if wait(attempt).await.is_none() {
-                    return Err(error);
-                }
+            Err(error) if attempt < ATTEMPTS_MAX && (error.is_throttled() || error.is_unavailable()) => {
+                pause(attempt).await;
                 attempt += 1;
             }
             ended => return ended,
@@ -34,13 +32,9 @@ where
     }
 }
 
-/// Waits before the attempt after this one; nothing where there is none.
-pub async fn wait(attempt: u32) -> Option<()> {
-    if attempt >= ATTEMPTS_MAX {
-        return None;
-    }
+/// Waits before the next attempt.
+pub async fn pause(attempt: u32) {
     tokio::time::sleep(backoff(attempt)).await;
-    Some(())
 }
 
 /// A random wait up to the bound of the attempt, so that callers that failed together do not come back together.

@@ -4,9 +4,10 @@ use std::collections::BTreeMap;
 
 use singlet_item::{Item, Number, Value};
 use singlet_model::Model;
+use singlet_model::evaluate::geo::Place;
 use singlet_model::evaluate::{EvaluateError, evaluate_as, holds, time};
-use singlet_model::model::{Attribute, Entity, KeyChoice, KeyTemplate, Stored};
-use singlet_model::types::Type;
+use singlet_model::model::{Attribute, Entity, KeyChoice, KeyTemplate, PartFunction, Stored};
+use singlet_model::types::{EntityId, Type};
 
 use crate::error::RuntimeError;
 use crate::scope::{Attributes, Scope};
@@ -22,6 +23,13 @@ pub fn decode(
     if has_expired(model, item, scope.now) {
         return Ok(None);
     }
+    let mut row = stored(entity, item)?;
+    lapse(model.source_of(entity), &mut row, scope)?;
+    Ok(Some(row))
+}
+
+/// The row as its item has it, expired and lapsed or not.
+pub fn stored(entity: &Entity, item: &Item) -> Result<Attributes, RuntimeError> {
     let from_keys = decode_keys(entity, item)?;
     let mut row = Attributes::new();
     for attribute in &entity.attributes {
@@ -34,14 +42,26 @@ pub fn decode(
             row.insert(attribute.name.clone(), value.clone());
         }
     }
+    name_again(entity, &mut row);
+    Ok(row)
+}
+
+/// The row with everything that follows from its other attributes.
+pub fn completed(entity: &Entity, mut row: Attributes, scope: Scope<'_>) -> Result<Attributes, RuntimeError> {
+    compute(entity, &mut row, scope)?;
+    name_again(entity, &mut row);
+    Ok(row)
+}
+
+/// Attributes that are other names of some: a key may be made of them, though they are not stored.
+fn name_again(entity: &Entity, row: &mut Attributes) {
     for attribute in &entity.attributes {
-        let source = attribute.alias.as_ref().and_then(|alias| row.get(alias)).cloned();
-        if let Some(value) = source {
-            row.insert(attribute.name.clone(), value);
-        }
+        let Some(alias) = &attribute.alias else { continue };
+        match row.get(alias).cloned() {
+            Some(value) => row.insert(attribute.name.clone(), value),
+            None => row.remove(&attribute.name),
+        };
     }
-    lapse(model.source_of(entity), &mut row, scope)?;
-    Ok(Some(row))
 }
 
 /// Whether the item's expiry has passed: the engine removes it when it likes, readers must not see it.
@@ -102,10 +122,22 @@ fn lapse(entity: &Entity, row: &mut Attributes, scope: Scope<'_>) -> Result<(), 
 
 /// Every item that a row of an entity is stored as: its own, and those of its mirrors.
 pub fn encode(model: &Model, entity: &Entity, row: &Attributes, scope: Scope<'_>) -> Result<Vec<Item>, RuntimeError> {
+    let items = encode_each(model, entity, row, scope)?;
+    Ok(items.into_iter().map(|(_, item)| item).collect())
+}
+
+/// The same, each with the entity that it is a row of: its own, or a mirror.
+pub fn encode_each(
+    model: &Model,
+    entity: &Entity,
+    row: &Attributes,
+    scope: Scope<'_>,
+) -> Result<Vec<(EntityId, Item)>, RuntimeError> {
     let mut whole = row.clone();
     compute(entity, &mut whole, scope)?;
+    name_again(entity, &mut whole);
     let ttl = expiry(model, entity, &whole, scope)?;
-    let mut items = vec![item_of(model, entity, &whole, ttl, scope)?];
+    let mut items = vec![(entity.id, item_of(model, entity, &whole, ttl, scope)?)];
     for mirror in model.mirrors_of(entity.id) {
         let carried: Attributes = whole
             .iter()
@@ -114,7 +146,7 @@ pub fn encode(model: &Model, entity: &Entity, row: &Attributes, scope: Scope<'_>
             .collect();
         // A mirror has a row when the parts of its key are there.
         if has_key(mirror, &carried) {
-            items.push(item_of(model, mirror, &carried, ttl, scope)?);
+            items.push((mirror.id, item_of(model, mirror, &carried, ttl, scope)?));
         }
     }
     Ok(items)
@@ -145,7 +177,12 @@ fn compute(entity: &Entity, row: &mut Attributes, scope: Scope<'_>) -> Result<()
     Ok(())
 }
 
-fn expiry(model: &Model, entity: &Entity, row: &Attributes, scope: Scope<'_>) -> Result<Option<i64>, EvaluateError> {
+pub(crate) fn expiry(
+    model: &Model,
+    entity: &Entity,
+    row: &Attributes,
+    scope: Scope<'_>,
+) -> Result<Option<i64>, EvaluateError> {
     let (Some(_), Some(expires)) = (&model.table.ttl, &entity.expires) else {
         return Ok(None);
     };
@@ -179,12 +216,19 @@ fn item_of(
     if let (Some(name), Some(seconds)) = (&model.table.ttl, ttl) {
         item.insert(name.clone(), Value::N(Number::from(seconds)));
     }
-    let lookup = lookup(entity, row);
+    let lookup = |path: &str| at_path(row, path);
     let choice = holding(&entity.key, row, scope)?.ok_or_else(|| RuntimeError::no_key(entity))?;
-    put_keys(&mut item, entity, choice, &lookup)?;
+    put_keys(&mut item, entity, &choice.keys, &lookup)?;
     for entry in &entity.index {
         if let Some(choice) = holding(entry.choices(), row, scope)? {
-            put_keys(&mut item, entity, choice, &lookup)?;
+            // An index over the table's own keys leaves them as the primary key has made them.
+            let of_table = |key: &&KeyTemplate| model.table.key.iter().any(|known| known.name == key.attribute);
+            put_keys(
+                &mut item,
+                entity,
+                choice.keys.iter().filter(|key| !of_table(key)),
+                &lookup,
+            )?;
         }
     }
     let missing = model.table.key.iter().any(|key| !item.contains_key(&key.name));
@@ -196,7 +240,7 @@ fn item_of(
 }
 
 /// The first choice of templates whose condition holds.
-fn holding<'a>(
+pub(crate) fn holding<'a>(
     choices: &'a [KeyChoice],
     row: &Attributes,
     scope: Scope<'_>,
@@ -213,13 +257,13 @@ fn holding<'a>(
     Ok(None)
 }
 
-fn put_keys(
+fn put_keys<'k>(
     item: &mut Item,
     entity: &Entity,
-    choice: &KeyChoice,
+    keys: impl IntoIterator<Item = &'k KeyTemplate>,
     lookup: &dyn Fn(&str) -> Option<Value>,
 ) -> Result<(), RuntimeError> {
-    for key in &choice.keys {
+    for key in keys {
         if let Some(value) = encode_key(entity, key, lookup)? {
             item.insert(key.attribute.clone(), value);
         }
@@ -227,46 +271,29 @@ fn put_keys(
     Ok(())
 }
 
-/// A key's value; none where one of its parts is absent.
+/// A key's value; none where one of its parts is absent. A place is hashed as finely as this key has it: another may have it coarser.
 pub fn encode_key(
     entity: &Entity,
     key: &KeyTemplate,
     lookup: &dyn Fn(&str) -> Option<Value>,
 ) -> Result<Option<Value>, RuntimeError> {
+    let hashed = |path: &str| {
+        let value = lookup(path)?;
+        let precision = key.parts.iter().find_map(|part| match part.function {
+            Some(PartFunction::Geohash(precision)) if part.path == path => Some(precision),
+            _ => None,
+        });
+        match precision {
+            Some(precision) => Some(Value::S(Place::from_value(&value)?.geohash(precision))),
+            None => Some(value),
+        }
+    };
     key.template
-        .encode(lookup)
+        .encode(hashed)
         .map_err(|error| RuntimeError::key(entity, &error))
 }
 
-/// The values that templates ask for: attributes, fields of attributes, and geohashes of places.
-fn lookup<'a>(entity: &'a Entity, row: &'a Attributes) -> impl Fn(&str) -> Option<Value> + 'a {
-    |path: &str| {
-        let value = at_path(row, path)?;
-        let hashed = entity
-            .key_templates()
-            .chain(
-                entity
-                    .index
-                    .iter()
-                    .flat_map(|entry| entry.choices())
-                    .flat_map(|choice| &choice.keys),
-            )
-            .flat_map(|key| &key.parts)
-            .find_map(|part| match part.function {
-                Some(singlet_model::model::PartFunction::Geohash(precision)) if part.path == path => Some(precision),
-                _ => None,
-            });
-        match hashed {
-            Some(precision) => {
-                let place = singlet_model::evaluate::geo::Place::from_value(&value)?;
-                Some(Value::S(place.geohash(precision)))
-            }
-            None => Some(value),
-        }
-    }
-}
-
-fn at_path(row: &Attributes, path: &str) -> Option<Value> {
+pub(crate) fn at_path(row: &Attributes, path: &str) -> Option<Value> {
     if let Some(value) = row.get(path) {
         return Some(value.clone());
     }

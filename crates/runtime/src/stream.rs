@@ -1,6 +1,6 @@
 //! The rows of one range, page by page, in the order of its key.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
@@ -13,6 +13,7 @@ use singlet_store::{
 };
 
 use crate::error::RuntimeError;
+use crate::find::{batch_get, primary_key};
 use crate::keys::Range;
 use crate::retry;
 use crate::row;
@@ -140,6 +141,7 @@ impl RowStream {
         &mut self,
         store: &Arc<dyn Store>,
         place: (&Model, &Entity),
+        follow: Option<Follow<'_>>,
         limit: u32,
         scope: Scope<'_>,
     ) -> Result<Consumed, RuntimeError> {
@@ -153,6 +155,8 @@ impl RowStream {
             None if self.scan => self.scanned(store).await?,
             None => retry::retried(|| store.query(&self.request)).await?,
         };
+        let mut consumed = page.consumed;
+        let mut arrived = Vec::new();
         for item in page.items {
             let strange = !is_of(model, entity, &item) || self.scan && !has_key_of(entity, &item);
             if strange || self.is_excepted(&item) {
@@ -160,17 +164,23 @@ impl RowStream {
             }
             if let Some(row) = row::decode(model, entity, &item, scope)? {
                 let position = self.position_of(&item);
-                self.buffer.push_back(Arrived { row, position });
+                arrived.push(Arrived { row, position });
             }
         }
         self.pages_read = self.pages_read.saturating_add(1);
+        if let Some(follow) = follow {
+            arrived = follow
+                .rows(store, (model, entity), arrived, &mut consumed, scope)
+                .await?;
+        }
+        self.buffer.extend(arrived);
         self.ended = page.last_key.is_none();
         // Rows that a filter dropped are not read again: a later page goes on after them.
         if self.buffer.is_empty() && page.last_key.is_some() {
             self.position = page.last_key.clone();
         }
         self.next = page.last_key;
-        Ok(page.consumed)
+        Ok(consumed)
     }
 
     /// The one item as a page of its own; nothing where a page before has given it.
@@ -236,6 +246,62 @@ fn has_key_of(entity: &Entity, item: &Item) -> bool {
         value.is_some_and(|value| key.template.decode(value).is_ok())
     };
     entity.key.iter().any(|choice| choice.keys.iter().all(fits))
+}
+
+/// What fetches whole rows behind those of a thin path: before they are merged, for the thin ones may lack what they are
+/// ordered by.
+#[derive(Clone, Copy, Debug)]
+pub struct Follow<'a> {
+    /// The entity of the whole rows.
+    pub entity: &'a Entity,
+    /// Whether they are read strongly.
+    pub consistent: bool,
+}
+
+impl Follow<'_> {
+    async fn rows(
+        self,
+        store: &Arc<dyn Store>,
+        (model, of): (&Model, &Entity),
+        thin: Vec<Arrived>,
+        consumed: &mut Consumed,
+        scope: Scope<'_>,
+    ) -> Result<Vec<Arrived>, RuntimeError> {
+        let mut keys = Vec::with_capacity(thin.len());
+        for arrived in &thin {
+            keys.push(match of.id == self.entity.id {
+                true => Some(table_key(model, &arrived.position)),
+                false => primary_key(self.entity, &arrived.row)?,
+            });
+        }
+        let mut wanted: Vec<Item> = keys.iter().flatten().cloned().collect();
+        wanted.sort();
+        wanted.dedup();
+        let (items, cost) = batch_get(store, &model.table.name, &wanted, self.consistent).await?;
+        *consumed += &cost;
+        let items: BTreeMap<Item, Item> = items.into_iter().map(|item| (table_key(model, &item), item)).collect();
+        let mut whole = Vec::with_capacity(thin.len());
+        for (arrived, key) in thin.into_iter().zip(keys) {
+            let item = key
+                .and_then(|key| items.get(&key))
+                .filter(|item| is_of(model, self.entity, item));
+            let row = item
+                .map(|item| row::decode(model, self.entity, item, scope))
+                .transpose()?;
+            whole.extend(row.flatten().map(|row| Arrived {
+                row,
+                position: arrived.position,
+            }));
+        }
+        Ok(whole)
+    }
+}
+
+pub(crate) fn table_key(model: &Model, item: &Item) -> Item {
+    let names = model.table.key.iter().map(|key| &key.name);
+    names
+        .filter_map(|name| Some((name.clone(), item.get(name)?.clone())))
+        .collect()
 }
 
 /// Whether an item is a row of the entity: several entities may share an item collection.

@@ -60,7 +60,7 @@ fn schema(model: &Model, partition: &[model::KeyAttribute], sort: &[model::KeyAt
 }
 
 /// The type that the table declares, or what the entities put there.
-fn key_type(model: &Model, attribute: &model::KeyAttribute) -> KeyType {
+pub(crate) fn key_type(model: &Model, attribute: &model::KeyAttribute) -> KeyType {
     let declared = attribute.declared.map(|declared| match declared {
         model::KeyType::String => KeyType::String,
         model::KeyType::Number => KeyType::Number,

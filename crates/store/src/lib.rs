@@ -22,6 +22,7 @@ mod condition;
 pub mod conformance;
 mod consumed;
 mod error;
+mod holds;
 mod key_range;
 mod path;
 pub mod render;

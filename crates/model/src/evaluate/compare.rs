@@ -37,22 +37,27 @@ pub(super) fn compare(
 }
 
 fn equal((a, a_ty): (&Value, &Type), (b, b_ty): (&Value, &Type)) -> Result<bool, EvaluateError> {
+    if is_word(a, a_ty) || is_word(b, b_ty) {
+        return Ok(a == b);
+    }
+    let (a_ty, b_ty) = (time::without_words(a_ty), time::without_words(b_ty));
     if a_ty.is_instant() && b_ty.is_instant() {
         return Ok(time::millis_of(a, a_ty)? == time::millis_of(b, b_ty)?);
     }
     Ok(a == b)
 }
 
-/// The order of two values of one kind; none where a word stands in a value's place, or the kinds differ.
+/// The order of two values of one kind, `false` before `true`; none where a word stands in a value's place, or the kinds differ.
 pub fn order((a, a_ty): (&Value, &Type), (b, b_ty): (&Value, &Type)) -> Result<Option<Ordering>, EvaluateError> {
+    if is_word(a, a_ty) || is_word(b, b_ty) {
+        return Ok(None);
+    }
+    let (a_ty, b_ty) = (time::without_words(a_ty), time::without_words(b_ty));
     if a_ty.is_instant() && b_ty.is_instant() {
         let (Some(a), Some(b)) = (time::millis_of(a, a_ty)?, time::millis_of(b, b_ty)?) else {
             return Ok(None);
         };
         return Ok(Some(a.cmp(&b)));
-    }
-    if is_word(a, a_ty) || is_word(b, b_ty) {
-        return Ok(None);
     }
     if let Some(members) = a_ty.members().or(b_ty.members()) {
         let rank = |value: &Value| {
@@ -69,8 +74,23 @@ pub fn order((a, a_ty): (&Value, &Type), (b, b_ty): (&Value, &Type)) -> Result<O
         (Value::S(a), Value::S(b)) => Some(a.as_bytes().cmp(b.as_bytes())),
         (Value::N(a), Value::N(b)) => Some(a.cmp(b)),
         (Value::B(a), Value::B(b)) => Some(a.cmp(b)),
+        (Value::Bool(a), Value::Bool(b)) => Some(a.cmp(b)),
         _ => None,
     })
+}
+
+/// How two values of one attribute stand in an order of rows: as the type has it, and a word in a value's place by its text, as in
+/// a key.
+///
+/// # Errors
+///
+/// Where an instant is out of range.
+pub fn row_order(a: &Value, b: &Value, ty: &Type) -> Result<Ordering, EvaluateError> {
+    let by_type = order((a, ty), (b, ty))?;
+    Ok(by_type.unwrap_or_else(|| match (a.as_str(), b.as_str()) {
+        (Some(a), Some(b)) => a.as_bytes().cmp(b.as_bytes()),
+        (a, b) => a.is_some().cmp(&b.is_some()),
+    }))
 }
 
 /// Whether the value is one of the words of `date | "AVAILABLE"`: comparisons with dates exclude those.

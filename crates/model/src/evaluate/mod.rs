@@ -15,7 +15,7 @@ pub mod geo;
 mod tests;
 pub mod time;
 
-pub use compare::order;
+pub use compare::{order, row_order};
 pub use time::Duration;
 
 use singlet_item::{Number, Value};

@@ -100,8 +100,17 @@ pub fn millis_of(value: &Value, ty: &Type) -> Result<Option<i64>, EvaluateError>
     }
 }
 
-/// An instant in the form of another instant type; other values as they are.
+/// The type of the values that are no words, where words may stand in their place.
+pub fn without_words(ty: &Type) -> &Type {
+    match ty {
+        Type::OrWords(value, _) => value,
+        other => other,
+    }
+}
+
+/// An instant in the form of another instant type; other values, and words in an instant's place, as they are.
 pub fn convert(value: Value, from: &Type, to: &Type) -> Result<Value, EvaluateError> {
+    let (from, to) = (without_words(from), without_words(to));
     if from == to || !from.is_instant() || !to.is_instant() {
         return Ok(value);
     }

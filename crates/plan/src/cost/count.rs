@@ -142,7 +142,7 @@ impl Counting<'_> {
                     Origin::Query { part, .. } => Origin::Rows { part: *part },
                     other => other.clone(),
                 },
-                call: Call::Get,
+                call: Call::BatchGet,
                 index: None,
                 entities: selection.entity().into_iter().collect(),
                 consistency: self.consistency(selection, None),

@@ -163,6 +163,8 @@ type Cost = (bool, u8, bool, u32, usize, usize, bool);
 pub enum Why {
     /// The meaning leaves a part of the partition key open.
     Open(String),
+    /// The meaning says the day, month or year of an instant in the model's zone, and the key has that of UTC.
+    Zone(String),
     /// No conjunct of the meaning uses the path: all of it would be read.
     Unused,
     /// Rows that the meaning includes are not there: an attribute that may be absent.
@@ -181,6 +183,10 @@ impl std::fmt::Display for Why {
     fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Why::Open(part) => write!(out, "`{part}` in the partition key is not known"),
+            Why::Zone(part) => write!(
+                out,
+                "its key has the day of `{part}` in UTC, and the model is in another zone"
+            ),
             Why::Unused => out.write_str("the meaning says nothing about its key: all of it would be read"),
             Why::Sparse(part) => write!(out, "rows without `{part}` are not in it"),
             Why::Conditional => out.write_str("it holds only rows of which its condition is true"),
@@ -199,12 +205,22 @@ pub(super) struct Wanted<'a> {
     pub consistent: bool,
 }
 
+impl Wanted<'_> {
+    /// Whether a day of the model's zone is asked of a key that has days of UTC.
+    pub fn is_elsewhere(&self, part: &KeyPart, values: &Values) -> bool {
+        let formed = matches!(values, Values::Formed(_));
+        formed && self.model.zone != "UTC" && values::is_day_of_instant(part)
+    }
+}
+
 /// Tries a path for the conjuncts of one alternative.
 pub(super) fn attempt(path: &AccessPath<'_>, wanted: &Wanted<'_>, conjuncts: &[&Expr]) -> Result<Query, Why> {
     if wanted.consistent && path.index.is_some_and(|index| !index.local) {
         return Err(Why::Eventual);
     }
-    if !implied::implies_when(path.choice, conjuncts) {
+    let source = wanted.model.source_of(path.entity);
+    let follow = !carries_all(path, wanted);
+    if !implied::implies_choice(path, source, conjuncts) || depends_on_primary(path, follow, wanted) {
         return Err(Why::Conditional);
     }
     let parts = path.choice.keys.iter().flat_map(|key| &key.parts);
@@ -214,46 +230,54 @@ pub(super) fn attempt(path: &AccessPath<'_>, wanted: &Wanted<'_>, conjuncts: &[&
     {
         return Err(Why::Sparse(part.path.clone()));
     }
-    let source = wanted.model.source_of(path.entity);
     let mut settled: Vec<&Expr> = Vec::new();
     let mut partition = Vec::new();
     for part in path.partition().iter().flat_map(|key| &key.parts) {
         let Some(known) = values::bind(part, path.entity, conjuncts) else {
             return Err(Why::Open(part.path.clone()));
         };
-        let bound = PartValues::of(part, known.values, source);
+        if wanted.is_elsewhere(part, &known.values) {
+            return Err(Why::Zone(part.path.clone()));
+        }
         // A stored state may have lapsed since: what the meaning says of it is checked on the row.
-        if bound.lapses.is_empty() {
+        if !implied::time_changes(source, part.root()) {
             settled.extend(known.settled);
         }
-        partition.push(bound);
+        partition.push(PartValues::of(part, known.values, source));
     }
-    let mut sort = sort::bind(path, source, conjuncts, &mut settled);
+    let (mut sort, settled_by_sort) = sort::bind(path, source, wanted, conjuncts);
+    settled.extend(settled_by_sort.prefix);
     let fixed = |name: &str| {
         let bound = partition.iter().chain(&sort.prefix);
         bound
             .into_iter()
             .any(|part| part.path == name && part.exact && part.values.is_one())
     };
-    // Keys have the state as it was stored, and not the one that time has made of it.
-    if let Some(order) = wanted
-        .order
-        .iter()
-        .find(|order| changes_with_time(source, &order.path) && !fixed(&order.path))
-    {
+    let changing = |order: &&Order| {
+        let root = order.path.split('.').next().unwrap_or_default();
+        implied::moves_with_time(source, root, conjuncts) && !fixed(&order.path)
+    };
+    if let Some(order) = wanted.order.iter().find(changing) {
         return Err(Why::Order(order.path.clone()));
     }
     let kept = order::kept(path, &sort, &fixed, wanted.order).map_err(Why::Order)?;
+    if kept.fanned.is_empty() {
+        settled.extend(settled_by_sort.ends);
+    }
     let one = |part: &PartValues| part.values.is_one() && part.lapses.is_empty();
     let one_range = partition.iter().chain(&sort.prefix).all(one);
     fan_out(&mut sort, &kept.fanned);
     if uses_nothing(&partition, &sort, wanted) {
         return Err(Why::Unused);
     }
+    let is_settled = |conjunct: &&Expr| {
+        let by_key = settled.iter().any(|known| std::ptr::eq(*known, *conjunct));
+        by_key || implied::settled_by(path.choice, source, conjunct)
+    };
+    let apart = path.stands_apart();
     let rest = conjuncts
         .iter()
-        .filter(|conjunct| !settled.iter().any(|known| std::ptr::eq(*known, **conjunct)))
-        .filter(|conjunct| !implied::settled_by(path.choice, conjunct))
+        .filter(|conjunct| !(apart && is_settled(conjunct)))
         .map(|conjunct| (*conjunct).clone())
         .collect();
     Ok(Query {
@@ -266,15 +290,9 @@ pub(super) fn attempt(path: &AccessPath<'_>, wanted: &Wanted<'_>, conjuncts: &[&
         rest,
         descending: kept.descending || newest_first(path, wanted, &kept),
         in_sequence: one_range && !kept.merged,
-        follow: !carries_all(path, wanted),
+        follow,
         scan: false,
     })
-}
-
-/// Whether an attribute is a state that lapses.
-fn changes_with_time(source: &Entity, path: &str) -> bool {
-    let states = source.states.as_ref();
-    states.is_some_and(|states| states.of == path && !states.lapses.is_empty())
 }
 
 /// The current version is the newest: where no other order is asked for, versions come newest first.
@@ -289,14 +307,12 @@ fn newest_first(path: &AccessPath<'_>, wanted: &Wanted<'_>, kept: &order::Kept) 
     kept.fanned.is_empty() && history.is_some_and(|history| by_version(&history.at))
 }
 
-/// Parts that stand in the way of an order are asked for value by value.
+/// Parts that stand in the way of an order are asked for value by value; a range of the first of them is left to the filter.
 fn fan_out(sort: &mut SortBound, fanned: &[KeyPart]) {
     for part in fanned {
-        let words = match &part.ty {
-            singlet_model::types::Type::Enum(words) => words.members.clone(),
-            _ => vec!["false".to_owned(), "true".to_owned()],
-        };
+        let words = values::small_words(part).unwrap_or_default();
         sort.prefix.push(PartValues::new(part, Values::All(words)));
+        (sort.low, sort.high) = (None, None);
     }
 }
 
@@ -315,6 +331,18 @@ fn carries_all(path: &AccessPath<'_>, wanted: &Wanted<'_>) -> bool {
             .iter()
             .all(|attribute| path.entity.attribute(&attribute.name).is_some());
     projected && carried
+}
+
+/// Whether which of several primary keys a row has decides where it is: an index over the table's own keys has them all, and from a
+/// mirror only one can be followed.
+fn depends_on_primary(path: &AccessPath<'_>, follow: bool, wanted: &Wanted<'_>) -> bool {
+    let table_key = &wanted.model.table.key;
+    let repeats = path.index.is_some_and(|index| {
+        let mut keys = index.key();
+        index.local || keys.any(|key| table_key.iter().any(|known| known.name == key.name))
+    });
+    let from_mirror = follow && path.entity.id != wanted.entity.id;
+    repeats && path.entity.key.len() > 1 || from_mirror && wanted.entity.key.len() > 1
 }
 
 fn index_id(model: &Model, name: &str) -> Option<IndexId> {

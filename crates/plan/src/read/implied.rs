@@ -5,6 +5,7 @@ use singlet_model::model::{Entity, KeyChoice, Read};
 use singlet_model::source::Span;
 use singlet_model::types::Type;
 
+use crate::access::AccessPath;
 use crate::show;
 
 /// The conditions that history adds: the current, undeleted version, the one at an instant, or none for all versions.
@@ -32,19 +33,101 @@ pub(super) fn history(entity: &Entity, read: Option<&Read>) -> Vec<Expr> {
     conditions
 }
 
-/// Whether the conjuncts imply the condition under which templates hold.
-pub(super) fn implies_when(choice: &KeyChoice, conjuncts: &[&Expr]) -> bool {
+/// Whether time changes an attribute: a state that lapses, or what holds only during one. Its key stays as it was stored.
+pub(super) fn time_changes(source: &Entity, name: &str) -> bool {
+    source.states.as_ref().is_some_and(|states| {
+        let held = states.holding.iter().flat_map(|(_, held)| held);
+        !states.lapses.is_empty() && (states.of == name || held.into_iter().any(|(held, _)| held == name))
+    })
+}
+
+/// Whether rows that the conjuncts mean may stand elsewhere than their key says: by a state that has lapsed, or by what was held
+/// during it, unless those without it are not meant.
+pub(super) fn moves_with_time(source: &Entity, name: &str, conjuncts: &[&Expr]) -> bool {
+    let is_state = source.states.as_ref().is_some_and(|states| states.of == name);
+    time_changes(source, name) && (is_state || !implies_present(name, conjuncts))
+}
+
+/// Whether every row that the conjuncts mean has the path's templates: their condition holds, and none of those before them,
+/// for the first that holds is taken.
+pub(super) fn implies_choice(path: &AccessPath<'_>, source: &Entity, conjuncts: &[&Expr]) -> bool {
+    let mut earlier = path.choices_before().iter().filter_map(|choice| choice.when.as_ref());
+    implies_when(path.choice, source, conjuncts) && earlier.all(|when| excludes(when, source, conjuncts))
+}
+
+fn implies_when(choice: &KeyChoice, source: &Entity, conjuncts: &[&Expr]) -> bool {
     let Some(when) = &choice.when else {
         return true;
     };
     let said: Vec<String> = conjuncts.iter().map(|conjunct| show::expression(conjunct)).collect();
     when.conjuncts()
         .iter()
-        .all(|needed| said.contains(&show::expression(needed)))
+        .all(|needed| said.contains(&show::expression(needed)) && held_when_stored(needed, source))
 }
 
-/// Whether every row of the path satisfies a conjunct: its own condition says it, or it says that a key part is there.
-pub(super) fn settled_by(choice: &KeyChoice, conjunct: &Expr) -> bool {
+/// Whether a condition that holds of a row as it is seen held when it was stored: only of a state that nothing lapses to.
+fn held_when_stored(condition: &Expr, source: &Entity) -> bool {
+    if !condition.attributes().iter().any(|name| time_changes(source, name)) {
+        return true;
+    }
+    let lapses = source.states.iter().flat_map(|states| &states.lapses);
+    match equality(condition) {
+        Some((attribute, Literal::Text(word))) => {
+            let of = source.states.as_ref().is_some_and(|states| states.of == attribute);
+            of && lapses.into_iter().all(|lapse| lapse.to != *word)
+        }
+        _ => false,
+    }
+}
+
+/// Whether a condition is false of every row that the conjuncts mean: one of them says the contrary of a part of it.
+fn excludes(when: &Expr, source: &Entity, conjuncts: &[&Expr]) -> bool {
+    when.conjuncts().into_iter().any(|part| {
+        let changes = part.attributes().iter().any(|name| time_changes(source, name));
+        !changes && conjuncts.iter().any(|conjunct| is_contrary(part, conjunct))
+    })
+}
+
+fn is_contrary(condition: &Expr, conjunct: &Expr) -> bool {
+    if let ExprKind::Not(inner) = &conjunct.kind {
+        return show::expression(inner) == show::expression(condition);
+    }
+    let Some((attribute, value)) = equality(condition) else {
+        return false;
+    };
+    if let Some((other, other_value)) = equality(conjunct) {
+        return other == attribute && other_value != value;
+    }
+    match &conjunct.kind {
+        ExprKind::Binary(BinaryOp::Ne, left, right) => {
+            let said = left
+                .path()
+                .zip(right.literal())
+                .or_else(|| right.path().zip(left.literal()));
+            said.is_some_and(|(path, said)| path == attribute && said == value)
+        }
+        _ => false,
+    }
+}
+
+/// `attribute == literal`.
+fn equality(expr: &Expr) -> Option<(String, &Literal)> {
+    let ExprKind::Binary(BinaryOp::Eq, left, right) = &expr.kind else {
+        return None;
+    };
+    let (path, literal) = left
+        .path()
+        .zip(right.literal())
+        .or_else(|| right.path().zip(left.literal()))?;
+    Some((path.to_string(), literal))
+}
+
+/// Whether every row of the path satisfies a conjunct: its own condition says it, or it says that a key part is there. What
+/// time changes is checked on the row.
+pub(super) fn settled_by(choice: &KeyChoice, source: &Entity, conjunct: &Expr) -> bool {
+    if conjunct.attributes().iter().any(|name| time_changes(source, name)) {
+        return false;
+    }
     let text = show::expression(conjunct);
     let by_condition = choice
         .when

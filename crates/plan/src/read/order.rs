@@ -5,7 +5,7 @@ use singlet_model::model::{KeyPart, Order};
 
 use super::sort::SortBound;
 use crate::access::AccessPath;
-use crate::values::Values;
+use crate::values::{self, Values};
 
 /// Whether the rows come in the order asked for, and in which direction the query runs; or the attribute that no key gives.
 pub(super) fn kept(
@@ -24,7 +24,7 @@ pub(super) fn kept(
     for order in &wanted {
         // A part with few values that stands in the way is fanned out: each of its values is a query of its own.
         while let Some((part, _)) = given.first() {
-            let in_the_way = part.path != order.path && part.ty.cardinality().is_some() && direction.is_none();
+            let in_the_way = part.path != order.path && is_small(part) && direction.is_none();
             if !in_the_way {
                 break;
             }
@@ -42,7 +42,7 @@ pub(super) fn kept(
         let descends = match key_order {
             KeyOrder::Ascending => order.descending,
             KeyOrder::Descending => !order.descending,
-            KeyOrder::Unordered | KeyOrder::Coarse if part.ty.cardinality().is_some() && direction.is_none() => {
+            KeyOrder::Unordered | KeyOrder::Coarse if is_small(part) && direction.is_none() => {
                 kept.fanned.push(part.clone());
                 kept.merged |= order.descending;
                 continue;
@@ -55,6 +55,10 @@ pub(super) fn kept(
     }
     kept.descending = direction.unwrap_or(first.descending);
     Ok(kept)
+}
+
+fn is_small(part: &KeyPart) -> bool {
+    values::small_words(part).is_some()
 }
 
 /// How an order is kept.

@@ -3,8 +3,10 @@
 use singlet_item::key::Order;
 use singlet_model::expression::Expr;
 use singlet_model::model::{Entity, KeyPart};
+use singlet_model::types::Type;
 
-use super::candidate::PartValues;
+use super::candidate::{self, PartValues, Wanted};
+use super::implied;
 use crate::access::AccessPath;
 use crate::values::{self, Values};
 
@@ -30,13 +32,23 @@ pub struct End {
     pub excluded: bool,
 }
 
-/// Binds as much of a path's sort key as the conjuncts say, and adds the conjuncts that this settles.
+/// What of a meaning the sort key settles.
+#[derive(Default)]
+pub(super) struct Settled<'a> {
+    /// By the parts that are bound.
+    pub prefix: Vec<&'a Expr>,
+    /// By the range after them.
+    pub ends: Vec<&'a Expr>,
+}
+
+/// Binds as much of a path's sort key as the conjuncts say, and which conjuncts this settles.
 pub(super) fn bind<'a>(
     path: &AccessPath<'_>,
     source: &Entity,
+    wanted: &Wanted<'_>,
     conjuncts: &[&'a Expr],
-    settled: &mut Vec<&'a Expr>,
-) -> SortBound {
+) -> (SortBound, Settled<'a>) {
+    let mut settled = Settled::default();
     let mut bound = SortBound {
         prefix: Vec::new(),
         low: None,
@@ -46,43 +58,54 @@ pub(super) fn bind<'a>(
     for key in path.sort() {
         for part in &key.parts {
             let order = key.template.order(part.position);
-            if !take((part, order), (path, source), conjuncts, settled, &mut bound) {
-                return bound;
+            if !take(
+                (part, order),
+                (path, source, wanted),
+                conjuncts,
+                &mut settled,
+                &mut bound,
+            ) {
+                return (bound, settled);
             }
         }
     }
     bound.whole = true;
-    bound
+    (bound, settled)
 }
 
 /// Takes one part; false where nothing after it can be bound.
 fn take<'a>(
     (part, order): (&KeyPart, Order),
-    (path, source): (&AccessPath<'_>, &Entity),
+    (path, source, wanted): (&AccessPath<'_>, &Entity, &Wanted<'_>),
     conjuncts: &[&'a Expr],
-    settled: &mut Vec<&'a Expr>,
+    settled: &mut Settled<'a>,
     bound: &mut SortBound,
 ) -> bool {
     let known = values::bind(part, path.entity, conjuncts);
     let said = known.filter(|known| {
-        !matches!(
+        let ranged = matches!(
             known.values,
             Values::All(_) | Values::Days { .. } | Values::Cells { .. }
-        )
+        );
+        !ranged && !wanted.is_elsewhere(part, &known.values)
     });
     if let Some(known) = said {
-        let values = PartValues::of(part, known.values, source);
-        if values.lapses.is_empty() {
-            settled.extend(known.settled);
+        if !implied::time_changes(source, part.root()) {
+            settled.prefix.extend(known.settled);
         }
-        bound.prefix.push(values);
+        bound.prefix.push(PartValues::of(part, known.values, source));
         return true;
     }
-    if order == Order::Ascending {
+    // A state that lapses is stored as it was: its key says nothing about a range.
+    if order == Order::Ascending && candidate::lapses(part, source).is_empty() {
         let (low, high) = values::ends(part, conjuncts);
+        // Words in a value's place lie among the keys of the range, and are not meant.
+        let has_words = matches!(part.ty, Type::OrWords(..));
         let mut end = |end: Option<values::End<'a>>| {
             let (value, excluded, conjunct) = end?;
-            settled.push(conjunct);
+            if !has_words && !implied::time_changes(source, part.root()) {
+                settled.ends.push(conjunct);
+            }
             Some(End {
                 value: value.clone(),
                 excluded,

@@ -60,7 +60,10 @@ impl<'a> Call<'a> {
         let consistent = part.selection.consistent || self.read.consistent.is_some();
         let (items, consumed) = batch_get(&engine.store, &model.table.name, &once, consistent).await?;
         self.consumed += &consumed;
-        let by_key: HashMap<Item, Item> = items.into_iter().map(|item| (key_of(model, &item), item)).collect();
+        let by_key: HashMap<Item, Item> = items
+            .into_iter()
+            .map(|item| (stream::table_key(model, &item), item))
+            .collect();
         let found = rows.iter().zip(wanted).map(|(row, key)| {
             let item = key.and_then(|key| by_key.get(&key));
             item.map_or(Ok(None), |item| self.kept(part, query, item, row))
@@ -128,11 +131,4 @@ impl<'a> Call<'a> {
         }
         Ok(values)
     }
-}
-
-fn key_of(model: &singlet_model::Model, item: &Item) -> Item {
-    let names = model.table.key.iter().map(|key| &key.name);
-    names
-        .filter_map(|name| Some((name.clone(), item.get(name)?.clone())))
-        .collect()
 }

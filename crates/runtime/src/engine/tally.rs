@@ -26,7 +26,7 @@ pub(super) async fn tally(reading: &Reading<'_>, most: u64) -> Result<Option<(u6
         return Ok(Some((0, Consumed::default())));
     }
     let ranges = keys::ranges(reading.model, query, reading.scope)?;
-    if ranges.iter().any(|range| !range.except.is_empty()) {
+    if ranges.iter().any(|range| !range.exact || !range.except.is_empty()) {
         return Ok(None);
     }
     let filter = [split.filter, is_of(reading.model, entity)];

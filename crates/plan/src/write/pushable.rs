@@ -1,0 +1,109 @@
+//! Whether the store itself can decide a clause about one row.
+
+use singlet_model::Model;
+use singlet_model::expression::{BinaryOp, Expr, ExprKind, FunctionId};
+use singlet_model::model::{Entity, Stored};
+use singlet_model::types::Type;
+
+/// The same expression with the attributes of the row of that name standing bare.
+pub fn about_row(expr: &Expr, row: &str) -> Expr {
+    let again = |part: &Expr| Box::new(about_row(part, row));
+    let kind = match &expr.kind {
+        ExprKind::Field(of, field) => match &of.kind {
+            ExprKind::Bound(name) if name == row => ExprKind::Attribute(field.clone()),
+            _ => ExprKind::Field(again(of), field.clone()),
+        },
+        ExprKind::Bound(name) if name == row => ExprKind::Row,
+        ExprKind::Index(of, at) => ExprKind::Index(again(of), again(at)),
+        ExprKind::Not(inner) => ExprKind::Not(again(inner)),
+        ExprKind::Negate(inner) => ExprKind::Negate(again(inner)),
+        ExprKind::Binary(op, left, right) => ExprKind::Binary(*op, again(left), again(right)),
+        ExprKind::Conditional(test, then, otherwise) => {
+            ExprKind::Conditional(again(test), again(then), again(otherwise))
+        }
+        ExprKind::List(parts) => ExprKind::List(parts.iter().map(|part| about_row(part, row)).collect()),
+        ExprKind::Call(function, args) => {
+            ExprKind::Call(*function, args.iter().map(|part| about_row(part, row)).collect())
+        }
+        ExprKind::Record(fields) => ExprKind::Record(
+            fields
+                .iter()
+                .map(|(name, part)| (name.clone(), about_row(part, row)))
+                .collect(),
+        ),
+        ExprKind::Each { op, list, var, body } => ExprKind::Each {
+            op: *op,
+            list: again(list),
+            var: var.clone(),
+            body: again(body),
+        },
+        other => other.clone(),
+    };
+    Expr { kind, ..expr.clone() }
+}
+
+/// Whether DynamoDB can decide a condition on a row whose attributes stand bare in it.
+pub fn is_pushable(model: &Model, entity: &Entity, expr: &Expr) -> bool {
+    if expr.any(|part| part.kind == ExprKind::Row) {
+        return false;
+    }
+    if expr.attributes().is_empty() {
+        return true;
+    }
+    match &expr.kind {
+        ExprKind::Binary(BinaryOp::And | BinaryOp::Or, left, right) => {
+            is_pushable(model, entity, left) && is_pushable(model, entity, right)
+        }
+        ExprKind::Not(inner) => is_pushable(model, entity, inner),
+        ExprKind::Binary(BinaryOp::In, left, right) => is_stored(model, entity, left) && right.attributes().is_empty(),
+        ExprKind::Binary(op, left, right) if op.is_comparison() => {
+            let (attribute, other) = match (left.attributes().is_empty(), right.attributes().is_empty()) {
+                (false, true) => (left, right),
+                (true, false) => (right, left),
+                _ => return false,
+            };
+            is_stored(model, entity, attribute)
+                && (other.is_absent() || compares_as_stored(*op, &attribute.ty, &other.ty))
+        }
+        ExprKind::Call(FunctionId::Contains | FunctionId::StartsWith, args) => match args.as_slice() {
+            [receiver, argument] => is_stored(model, entity, receiver) && argument.attributes().is_empty(),
+            _ => false,
+        },
+        ExprKind::Attribute(_) => expr.ty == Type::Bool && is_stored(model, entity, expr),
+        _ => false,
+    }
+}
+
+/// Whether an attribute stands in the item as it is: under a name of its own, and unchanged by time.
+fn is_stored(model: &Model, entity: &Entity, expr: &Expr) -> bool {
+    let Some(path) = expr.path() else { return false };
+    let root = path.split('.').next().unwrap_or_default();
+    let Some(attribute) = entity.attribute(root) else {
+        return false;
+    };
+    expr.attributes() == [root]
+        && attribute.alias.is_none()
+        && attribute.stored != Stored::No
+        && !lapses(model, entity, root)
+}
+
+/// Whether time changes an attribute: a state that lapses, or what holds only during one.
+fn lapses(model: &Model, entity: &Entity, name: &str) -> bool {
+    let source = model.source_of(entity);
+    source.states.as_ref().is_some_and(|states| {
+        let held = states.holding.iter().flat_map(|(_, held)| held);
+        !states.lapses.is_empty() && (states.of == name || held.into_iter().any(|(held, _)| held == name))
+    })
+}
+
+/// Whether the stored form compares as the type does: enums sort by rank, and a coarser instant rounds.
+fn compares_as_stored(op: BinaryOp, attribute: &Type, other: &Type) -> bool {
+    let same_form = match (attribute, other) {
+        (Type::Time | Type::Millis, Type::Now) => true,
+        (attribute, other) if attribute.is_instant() || other.is_instant() => attribute == other,
+        (Type::OrWords(..), _) => matches!(op, BinaryOp::Eq | BinaryOp::Ne),
+        _ => true,
+    };
+    let by_rank = op.is_ordering() && (attribute.members().is_some() || *attribute == Type::Duration);
+    same_form && !by_rank
+}

@@ -1,0 +1,117 @@
+//! What a refusal is called where the model does not say.
+
+use singlet_model::expression::ExprKind;
+use singlet_model::model::{Cause, Refusal, Requirement, Step};
+
+/// Why a step cannot be done, with what its name is made of.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Default {
+    /// The row is missing.
+    Absent,
+    /// The row is there.
+    Exists,
+    /// The row is in none of these states.
+    State(Vec<String>),
+    /// A copy's source is missing or not as it was.
+    Source,
+    /// A row that excludes this one is there.
+    Excludes,
+    /// Another row has that value.
+    Taken(String),
+    /// A value left its limits.
+    Limit(String),
+    /// A mirror's place is taken.
+    Mirror(String),
+}
+
+impl Default {
+    fn cause(&self) -> Cause {
+        match self {
+            Default::Absent => Cause::Absent,
+            Default::Exists => Cause::Exists,
+            Default::State(_) => Cause::State,
+            Default::Source => Cause::Source,
+            Default::Excludes => Cause::Excludes,
+            Default::Taken(name) | Default::Limit(name) | Default::Mirror(name) => Cause::Named(name.clone()),
+        }
+    }
+}
+
+/// What the model calls the refusal of a step.
+pub fn step_refusal<'a>(step: &'a Step, why: &Default) -> Option<&'a Refusal> {
+    let cause = why.cause();
+    let named = step.refusals.iter().find(|(known, _)| *known == cause);
+    let any = || step.refusals.iter().find(|(known, _)| *known == Cause::Any);
+    named.or_else(any).map(|(_, refusal)| refusal)
+}
+
+/// `task_not_found`, `task_exists`, `task_not_pending`, `email_taken`, `balance_out_of_range`.
+pub fn default_name(entity: &str, why: &Default) -> String {
+    let entity = snake(entity);
+    match why {
+        Default::Absent => format!("{entity}_not_found"),
+        Default::Exists => format!("{entity}_exists"),
+        Default::State(from) => format!("{entity}_not_{}", from.join("_or_").replace('-', "_")),
+        Default::Source => format!("{entity}_source_changed"),
+        Default::Excludes => format!("{entity}_excluded"),
+        Default::Taken(name) => format!("{}_taken", snake(name)),
+        Default::Limit(name) => format!("{}_out_of_range", snake(name)),
+        Default::Mirror(name) => format!("{}_exists", snake(name)),
+    }
+}
+
+/// 404 for what is missing, else 409.
+pub fn default_status(why: &Default) -> u16 {
+    match why {
+        Default::Absent => 404,
+        _ => 409,
+    }
+}
+
+/// The status of a requirement's refusal: 409 unless said, 400 where the request alone decides.
+pub fn requirement_status(requirement: &Requirement) -> u16 {
+    let alone = requirement.condition.is_of_request()
+        && !requirement
+            .condition
+            .any(|part| matches!(part.kind, ExprKind::Now | ExprKind::Today));
+    requirement.refusal.status.unwrap_or(if alone { 400 } else { 409 })
+}
+
+/// `UserItem` as `user_item`.
+fn snake(name: &str) -> String {
+    let mut text = String::with_capacity(name.len() + 4);
+    let mut before_lower = false;
+    for char in name.chars() {
+        if char.is_uppercase() && before_lower {
+            text.push('_');
+        }
+        before_lower = char.is_lowercase() || char.is_ascii_digit();
+        if char.is_alphanumeric() {
+            text.extend(char.to_lowercase());
+        } else {
+            text.push('_');
+        }
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_made_of_the_entity_and_the_cause() {
+        assert_eq!(default_name("Task", &Default::Absent), "task_not_found");
+        assert_eq!(default_name("UserItem", &Default::Exists), "user_item_exists");
+        let from = vec!["pending".to_owned(), "in_progress".to_owned()];
+        assert_eq!(
+            default_name("Task", &Default::State(from)),
+            "task_not_pending_or_in_progress"
+        );
+        assert_eq!(default_name("User", &Default::Taken("email".to_owned())), "email_taken");
+        assert_eq!(
+            default_name("A", &Default::Limit("alpha3Code".to_owned())),
+            "alpha3_code_out_of_range"
+        );
+    }
+}

@@ -1,0 +1,389 @@
+//! Operations that are more than a transaction holds: each step, and each turn of an outermost loop, is a transaction of its
+//! own, in order. How far it came stands in a row that every turn moves on with what it does, so that a turn is done once.
+
+use singlet_item::{Item, Number, Value};
+use singlet_model::model::{LetValue, Step};
+use singlet_plan::write::StepPlan;
+use singlet_store::{Condition, Consumed, DeleteRequest, GetRequest, Path, PutRequest, Update};
+
+use super::attempt::Attempt;
+use super::guards::{hashed, place};
+use super::steps::Element;
+use super::touched::{Action, Check, Doing};
+use super::{ATTEMPTS_MAX, Operation, Stop, Written};
+use crate::error::RuntimeError;
+use crate::scope::Attributes;
+use crate::{retry, row, values};
+
+/// Rows looked for at a time.
+const ROWS_PER_PAGE: usize = 100;
+
+/// How far an operation came: which step, which element, how many turns did something.
+#[derive(Clone, Debug, Default, PartialEq)]
+struct Progress {
+    step: u64,
+    element: u64,
+    done: u64,
+    /// The instant at which it began: all of it is of that instant.
+    now: i64,
+}
+
+const STEP: &str = "$step";
+const ELEMENT: &str = "$element";
+const DONE: &str = "$done";
+const NOW: &str = "$now";
+const TURN: &str = "$turn";
+const BOUND: &str = "$bound";
+
+/// Does an operation from where it stopped.
+pub(super) async fn run(operation: &Operation<'_>) -> Result<Written, RuntimeError> {
+    let mut consumed = Consumed::default();
+    if let Some(record) = &operation.record
+        && let Some(written) = record.replayed(operation, &mut consumed).await?
+    {
+        return Ok(Written { consumed, ..written });
+    }
+    let mut bulk = Bulk {
+        operation,
+        key: place_of(operation)?,
+        progress: Progress::default(),
+        turn: 0,
+        resumed: false,
+        bound: Attributes::new(),
+        consumed,
+    };
+    bulk.begin().await?;
+    let now = bulk.progress.now;
+    let request = super::WriteRequest {
+        now,
+        ..operation.request.clone()
+    };
+    let began = Operation {
+        engine: operation.engine,
+        model: operation.model,
+        write: operation.write,
+        plan: operation.plan,
+        args: operation.args.clone(),
+        request: &request,
+        record: None,
+    };
+    bulk.steps(&began).await?;
+    bulk.end(operation).await
+}
+
+/// The row of an operation's progress: its caller, and its key or what it asks for.
+fn place_of(operation: &Operation<'_>) -> Result<Item, RuntimeError> {
+    let caller = operation
+        .request
+        .caller
+        .claims
+        .get("id")
+        .and_then(Value::as_str)
+        .unwrap_or("-");
+    let sent = values::to_json(&Value::M(operation.request.args.clone())).to_string();
+    let key = operation.request.idempotency_key.clone().unwrap_or_default();
+    let asked = hashed(&[&key, &sent]);
+    place(operation.model, "progress", &[&operation.write.name, caller, &asked])
+}
+
+struct Bulk<'o> {
+    operation: &'o Operation<'o>,
+    key: Item,
+    progress: Progress,
+    /// How often the progress was moved on: two runs of one operation must not both take a turn.
+    turn: u64,
+    /// Whether an earlier run stopped half-way.
+    resumed: bool,
+    bound: Attributes,
+    consumed: Consumed,
+}
+
+impl<'o> Bulk<'o> {
+    /// Goes on where an earlier run stopped, or begins: then `allow`, `let` and `require` are evaluated, once.
+    async fn begin(&mut self) -> Result<(), RuntimeError> {
+        let table = self.operation.model.table.name.clone();
+        let request = GetRequest {
+            table: table.clone(),
+            key: self.key.clone(),
+            consistent: true,
+            projection: Vec::new(),
+        };
+        let store = self.operation.engine.store();
+        let answer = retry::retried(|| store.get(&request)).await?;
+        self.consumed += &answer.consumed;
+        if let Some(item) = answer.item {
+            let number = |name: &str| {
+                item.get(name)
+                    .and_then(Value::as_number)
+                    .and_then(Number::to_i64)
+                    .unwrap_or(0)
+            };
+            let count = |name: &str| u64::try_from(number(name)).unwrap_or(0);
+            self.progress = Progress {
+                step: count(STEP),
+                element: count(ELEMENT),
+                done: count(DONE),
+                now: number(NOW),
+            };
+            self.turn = count(TURN);
+            self.resumed = true;
+            if let Some(Value::M(bound)) = item.get(BOUND) {
+                self.bound = bound.clone();
+            }
+            return Ok(());
+        }
+        self.progress.now = self.operation.request.now;
+        let none = std::collections::HashSet::new();
+        let mut attempt = Attempt::new(self.operation, &none);
+        let prepared = attempt.prepare().await;
+        self.consumed += &attempt.consumed;
+        ended(prepared)?;
+        self.bound = attempt.bound;
+        let mut item = self.key.clone();
+        item.extend(self.fields());
+        item.insert(BOUND.to_owned(), Value::M(self.bound.clone()));
+        if let Some(name) = &self.operation.model.table.type_attribute {
+            item.insert(name.clone(), Value::S("$progress".to_owned()));
+        }
+        let request = PutRequest {
+            table,
+            item,
+            condition: None,
+            return_old: false,
+        };
+        let answer = retry::retried(|| store.put(&request)).await?;
+        self.consumed += &answer.consumed;
+        Ok(())
+    }
+
+    fn fields(&self) -> Vec<(String, Value)> {
+        let number = |number: u64| Value::N(Number::from(i64::try_from(number).unwrap_or(i64::MAX)));
+        vec![
+            (STEP.to_owned(), number(self.progress.step)),
+            (ELEMENT.to_owned(), number(self.progress.element)),
+            (DONE.to_owned(), number(self.progress.done)),
+            (NOW.to_owned(), Value::N(Number::from(self.progress.now))),
+            (TURN.to_owned(), number(self.turn)),
+        ]
+    }
+
+    async fn steps(&mut self, operation: &Operation<'_>) -> Result<(), RuntimeError> {
+        let steps = operation.write.steps.iter().zip(&operation.plan.steps);
+        for (at, (step, plan)) in steps.enumerate() {
+            if (at as u64) < self.progress.step {
+                continue;
+            }
+            match &step.repeat {
+                None => self.turn(operation, step, plan, None, true).await?,
+                Some((_, LetValue::Value(list))) => {
+                    let none = std::collections::HashSet::new();
+                    let mut attempt = Attempt::new(operation, &none);
+                    attempt.bound.extend(self.bound.clone());
+                    let elements = ended(attempt.listed(list))?;
+                    let from = usize::try_from(self.progress.element).unwrap_or(usize::MAX);
+                    for element in elements.into_iter().skip(from) {
+                        self.turn(operation, step, plan, Some(Turn::Element(element)), false)
+                            .await?;
+                    }
+                }
+                Some((_, LetValue::Read(_))) => self.found(operation, step, plan).await?,
+            }
+            self.progress.step = at as u64 + 1;
+            self.progress.element = 0;
+        }
+        Ok(())
+    }
+
+    /// Every row that is found, page by page. Rows that a turn removed are not found again.
+    async fn found(&mut self, operation: &Operation<'_>, step: &Step, plan: &StepPlan) -> Result<(), RuntimeError> {
+        let Some((_, LetValue::Read(selection))) = &step.repeat else {
+            return Ok(());
+        };
+        let Some(found) = &plan.rows else { return Ok(()) };
+        let mut positions = crate::cursor::Positions::default();
+        loop {
+            let none = std::collections::HashSet::new();
+            let mut attempt = Attempt::new(operation, &none);
+            attempt.bound.extend(self.bound.clone());
+            let page = attempt.find(selection, found, ROWS_PER_PAGE, &positions).await;
+            self.consumed += &attempt.consumed;
+            let page = ended(page)?;
+            for row in page.rows {
+                self.turn(operation, step, plan, Some(Turn::Row(row)), false).await?;
+            }
+            positions = page.positions;
+            if positions.is_empty() {
+                return Ok(());
+            }
+        }
+    }
+
+    /// One transaction: what the turn does, and that it is done.
+    async fn turn(
+        &mut self,
+        operation: &Operation<'_>,
+        step: &Step,
+        plan: &StepPlan,
+        element: Option<Turn>,
+        last: bool,
+    ) -> Result<(), RuntimeError> {
+        let mut read_first = std::collections::HashSet::new();
+        let mut tries = 0;
+        loop {
+            let mut attempt = Attempt::new(operation, &read_first);
+            attempt.bound.extend(self.bound.clone());
+            let ended_turn = self.attempt(&mut attempt, step, plan, element.as_ref(), last).await;
+            self.consumed += &attempt.consumed;
+            match ended_turn {
+                Ok(did) => {
+                    self.turn += u64::from(did);
+                    self.progress.done += u64::from(did && element.is_some());
+                    self.progress.element += u64::from(matches!(element, Some(Turn::Element(_))));
+                    return Ok(());
+                }
+                Err(Stop::ReadFirst(keys)) => read_first.extend(keys),
+                Err(Stop::Failed(error)) => return Err(error),
+                // A row that is gone or no longer fits was somebody else's, or this operation's own before it stopped.
+                Err(Stop::Refused(refused)) if refused.status == 404 && (self.resumed || self.turn > 0) => {
+                    return Ok(());
+                }
+                Err(Stop::Refused(refused)) => {
+                    if self.turn == 0 {
+                        self.forget().await?;
+                    }
+                    return Err(RuntimeError::Refused(Box::new(refused)));
+                }
+                Err(Stop::Again | Stop::Recorded) => {
+                    tries += 1;
+                    if tries == ATTEMPTS_MAX {
+                        return Err(RuntimeError::Conflict);
+                    }
+                    retry::pause(tries).await;
+                }
+            }
+        }
+    }
+
+    async fn attempt<'a>(
+        &self,
+        attempt: &mut Attempt<'a>,
+        step: &'a Step,
+        plan: &'a StepPlan,
+        element: Option<&Turn>,
+        last: bool,
+    ) -> Result<bool, Stop> {
+        if let (Some((name, list)), Some(element)) = (&step.repeat, element) {
+            let bound: Option<Element> = match (element, list) {
+                (Turn::Element(value), _) => Some((value.clone(), None)),
+                (Turn::Row(found), LetValue::Read(selection)) => {
+                    let entity = selection.entity().map(|id| attempt.entity(id)).transpose()?;
+                    let at = match entity {
+                        Some(entity) => attempt.found_row(entity, found.clone(), selection).await?,
+                        None => None,
+                    };
+                    at.and_then(|at| {
+                        let row = attempt.rows.get(at)?.row()?;
+                        Some((row::as_value(row), Some(at)))
+                    })
+                }
+                _ => None,
+            };
+            match bound {
+                Some(bound) => attempt.bind_element(name, bound),
+                None => return Ok(false),
+            }
+        }
+        attempt.turn(step, plan).await?;
+        let mut next = self.progress.clone();
+        next.done += u64::from(element.is_some());
+        next.element += u64::from(matches!(element, Some(Turn::Element(_))));
+        if last {
+            next.step += 1;
+            next.element = 0;
+        }
+        let progress = self.moved(&next);
+        attempt.finish(vec![progress]).await?;
+        Ok(true)
+    }
+
+    /// The progress, moved on by one turn.
+    fn moved<'a>(&self, next: &Progress) -> Action<'a> {
+        let after = Bulk {
+            operation: self.operation,
+            key: self.key.clone(),
+            progress: next.clone(),
+            turn: self.turn + 1,
+            resumed: false,
+            bound: Attributes::new(),
+            consumed: Consumed::default(),
+        };
+        let mut update = Update::new();
+        for (name, value) in after.fields() {
+            update = update.set(name.as_str(), value);
+        }
+        let turn = Value::N(Number::from(i64::try_from(self.turn).unwrap_or(i64::MAX)));
+        Action {
+            key: self.key.clone(),
+            doing: Doing::Update(update),
+            checks: vec![Check::pin(Condition::equal(Path::attribute(TURN), turn))],
+        }
+    }
+
+    /// Removes the row of the progress.
+    async fn forget(&mut self) -> Result<(), RuntimeError> {
+        let request = DeleteRequest {
+            table: self.operation.model.table.name.clone(),
+            key: self.key.clone(),
+            condition: None,
+            return_old: false,
+        };
+        let answer = retry::retried(|| self.operation.engine.store().delete(&request)).await?;
+        self.consumed += &answer.consumed;
+        Ok(())
+    }
+
+    /// The answer; with a key its record is written, and the progress goes.
+    async fn end(mut self, operation: &Operation<'_>) -> Result<Written, RuntimeError> {
+        let none = std::collections::HashSet::new();
+        let mut attempt = Attempt::new(operation, &none);
+        attempt.bound.extend(self.bound.clone());
+        let done = Value::N(Number::from(i64::try_from(self.progress.done).unwrap_or(i64::MAX)));
+        attempt.bound.insert("done".to_owned(), done);
+        let key = self.key.clone();
+        if operation.record.is_some() {
+            let gone = Action {
+                key,
+                doing: Doing::Delete,
+                checks: Vec::new(),
+            };
+            let written = attempt.finish(vec![gone]).await;
+            self.consumed += &attempt.consumed;
+            let written = ended(written)?;
+            return Ok(Written {
+                consumed: self.consumed,
+                ..written
+            });
+        }
+        let written = ended(attempt.finish(Vec::new()).await)?;
+        self.forget().await?;
+        Ok(Written {
+            consumed: self.consumed,
+            ..written
+        })
+    }
+}
+
+/// What a turn is about.
+enum Turn {
+    Element(Value),
+    Row(Attributes),
+}
+
+/// What stops an operation that is not tried again.
+fn ended<T>(result: Result<T, Stop>) -> Result<T, RuntimeError> {
+    result.map_err(|stop| match stop {
+        Stop::Failed(error) => error,
+        Stop::Refused(refused) => RuntimeError::Refused(Box::new(refused)),
+        Stop::Again | Stop::Recorded | Stop::ReadFirst(_) => RuntimeError::Conflict,
+    })
+}

@@ -1,0 +1,177 @@
+//! What a step does to the attributes of a row.
+
+use std::collections::BTreeMap;
+
+use singlet_item::{Number, Value};
+
+use crate::scope::Attributes;
+
+/// The changes of one row's attributes. All of them see the row as it was.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Edits {
+    /// New values; none removes.
+    pub set: BTreeMap<String, Option<Value>>,
+    /// Numbers to add.
+    pub add: BTreeMap<String, Number>,
+    /// Other changes that need the old value.
+    pub parts: Vec<(String, PartEdit)>,
+}
+
+/// A change of part of an attribute.
+#[derive(Clone, Debug)]
+pub(super) enum PartEdit {
+    /// Puts an element into a set.
+    Insert(Value),
+    /// Takes an element out of a set.
+    Remove(Value),
+    /// Puts an element at the end of a list.
+    Append(Value),
+    /// Sets an entry of a map; none removes it.
+    SetEntry(String, Option<Value>),
+    /// Adds a number to an entry of a map.
+    AddEntry(String, Number),
+}
+
+/// Two steps that would change one attribute of one row in two ways.
+pub(super) struct Clash;
+
+impl Edits {
+    /// Every attribute that may differ afterwards.
+    pub fn touched(&self) -> impl Iterator<Item = &str> {
+        let parts = self.parts.iter().map(|(name, _)| name.as_str());
+        self.set
+            .keys()
+            .map(String::as_str)
+            .chain(self.add.keys().map(String::as_str))
+            .chain(parts)
+    }
+
+    /// Whether an attribute is set or removed, whatever it was.
+    pub fn sets(&self, name: &str) -> bool {
+        self.set.contains_key(name)
+    }
+
+    /// Adds the edits of another step on the same row: disjoint ones join, sums add up.
+    pub fn merge(&mut self, other: Edits, always: &dyn Fn(&str) -> bool) -> Result<(), Clash> {
+        let clashes = other.touched().any(|name| {
+            let here = self.touched().any(|known| known == name);
+            let both_add = self.add.contains_key(name) && other.add.contains_key(name);
+            here && !both_add && !always(name)
+        });
+        if clashes {
+            return Err(Clash);
+        }
+        self.set.extend(other.set);
+        for (name, number) in other.add {
+            let sum = self
+                .add
+                .get(&name)
+                .map_or(Some(number), |known| known.checked_add(number).ok());
+            self.add.insert(name, sum.ok_or(Clash)?);
+        }
+        self.parts.extend(other.parts);
+        Ok(())
+    }
+
+    /// The row as it becomes. None where a sum leaves the range of numbers.
+    pub fn apply(&self, row: &mut Attributes) -> Option<()> {
+        for (name, number) in &self.add {
+            let before = row.get(name).and_then(Value::as_number).unwrap_or(Number::from(0));
+            row.insert(name.clone(), Value::N(before.checked_add(*number).ok()?));
+        }
+        for (name, edit) in &self.parts {
+            let before = row.remove(name);
+            if let Some(after) = part(before, edit)? {
+                row.insert(name.clone(), after);
+            }
+        }
+        for (name, value) in &self.set {
+            match value {
+                Some(value) => row.insert(name.clone(), value.clone()),
+                None => row.remove(name),
+            };
+        }
+        Some(())
+    }
+}
+
+/// An attribute after a change of part of it; sets that become empty are absent, as DynamoDB has no empty set.
+fn part(before: Option<Value>, edit: &PartEdit) -> Option<Option<Value>> {
+    Some(match edit {
+        PartEdit::Insert(element) => Some(inserted(before, element)?),
+        PartEdit::Remove(element) => before.and_then(|set| without(set, element)),
+        PartEdit::Append(element) => {
+            let mut list = match before {
+                Some(Value::L(list)) => list,
+                _ => Vec::new(),
+            };
+            list.push(element.clone());
+            Some(Value::L(list))
+        }
+        PartEdit::SetEntry(name, value) => {
+            let mut map = map_of(before);
+            match value {
+                Some(value) => map.insert(name.clone(), value.clone()),
+                None => map.remove(name),
+            };
+            Some(Value::M(map))
+        }
+        PartEdit::AddEntry(name, number) => {
+            let mut map = map_of(before);
+            let sum = map
+                .get(name)
+                .and_then(Value::as_number)
+                .unwrap_or(Number::from(0))
+                .checked_add(*number)
+                .ok()?;
+            map.insert(name.clone(), Value::N(sum));
+            Some(Value::M(map))
+        }
+    })
+}
+
+fn map_of(value: Option<Value>) -> BTreeMap<String, Value> {
+    match value {
+        Some(Value::M(map)) => map,
+        _ => BTreeMap::new(),
+    }
+}
+
+fn inserted(before: Option<Value>, element: &Value) -> Option<Value> {
+    Some(match (before, element) {
+        (Some(Value::Ss(mut words)), Value::S(word)) => {
+            words.insert(word.clone());
+            Value::Ss(words)
+        }
+        (Some(Value::Ns(mut numbers)), Value::N(number)) => {
+            numbers.insert(*number);
+            Value::Ns(numbers)
+        }
+        (Some(Value::Bs(mut all)), Value::B(bytes)) => {
+            all.insert(bytes.clone());
+            Value::Bs(all)
+        }
+        (None, Value::S(word)) => Value::Ss([word.clone()].into()),
+        (None, Value::N(number)) => Value::Ns([*number].into()),
+        (None, Value::B(bytes)) => Value::Bs([bytes.clone()].into()),
+        _ => return None,
+    })
+}
+
+fn without(set: Value, element: &Value) -> Option<Value> {
+    match (set, element) {
+        (Value::Ss(mut words), Value::S(word)) => {
+            words.remove(word);
+            (!words.is_empty()).then_some(Value::Ss(words))
+        }
+        (Value::Ns(mut numbers), Value::N(number)) => {
+            numbers.remove(number);
+            (!numbers.is_empty()).then_some(Value::Ns(numbers))
+        }
+        (Value::Bs(mut all), Value::B(bytes)) => {
+            all.remove(bytes);
+            (!all.is_empty()).then_some(Value::Bs(all))
+        }
+        (other, _) => Some(other),
+    }
+}

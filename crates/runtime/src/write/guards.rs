@@ -1,0 +1,206 @@
+//! Rows that the model itself keeps beside those of its entities: guards of unique values, records of requests, progress.
+//!
+//! They have partitions of their own whose keys begin with `$`, the character that escapes: no part of a key that a caller
+//! fills can begin so, except where a model leaves it unescaped.
+
+use std::collections::BTreeMap;
+
+use sha2::{Digest, Sha256};
+use singlet_item::{Item, Number, Value};
+use singlet_model::Model;
+use singlet_model::evaluate::evaluate;
+use singlet_model::model::{Entity, Guard};
+use singlet_store::{Condition, KeyType, Path, Update};
+
+use super::refuse::text_of;
+use super::touched::{Action, Check, Doing, absent_now, present};
+use crate::error::RuntimeError;
+use crate::row;
+use crate::scope::{Attributes, Scope};
+use crate::table;
+
+/// The attribute of a guard that says whose it is.
+const OWNER: &str = "$of";
+
+/// The longest text in a key before it is hashed; a partition key holds 2048 bytes.
+const TEXT_BYTES_MAX: usize = 1_024;
+
+/// The key of a row of the model's own.
+pub(super) fn place(model: &Model, kind: &str, parts: &[&str]) -> Result<Item, RuntimeError> {
+    let mut text = format!("${kind}");
+    for part in parts {
+        text.push(model.table.delimiter);
+        text.push_str(part);
+    }
+    if text.len() > TEXT_BYTES_MAX {
+        text = format!("${kind}{}{}", model.table.delimiter, hashed(&[&text]));
+    }
+    let mut key = Item::new();
+    for (at, attribute) in model.table.key.iter().enumerate() {
+        let value = match (at, table::key_type(model, attribute)) {
+            (0, KeyType::String) => Value::S(text.clone()),
+            (0, KeyType::Binary) => Value::B(text.clone().into_bytes()),
+            (0, KeyType::Number) => {
+                return Err(RuntimeError::Request(format!(
+                    "`{}` is a number, so the table has no place for `{kind}` rows",
+                    attribute.name
+                )));
+            }
+            (_, KeyType::String) => Value::S("$".to_owned()),
+            (_, KeyType::Binary) => Value::B(b"$".to_vec()),
+            (_, KeyType::Number) => Value::N(Number::from(0)),
+        };
+        key.insert(attribute.name.clone(), value);
+    }
+    Ok(key)
+}
+
+/// The SHA-256 of some texts, in hexadecimal; texts do not run into one another.
+pub(super) fn hashed(texts: &[&str]) -> String {
+    let mut hash = Sha256::new();
+    for text in texts {
+        hash.update((text.len() as u64).to_be_bytes());
+        hash.update(text.as_bytes());
+    }
+    hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// The guards of a row: of its unique values, and of its identity where it has versions.
+#[derive(Debug, Default, PartialEq)]
+pub(super) struct Guards {
+    /// By the guard's name.
+    pub by_name: BTreeMap<String, Item>,
+    pub owner: String,
+    /// When they expire, as the row does.
+    pub ttl: Option<Value>,
+}
+
+impl Guards {
+    /// The guards of a row; none where it is no longer the current version.
+    pub fn of(model: &Model, entity: &Entity, row: &Attributes, scope: Scope<'_>) -> Result<Self, RuntimeError> {
+        let mut guards = Guards {
+            owner: owner(model, entity, row),
+            ..Guards::default()
+        };
+        if entity.unique.is_empty() || !is_current(entity, row) {
+            return Ok(guards);
+        }
+        let whole = row::completed(entity, row.clone(), scope)?;
+        guards.ttl = row::expiry(model, entity, &whole, scope)?.map(|seconds| Value::N(Number::from(seconds)));
+        for guard in &entity.unique {
+            if let Some(key) = key_of(model, entity, guard, &whole, scope)? {
+                guards.by_name.insert(guard.name.clone(), key);
+            }
+        }
+        Ok(guards)
+    }
+
+    fn item(&self, model: &Model, key: &Item) -> Item {
+        item(model, key, &self.owner, self.ttl.clone())
+    }
+
+    /// The claim of a guard, and what is said where it is taken.
+    pub fn claim<'a>(&self, model: &Model, key: &Item, expires: bool, now: i64, check: Check<'a>) -> Action<'a> {
+        let condition = absent_now(model, expires, now);
+        Action {
+            key: key.clone(),
+            doing: Doing::Put(self.item(model, key)),
+            checks: vec![Check { condition, ..check }],
+        }
+    }
+
+    /// The release of a guard.
+    pub fn release<'a>(&self, key: &Item) -> Action<'a> {
+        let mine = Condition::equal(Path::attribute(OWNER), Value::S(self.owner.clone()));
+        Action {
+            key: key.clone(),
+            doing: Doing::Delete,
+            checks: vec![Check::pin(mine)],
+        }
+    }
+
+    /// The same guard, expiring as its row now does.
+    pub fn renew<'a>(&self, model: &Model, key: &Item) -> Option<Action<'a>> {
+        let ttl = model.table.ttl.as_ref()?;
+        let update = match &self.ttl {
+            Some(value) => Update::new().set(ttl.as_str(), value.clone()),
+            None => Update::new().remove(ttl.as_str()),
+        };
+        Some(Action {
+            key: key.clone(),
+            doing: Doing::Update(update),
+            checks: vec![Check::pin(present(model))],
+        })
+    }
+}
+
+fn item(model: &Model, key: &Item, owner: &str, ttl: Option<Value>) -> Item {
+    let mut item = key.clone();
+    item.insert(OWNER.to_owned(), Value::S(owner.to_owned()));
+    if let Some(name) = &model.table.type_attribute {
+        item.insert(name.clone(), Value::S("$unique".to_owned()));
+    }
+    if let (Some(name), Some(ttl)) = (&model.table.ttl, ttl) {
+        item.insert(name.clone(), ttl);
+    }
+    item
+}
+
+fn key_of(
+    model: &Model,
+    entity: &Entity,
+    guard: &Guard,
+    row: &Attributes,
+    scope: Scope<'_>,
+) -> Result<Option<Item>, RuntimeError> {
+    let value = evaluate(&guard.value, &scope.with_row(row))?;
+    let key = value.map(|value| place(model, "unique", &[&entity.name, &guard.name, &text_of(&value)]));
+    key.transpose()
+}
+
+/// Whose guards they are: the row's identity, without the instants of its versions.
+fn owner(model: &Model, entity: &Entity, row: &Attributes) -> String {
+    let names = model.catalog.names(entity.id);
+    let variables = names.map_or(&[][..], |names| &names.key_variables);
+    let values: Vec<String> = variables.iter().filter_map(|name| row.get(name)).map(text_of).collect();
+    let delimiter = model.table.delimiter.to_string();
+    format!("{}{delimiter}{}", entity.name, values.join(&delimiter))
+}
+
+/// Whether a row is the current version of something that is not deleted.
+fn is_current(entity: &Entity, row: &Attributes) -> bool {
+    entity.history.as_ref().is_none_or(|history| {
+        let deleted = history
+            .tombstone
+            .as_ref()
+            .and_then(|name| row.get(name))
+            .and_then(Value::as_bool);
+        !row.contains_key(&history.until) && deleted != Some(true)
+    })
+}
+
+/// The place of the guard of an identity: two versions must not both be the first.
+pub(super) fn identity(model: &Model, entity: &Entity, row: &Attributes) -> Result<Item, RuntimeError> {
+    place(model, "identity", &[&owner(model, entity, row)])
+}
+
+/// The item of that guard.
+pub(super) fn identity_item(model: &Model, entity: &Entity, row: &Attributes) -> Result<Item, RuntimeError> {
+    let key = identity(model, entity, row)?;
+    Ok(item(model, &key, &owner(model, entity, row), None))
+}
+
+/// Every guard that a row has, as items: what loading must put beside it.
+pub(crate) fn of_row(
+    model: &Model,
+    entity: &Entity,
+    row: &Attributes,
+    scope: Scope<'_>,
+) -> Result<Vec<Item>, RuntimeError> {
+    let guards = Guards::of(model, entity, row, scope)?;
+    let mut items: Vec<Item> = guards.by_name.values().map(|key| guards.item(model, key)).collect();
+    if entity.history.is_some() {
+        items.push(identity_item(model, entity, row)?);
+    }
+    Ok(items)
+}

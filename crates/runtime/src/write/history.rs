@@ -1,0 +1,276 @@
+//! Entities with versions: an update writes the next version and closes the last, a delete writes a tombstone.
+
+use singlet_item::{Item, Value};
+use singlet_model::evaluate::time;
+use singlet_model::model::{Entity, History, Step};
+use singlet_plan::write::{Default as Why, step_refusal};
+use singlet_store::{Condition, Direction, KeyRange, Path, QueryRequest};
+
+use super::attempt::Attempt;
+use super::create::key_in;
+use super::guards::{identity, identity_item};
+use super::refuse::Rule;
+use super::touched::{Action, Before, Change, Check, Doing, Touched, absent, present, stored_name};
+use super::update::difference;
+use super::{Refused, Stop};
+use crate::error::RuntimeError;
+use crate::scope::Attributes;
+use crate::{retry, row, stream};
+
+/// Items read at once while the last version is looked for among rows of other entities.
+const ITEMS_PER_PAGE: u32 = 10;
+
+/// Whether a row says that it was deleted.
+pub(super) fn is_deleted(entity: &Entity, row: &Attributes) -> bool {
+    let tombstone = entity.history.as_ref().and_then(|history| history.tombstone.as_ref());
+    tombstone.and_then(|name| row.get(name)).and_then(Value::as_bool) == Some(true)
+}
+
+impl<'a> Attempt<'a> {
+    /// The item of the last version, a tombstone included.
+    pub async fn last_version(
+        &mut self,
+        entity: &'a Entity,
+        history: &History,
+        at: usize,
+    ) -> Result<Option<Item>, Stop> {
+        let model = self.operation.model;
+        let known = self
+            .rows
+            .get(at)
+            .map(|touched| touched.known.clone())
+            .unwrap_or_default();
+        let partition = model.table.key.first().map(|key| key.name.clone()).unwrap_or_default();
+        let template = entity.key_templates().find(|key| key.attribute == partition);
+        let lookup = |name: &str| known.get(name).cloned();
+        let value = template
+            .map(|template| row::encode_key(entity, template, &lookup))
+            .transpose()?
+            .flatten();
+        let Some(value) = value else {
+            return Err(Stop::Failed(RuntimeError::no_key(entity)));
+        };
+        let mut request = QueryRequest::new(model.table.name.clone(), KeyRange::partition(partition, value));
+        request.consistent = true;
+        request.direction = Direction::Descending;
+        request.limit = Some(ITEMS_PER_PAGE);
+        loop {
+            let page = retry::retried(|| self.operation.engine.store().query(&request)).await?;
+            self.consumed += &page.consumed;
+            for item in page.items {
+                let current = item.contains_key(&history.at) && !item.contains_key(&history.until);
+                let same = known
+                    .iter()
+                    .all(|(name, value)| item.get(name).is_none_or(|known| known == value));
+                if stream::is_of(model, entity, &item) && current && same {
+                    return Ok(Some(item));
+                }
+            }
+            match page.last_key {
+                Some(last) => request.start = Some(last),
+                None => return Ok(None),
+            }
+        }
+    }
+
+    /// The instant of the next version: now, or just after the last.
+    fn next_instant(&self, entity: &Entity, history: &History, last: Option<&Attributes>) -> Result<Value, Stop> {
+        let attribute = entity.attribute(&history.at);
+        let ty = attribute.map(|attribute| &attribute.ty);
+        let ty = ty.ok_or_else(|| Stop::Failed(RuntimeError::no_key(entity)))?;
+        let now = self.operation.request.now;
+        let last = last.and_then(|row| row.get(&history.at));
+        let last = last.map(|value| time::millis_of(value, ty)).transpose()?.flatten();
+        let step = if *ty == singlet_model::types::Type::Seconds {
+            1_000
+        } else {
+            1
+        };
+        let at = last.map_or(now, |last| now.max(last.saturating_add(step)));
+        Ok(time::instant(at, ty)?)
+    }
+
+    pub async fn create_version(&mut self, step: &'a Step, entity: &'a Entity, row: Attributes) -> Result<(), Stop> {
+        let Some(at) = self.touch(entity, row.clone())? else {
+            return Err(Stop::Failed(RuntimeError::no_key(entity)));
+        };
+        self.read(at).await?;
+        if self.rows.get(at).is_some_and(|touched| touched.row().is_some()) {
+            if step.or_skip {
+                return Ok(());
+            }
+            let rule = Rule::of(entity, step_refusal(step, &Why::Exists), &Why::Exists);
+            return Err(self.denied(rule, None).await);
+        }
+        self.excluded(step, entity, &row).await?;
+        self.next_version(step, entity, at, row, Change::Create)
+    }
+
+    pub async fn update_version(&mut self, step: &'a Step, entity: &'a Entity, at: usize) -> Result<(), Stop> {
+        let Some(touched) = self.rows.get(at) else {
+            return Ok(());
+        };
+        let Some(history) = &entity.history else { return Ok(()) };
+        let before = touched.row().cloned().unwrap_or_default();
+        let mut after = before.clone();
+        if touched.edits.apply(&mut after).is_none() {
+            return Err(Stop::Failed(RuntimeError::Request(
+                "a number leaves its range".to_owned(),
+            )));
+        }
+        let after = row::completed(entity, after, self.scope(None))?;
+        let kept = |name: &str| {
+            let attribute = entity.attribute(name);
+            attribute.is_some_and(|attribute| attribute.always.is_some())
+        };
+        let names = before.keys().chain(after.keys());
+        let same = names
+            .filter(|name| !kept(name))
+            .all(|name| before.get(name) == after.get(name));
+        if same && !history.again {
+            // An identical update is no new version; the one there is must still be the last.
+            if let Some(touched) = self.rows.get_mut(at) {
+                touched.change = Change::Nothing;
+                touched.after = Some(before.clone());
+            }
+            self.became(step, at, &before, false);
+            return Ok(());
+        }
+        self.next_version(step, entity, at, after, Change::Update)
+    }
+
+    pub async fn delete_version(&mut self, step: &'a Step, entity: &'a Entity, at: usize) -> Result<(), Stop> {
+        let history = entity.history.as_ref();
+        let tombstone = history.and_then(|history| history.tombstone.as_ref());
+        let row = self.rows.get(at).and_then(Touched::row).cloned();
+        match (tombstone, row) {
+            (Some(tombstone), Some(mut row)) => {
+                row.insert(tombstone.clone(), Value::Bool(true));
+                self.deleted = true;
+                self.next_version(step, entity, at, row, Change::Delete)
+            }
+            _ => {
+                // Without a tombstone the last version is only closed.
+                self.deleted = true;
+                self.close_version(entity, at, None)
+            }
+        }
+    }
+
+    /// Writes a version, closes the one before it, and moves the guards.
+    fn next_version(
+        &mut self,
+        step: &'a Step,
+        entity: &'a Entity,
+        at: usize,
+        mut row: Attributes,
+        change: Change,
+    ) -> Result<(), Stop> {
+        let Some(history) = &entity.history else { return Ok(()) };
+        let model = self.operation.model;
+        let (last, first) = match self.rows.get(at).map(|touched| &touched.before) {
+            Some(Before::Read { item: Some(item), .. }) => (Some(row::stored(entity, item)?), false),
+            _ => (None, true),
+        };
+        let instant = self.next_instant(entity, history, last.as_ref())?;
+        row.insert(history.at.clone(), instant.clone());
+        row.remove(&history.until);
+        let row = row::completed(entity, row, self.scope(None))?;
+        let mut actions = Vec::new();
+        for (_, item) in row::encode_each(model, entity, &row, self.scope(None))? {
+            actions.push(Action {
+                key: key_in(model, &item),
+                doing: Doing::Put(item),
+                checks: vec![Check::pin(absent(model))],
+            });
+        }
+        if first {
+            // Two first versions would have two keys: only the guard of the identity keeps them apart.
+            let item = identity_item(model, entity, &row)?;
+            actions.push(Action {
+                key: identity(model, entity, &row)?,
+                doing: Doing::Put(item),
+                checks: vec![Check::pin(absent(model))],
+            });
+        }
+        actions.extend(self.guards_moved(entity, last.as_ref().unwrap_or(&Attributes::new()), &row)?);
+        if last.is_some() {
+            self.close_version(entity, at, Some(instant))?;
+        }
+        let Some(touched) = self.rows.get_mut(at) else {
+            return Ok(());
+        };
+        if touched.change == Change::Create {
+            return Err(Stop::Refused(Refused::new("same_item", 409)));
+        }
+        touched.change = change;
+        touched.others.extend(actions);
+        match change {
+            Change::Delete => {}
+            _ => {
+                touched.after = Some(row.clone());
+                self.became(step, at, &row, change == Change::Create);
+            }
+        }
+        Ok(())
+    }
+
+    /// Says until when the last version was the current one.
+    fn close_version(&mut self, entity: &'a Entity, at: usize, until: Option<Value>) -> Result<(), Stop> {
+        let Some(history) = &entity.history else { return Ok(()) };
+        let model = self.operation.model;
+        let item = self.rows.get(at).and_then(Touched::item).cloned();
+        let Some(item) = item else { return Ok(()) };
+        let mut closed = row::stored(entity, &item)?;
+        let until = match until {
+            Some(until) => until,
+            None => self.next_instant(entity, history, Some(&closed))?,
+        };
+        closed.insert(history.until.clone(), until);
+        let new = row::encode(model, entity, &closed, self.scope(None))?;
+        let update = new
+            .first()
+            .map(|new| difference(model, entity, &item, new))
+            .unwrap_or_default();
+        let checks = self.current(entity, history);
+        let action = Action {
+            key: key_in(model, &item),
+            doing: Doing::Update(update),
+            checks,
+        };
+        if let Some(touched) = self.rows.get_mut(at) {
+            let extra = std::mem::take(&mut touched.checks);
+            let mut action = action;
+            action.checks.extend(extra);
+            touched.others.push(action);
+        }
+        Ok(())
+    }
+
+    /// Conditions that a version is still the last.
+    fn current(&self, entity: &Entity, history: &History) -> Vec<Check<'a>> {
+        let until = entity
+            .attribute(&history.until)
+            .map_or(history.until.as_str(), |attribute| {
+                stored_name(&attribute.stored, &attribute.name)
+            });
+        vec![
+            Check::pin(present(self.operation.model)),
+            Check::pin(Condition::not_exists(Path::attribute(until))),
+        ]
+    }
+
+    /// A version that is only looked at must still be the last.
+    pub fn check_of_version(&self, touched: &Touched<'a>) -> Vec<Action<'a>> {
+        let (Some(item), Some(history)) = (touched.item(), &touched.entity.history) else {
+            return Vec::new();
+        };
+        let mut checks = self.current(touched.entity, history);
+        checks.extend(touched.checks.iter().cloned());
+        vec![Action {
+            key: key_in(self.operation.model, item),
+            doing: Doing::Check,
+            checks,
+        }]
+    }
+}

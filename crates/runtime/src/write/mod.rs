@@ -1,0 +1,261 @@
+//! Runs writes: one business operation, one atomic call, and the name of the rule that refused it.
+//!
+//! An operation is tried as often as it takes to find nobody in the way. Each [`attempt`] evaluates everything anew: rows that
+//! the plan says must be read are read, the others only get conditions; the steps become changes of rows ([`touched`]), and
+//! those become the actions of one request ([`send`]). Where the store refuses, the conditions are looked at again on the old
+//! images that came back ([`refuse`]): the first that fails names the refusal; where only a value that was read has changed,
+//! the operation is tried again.
+//!
+//! # Terms
+//!
+//! - A row is *touched* when the operation reads, checks or changes it; each row is touched once.
+//! - A *check* is a condition with what is said when it fails. A *pin* is a condition that a value is still as it was read.
+//! - The *record* of a request is the row by which a retry is told from a new request.
+
+mod arguments;
+mod attempt;
+mod bulk;
+mod create;
+mod edits;
+mod generate;
+mod guards;
+mod history;
+mod record;
+mod refuse;
+mod send;
+mod steps;
+mod touched;
+mod update;
+
+use std::collections::HashSet;
+
+use singlet_item::{Item, Number, Value};
+use singlet_model::Model;
+use singlet_model::evaluate::{evaluate, holds};
+use singlet_model::model::{IdempotencyNeed, Write};
+use singlet_plan::write::{Place, WritePlan};
+use singlet_store::Consumed;
+
+use crate::engine::Engine;
+use crate::error::RuntimeError;
+use crate::retry;
+use crate::scope::{Attributes, Caller, Scope};
+
+use attempt::Attempt;
+pub(crate) use guards::of_row as guards_of_row;
+
+/// How often an operation is tried while others change what it looks at.
+const ATTEMPTS_MAX: u32 = 24;
+
+/// What is asked of a write.
+#[derive(Clone, Debug, Default)]
+pub struct WriteRequest {
+    /// The arguments that were sent, as their types store them; null clears an attribute that may be absent.
+    pub args: Attributes,
+    /// Who calls.
+    pub caller: Caller,
+    /// The instant, in epoch milliseconds.
+    pub now: i64,
+    /// By which a retry is told from a new request.
+    pub idempotency_key: Option<String>,
+    /// The version that the row must have.
+    pub version: Option<Number>,
+}
+
+/// What became of a write.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Written {
+    /// 200, 201, 204, or what the model says.
+    pub status: u16,
+    /// What is answered.
+    pub value: Option<Value>,
+    /// The version of the row that is answered.
+    pub version: Option<Number>,
+    /// Whether it is the answer of an earlier request with the same key.
+    pub replayed: bool,
+    /// What it consumed, attempts in vain included.
+    pub consumed: Consumed,
+}
+
+/// A rule said no.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Refused {
+    /// The rule: `task_not_pending`.
+    pub name: String,
+    /// 404, 409, or what the model says.
+    pub status: u16,
+    /// Values that the model chose to show.
+    pub shown: Attributes,
+}
+
+impl Refused {
+    pub(crate) fn new(name: impl Into<String>, status: u16) -> Self {
+        Refused {
+            name: name.into(),
+            status,
+            shown: Attributes::new(),
+        }
+    }
+}
+
+/// Why an attempt ended before it was done.
+enum Stop {
+    /// A rule said no.
+    Refused(Refused),
+    /// The request's record is there: somebody else did it.
+    Recorded,
+    /// Somebody was in the way.
+    Again,
+    /// These rows must be read first after all.
+    ReadFirst(Vec<Item>),
+    /// It cannot be done.
+    Failed(RuntimeError),
+}
+
+impl<E: Into<RuntimeError>> From<E> for Stop {
+    fn from(error: E) -> Self {
+        Stop::Failed(error.into())
+    }
+}
+
+/// One write on its way.
+struct Operation<'a> {
+    pub engine: &'a Engine,
+    pub model: &'a Model,
+    pub write: &'a Write,
+    pub plan: &'a WritePlan,
+    pub args: Attributes,
+    pub request: &'a WriteRequest,
+    /// The record of the request, where it has a key.
+    pub record: Option<record::Record<'a>>,
+}
+
+impl Engine {
+    /// Does a write.
+    ///
+    /// # Errors
+    ///
+    /// Where the request is wrong or not allowed, a rule refuses it, others stay in the way, or the store fails for good.
+    pub async fn write(&self, name: &str, request: &WriteRequest) -> Result<Written, RuntimeError> {
+        let model = self.model().as_ref();
+        let write = model.writes.iter().find(|write| write.name == name);
+        let (Some(write), Some(plan)) = (write, self.write_plan(name)) else {
+            return Err(RuntimeError::Request(format!("there is no write `{name}`")));
+        };
+        let args = arguments::checked(self, write, request)?;
+        let mut operation = Operation {
+            engine: self,
+            model,
+            write,
+            plan,
+            args,
+            request,
+            record: None,
+        };
+        operation.admit()?;
+        operation.record = operation.record_of_request()?;
+        match write.bulk {
+            true => bulk::run(&operation).await,
+            false => operation.run().await,
+        }
+    }
+}
+
+impl<'a> Operation<'a> {
+    /// The names of the request alone.
+    pub fn scope<'s>(&'s self, nothing: &'s Attributes) -> Scope<'s> {
+        Scope {
+            setting: self.engine.setting(),
+            now: self.request.now,
+            args: &self.args,
+            caller: &self.request.caller,
+            attributes: None,
+            row: None,
+            bound: nothing,
+        }
+    }
+
+    /// What `allow` says of the caller alone.
+    fn admit(&self) -> Result<(), RuntimeError> {
+        let nothing = Attributes::new();
+        let requests = self.plan.allow.iter().filter(|clause| clause.place == Place::Request);
+        for clause in requests {
+            if !holds(&clause.expr, &self.scope(&nothing))? {
+                return Err(match self.request.caller.authenticated {
+                    true => RuntimeError::Forbidden,
+                    false => RuntimeError::Unauthenticated,
+                });
+            }
+        }
+        Ok(())
+    }
+
+    fn record_of_request(&self) -> Result<Option<record::Record<'a>>, RuntimeError> {
+        let idempotency = &self.write.idempotency;
+        if idempotency.need == IdempotencyNeed::None {
+            return Ok(None);
+        }
+        let nothing = Attributes::new();
+        let own = match &idempotency.key {
+            Some(key) => evaluate(key, &self.scope(&nothing))?.map(|value| match value {
+                Value::S(text) => text,
+                Value::N(number) => number.to_string(),
+                other => format!("{other:?}"),
+            }),
+            None => None,
+        };
+        match own.or_else(|| self.request.idempotency_key.clone()) {
+            Some(key) => record::Record::new(self, key).map(Some),
+            None if idempotency.need == IdempotencyNeed::Required => Err(RuntimeError::Request(format!(
+                "`{}` needs an idempotency key",
+                self.write.name
+            ))),
+            None => Ok(None),
+        }
+    }
+
+    async fn run(&self) -> Result<Written, RuntimeError> {
+        let mut consumed = Consumed::default();
+        if let Some(record) = &self.record
+            && let Some(written) = record.replayed(self, &mut consumed).await?
+        {
+            return Ok(Written { consumed, ..written });
+        }
+        let mut read_first = HashSet::new();
+        let mut tries = 0;
+        loop {
+            let mut attempt = Attempt::new(self, &read_first);
+            let ended = attempt.run().await;
+            consumed += &attempt.consumed;
+            match ended {
+                Ok(written) => return Ok(Written { consumed, ..written }),
+                Err(Stop::ReadFirst(keys)) => read_first.extend(keys),
+                Err(Stop::Failed(error)) => return Err(error),
+                Err(Stop::Refused(refused)) => {
+                    // Another attempt of the same request may have been faster.
+                    return match self.replayed(&mut consumed).await? {
+                        Some(written) => Ok(Written { consumed, ..written }),
+                        None => Err(RuntimeError::Refused(Box::new(refused))),
+                    };
+                }
+                Err(Stop::Recorded | Stop::Again) => {
+                    if let Some(written) = self.replayed(&mut consumed).await? {
+                        return Ok(Written { consumed, ..written });
+                    }
+                    tries += 1;
+                    if tries == ATTEMPTS_MAX {
+                        return Err(RuntimeError::Conflict);
+                    }
+                    retry::pause(tries).await;
+                }
+            }
+        }
+    }
+
+    async fn replayed(&self, consumed: &mut Consumed) -> Result<Option<Written>, RuntimeError> {
+        match &self.record {
+            Some(record) => record.replayed(self, consumed).await,
+            None => Ok(None),
+        }
+    }
+}

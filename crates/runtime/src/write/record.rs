@@ -1,0 +1,220 @@
+//! The record of a request: what tells a retry from a new request, written with what it records.
+
+use singlet_item::{Item, Number, Value};
+use singlet_model::Model;
+use singlet_model::evaluate::evaluate_as;
+use singlet_model::expression::{ExprKind, Word};
+use singlet_model::model::{Entity, Role, Stored};
+use singlet_store::{Comparison, Condition, Consumed, GetRequest, Path};
+
+use super::generate::Generating;
+use super::guards::{hashed, place};
+use super::refuse::Denial;
+use super::touched::{Action, Check, Doing, absent, stored_name};
+use super::{Operation, Written};
+use crate::error::RuntimeError;
+use crate::find::primary_key;
+use crate::scope::Attributes;
+use crate::{retry, row, values};
+
+/// How long a record counts, where the model does not say.
+const KEPT_SECONDS: i64 = 86_400;
+
+/// The longest idempotency key, in characters.
+const KEY_CHARS_MAX: usize = 255;
+
+/// The expiry of a record in a table that has no TTL.
+const UNTIL: &str = "$until";
+
+/// The record of one request.
+#[derive(Debug)]
+pub(super) struct Record<'a> {
+    /// The entity that shapes it.
+    entity: Option<&'a Entity>,
+    /// Its place.
+    key: Item,
+    /// `request.key` and `request.hash`.
+    words: Attributes,
+}
+
+impl<'a> Record<'a> {
+    pub fn new(operation: &Operation<'a>, key: String) -> Result<Self, RuntimeError> {
+        if key.is_empty() || key.chars().count() > KEY_CHARS_MAX {
+            return Err(RuntimeError::Request(format!(
+                "an idempotency key has 1 to {KEY_CHARS_MAX} characters"
+            )));
+        }
+        let model = operation.model;
+        let words = Attributes::from([
+            (Word::RequestKey.as_str().to_owned(), Value::S(key.clone())),
+            (Word::RequestHash.as_str().to_owned(), Value::S(request_hash(operation))),
+        ]);
+        let entity = model
+            .entities
+            .iter()
+            .find(|entity| entity.role == Some(Role::Idempotency));
+        let place = match entity {
+            Some(entity) => key_of_entity(operation, entity, &words)?,
+            None => {
+                let caller = operation.request.caller.claims.get("id").and_then(Value::as_str);
+                place(model, "request", &[&operation.write.name, caller.unwrap_or("-"), &key])?
+            }
+        };
+        Ok(Record {
+            entity,
+            key: place,
+            words,
+        })
+    }
+
+    /// What the record says of the request: its key and its hash.
+    pub fn words(&self) -> &Attributes {
+        &self.words
+    }
+
+    /// The answer that the record holds; none, where there is no record or it has expired.
+    pub async fn replayed(
+        &self,
+        operation: &Operation<'_>,
+        consumed: &mut Consumed,
+    ) -> Result<Option<Written>, RuntimeError> {
+        let request = GetRequest {
+            table: operation.model.table.name.clone(),
+            key: self.key.clone(),
+            consistent: true,
+            projection: Vec::new(),
+        };
+        let answer = retry::retried(|| operation.engine.store().get(&request)).await?;
+        *consumed += &answer.consumed;
+        let Some(item) = answer.item.filter(|item| !self.has_expired(operation, item)) else {
+            return Ok(None);
+        };
+        let hash = self.words.get(Word::RequestHash.as_str());
+        let recorded = self.value(&item, Word::RequestHash);
+        if recorded.is_some() && recorded != hash {
+            return Err(RuntimeError::IdempotencyKeyReused);
+        }
+        let status = self.value(&item, Word::ResponseStatus).and_then(Value::as_number);
+        let status = status
+            .and_then(Number::to_u64)
+            .and_then(|status| u16::try_from(status).ok());
+        let replay = operation
+            .write
+            .idempotency
+            .replay
+            .and_then(|status| u16::try_from(status).ok());
+        let value = self.value(&item, Word::ResponseBody).cloned();
+        Ok(Some(Written {
+            status: replay.or(status).unwrap_or(200),
+            value: value.filter(|value| !value.is_null()),
+            version: None,
+            replayed: true,
+            consumed: Consumed::default(),
+        }))
+    }
+
+    /// What the record holds of a word.
+    fn value<'i>(&self, item: &'i Item, word: Word) -> Option<&'i Value> {
+        match self.entity {
+            None => item.get(word.as_str()),
+            Some(entity) => {
+                let attribute = entity.attributes.iter().find(|attribute| {
+                    let is = attribute.is.as_ref().map(|is| &is.kind);
+                    is == Some(&ExprKind::Word(word)) && attribute.stored != Stored::No
+                })?;
+                item.get(stored_name(&attribute.stored, &attribute.name))
+            }
+        }
+    }
+
+    fn has_expired(&self, operation: &Operation<'_>, item: &Item) -> bool {
+        let now = operation.request.now;
+        let until = item.get(UNTIL).and_then(Value::as_number).and_then(Number::to_i64);
+        row::has_expired(operation.model, item, now)
+            || until.is_some_and(|seconds| seconds.saturating_mul(1_000) <= now)
+    }
+
+    /// Writes the record with what it records.
+    pub(super) fn action<'c>(
+        &self,
+        operation: &Operation<'_>,
+        written: &Written,
+        answered: &Attributes,
+    ) -> Result<Action<'c>, RuntimeError> {
+        let model = operation.model;
+        let mut words = self.words.clone();
+        let status = Value::N(Number::from(i64::from(written.status)));
+        words.insert(Word::ResponseStatus.as_str().to_owned(), status);
+        if let Some(value) = &written.value {
+            words.insert(Word::ResponseBody.as_str().to_owned(), value.clone());
+        }
+        let item = match self.entity {
+            Some(entity) => {
+                let mut scope = operation.scope(&words);
+                scope.row = Some(answered);
+                let defaults = defaults(operation, entity, &words)?;
+                let items = row::encode(model, entity, &defaults, scope)?;
+                items.into_iter().next().unwrap_or_default()
+            }
+            None => {
+                let mut item = self.key.clone();
+                item.extend(words);
+                let until = operation.request.now.div_euclid(1_000) + KEPT_SECONDS;
+                item.insert(expiry_name(model).to_owned(), Value::N(Number::from(until)));
+                if let Some(name) = &model.table.type_attribute {
+                    item.insert(name.clone(), Value::S("$request".to_owned()));
+                }
+                item
+            }
+        };
+        let seconds = Value::N(Number::from(operation.request.now.div_euclid(1_000)));
+        let over = Condition::compare(Path::attribute(expiry_name(model)), Comparison::LessOrEqual, seconds);
+        Ok(Action {
+            key: self.key.clone(),
+            doing: Doing::Put(item),
+            checks: vec![Check {
+                order: 0,
+                condition: absent(model).or(over),
+                denial: Denial::Recorded,
+            }],
+        })
+    }
+}
+
+fn expiry_name(model: &Model) -> &str {
+    model.table.ttl.as_deref().unwrap_or(UNTIL)
+}
+
+/// What a request asks for: the operation and everything that was sent.
+fn request_hash(operation: &Operation<'_>) -> String {
+    let sent = Value::M(operation.request.args.clone());
+    hashed(&[&operation.write.name, &values::to_json(&sent).to_string()])
+}
+
+/// Attributes of a record that have a default, such as when it was made.
+fn defaults(operation: &Operation<'_>, entity: &Entity, words: &Attributes) -> Result<Attributes, RuntimeError> {
+    let mut found = Attributes::new();
+    for attribute in &entity.attributes {
+        if let Some(default) = attribute.default.as_ref().or(attribute.always.as_ref()) {
+            let value = evaluate_as(default, &attribute.ty, &Generating(operation.scope(words)))?;
+            found.extend(value.map(|value| (attribute.name.clone(), value)));
+        }
+    }
+    Ok(found)
+}
+
+fn key_of_entity(operation: &Operation<'_>, entity: &Entity, words: &Attributes) -> Result<Item, RuntimeError> {
+    let mut row = defaults(operation, entity, words)?;
+    for attribute in entity
+        .attributes
+        .iter()
+        .filter(|attribute| entity.is_key_attribute(&attribute.name))
+    {
+        if let Some(is) = &attribute.is {
+            let value = evaluate_as(is, &attribute.ty, &operation.scope(words))?;
+            row.extend(value.map(|value| (attribute.name.clone(), value)));
+        }
+    }
+    primary_key(entity, &row)?
+        .ok_or_else(|| RuntimeError::Request("an idempotency key needs a caller who is known by an id".to_owned()))
+}

@@ -1,0 +1,152 @@
+//! Which rule said no: the conditions of a refused request, looked at again on the items that it was refused for.
+
+use singlet_item::{Item, Value};
+use singlet_model::evaluate::evaluate;
+use singlet_model::expression::Expr;
+use singlet_model::model::Refusal;
+use singlet_plan::write::{Default as Why, default_name, default_status};
+
+use super::generate::Generating;
+use super::touched::{Action, Check};
+use super::{Operation, Refused, Stop};
+use crate::row;
+use crate::scope::Attributes;
+
+/// What is said when a condition does not hold.
+#[derive(Clone, Debug)]
+pub(super) enum Denial<'a> {
+    /// A rule's name.
+    Rule(Box<Rule<'a>>),
+    /// The row has another version.
+    Version,
+    /// The record of the request is there.
+    Recorded,
+    /// What was read has changed: all is evaluated anew.
+    Changed,
+}
+
+/// A refusal to be, with what it needs to say more.
+#[derive(Clone, Debug)]
+pub(super) struct Rule<'a> {
+    pub name: String,
+    pub status: u16,
+    pub shown: &'a [(String, Expr)],
+    /// The name under which the shown values know the row of the condition.
+    pub row: Option<String>,
+    pub entity: Option<&'a singlet_model::model::Entity>,
+    /// The names that were bound when the rule was met.
+    pub bound: Attributes,
+}
+
+impl<'a> Rule<'a> {
+    /// What the model calls it, or the default name.
+    pub fn of(entity: &'a singlet_model::model::Entity, refusal: Option<&'a Refusal>, why: &Why) -> Self {
+        let shown: &[(String, Expr)] = refusal.map_or(&[], |refusal| &refusal.shown);
+        Rule {
+            name: refusal.map_or_else(|| default_name(&entity.name, why), |refusal| refusal.name.clone()),
+            status: refusal
+                .and_then(|refusal| refusal.status)
+                .unwrap_or(default_status(why)),
+            shown,
+            row: None,
+            entity: Some(entity),
+            bound: Attributes::new(),
+        }
+    }
+
+    /// A requirement's.
+    pub fn required(refusal: &'a Refusal, status: u16) -> Self {
+        Rule {
+            name: refusal.name.clone(),
+            status,
+            shown: &refusal.shown,
+            row: None,
+            entity: None,
+            bound: Attributes::new(),
+        }
+    }
+
+    /// The refusal, with the values that it shows.
+    pub fn refused(&self, operation: &Operation<'_>, old: Option<&Item>) -> Result<Refused, Stop> {
+        let mut bound = self.bound.clone();
+        let mut own = Attributes::new();
+        let nothing = Attributes::new();
+        if let (Some(entity), Some(item)) = (self.entity, old) {
+            let scope = operation.scope(&nothing);
+            own = row::decode(operation.model, entity, item, scope)?.unwrap_or_default();
+            if let Some(name) = &self.row {
+                bound.insert(name.clone(), row::as_value(&own));
+            }
+        }
+        let mut refused = Refused::new(self.name.clone(), self.status);
+        for (name, expr) in self.shown {
+            let mut scope = operation.scope(&bound);
+            scope.attributes = Some(&own);
+            if let Some(value) = evaluate(expr, &Generating(scope))? {
+                refused.shown.insert(name.clone(), value);
+            }
+        }
+        Ok(refused)
+    }
+}
+
+/// Why a request was refused, from the items that its conditions were evaluated on: one entry per action that failed.
+pub(super) fn why(operation: &Operation<'_>, failed: &[(&Action<'_>, Option<Item>)]) -> Stop {
+    let mut first: Option<(&Check<'_>, Option<&Item>)> = None;
+    for (action, old) in failed {
+        for check in action
+            .checks
+            .iter()
+            .filter(|check| !check.condition.holds(old.as_ref()))
+        {
+            if matches!(check.denial, Denial::Changed) {
+                return Stop::Again;
+            }
+            if first.is_none_or(|(known, _)| check.order < known.order) {
+                first = Some((check, old.as_ref()));
+            }
+        }
+    }
+    match first {
+        // By now every condition holds: somebody was faster, and gone again.
+        None => Stop::Again,
+        Some((check, old)) => match &check.denial {
+            Denial::Rule(rule) => match rule.refused(operation, old) {
+                Ok(refused) => Stop::Refused(refused),
+                Err(stop) => stop,
+            },
+            Denial::Version => Stop::Failed(crate::RuntimeError::VersionMismatch),
+            Denial::Recorded => Stop::Recorded,
+            Denial::Changed => Stop::Again,
+        },
+    }
+}
+
+/// A refusal that the process itself finds, with the values that it shows.
+pub(super) fn shown(
+    operation: &Operation<'_>,
+    shown: &[(String, Expr)],
+    bound: &Attributes,
+    own: Option<&Attributes>,
+) -> Result<Attributes, Stop> {
+    let mut values = Attributes::new();
+    for (name, expr) in shown {
+        let mut scope = operation.scope(bound);
+        scope.attributes = own;
+        if let Some(value) = evaluate(expr, &Generating(scope))? {
+            values.insert(name.clone(), value);
+        }
+    }
+    Ok(values)
+}
+
+/// A value for people: text as it is, anything else as the item has it.
+pub(super) fn text_of(value: &Value) -> String {
+    match value {
+        Value::S(text) => text.clone(),
+        Value::N(number) => number.to_string(),
+        Value::Bool(truth) => truth.to_string(),
+        Value::B(bytes) => bytes.iter().map(|byte| format!("{byte:02x}")).collect(),
+        other => format!("{other:?}"),
+    }
+}

@@ -1,0 +1,253 @@
+//! A row that an operation reads, checks or changes, and the conditions under which it may.
+
+use singlet_item::{Item, Number, Value};
+use singlet_model::Model;
+use singlet_model::model::{Entity, Stored};
+use singlet_model::types::Type;
+use singlet_plan::write::Used;
+use singlet_store::{Comparison, Condition, Path};
+
+use super::edits::Edits;
+use super::refuse::Denial;
+use crate::scope::Attributes;
+
+/// A row that an operation touches.
+#[derive(Debug)]
+pub(super) struct Touched<'a> {
+    pub entity: &'a Entity,
+    /// Its primary key.
+    pub key: Item,
+    /// What is known of it from its key.
+    pub known: Attributes,
+    /// What was read of it.
+    pub before: Before,
+    /// What the operation looks at in it.
+    pub used: Used,
+    /// What must hold of it.
+    pub checks: Vec<Check<'a>>,
+    /// What becomes of it.
+    pub change: Change,
+    pub edits: Edits,
+    /// The row as it becomes, where that is known before it is written.
+    pub after: Option<Attributes>,
+    /// What else is written with it.
+    pub others: Vec<Action<'a>>,
+    /// Whether the answer shows it.
+    pub answered: bool,
+}
+
+/// What was read of a row.
+#[derive(Debug)]
+pub(super) enum Before {
+    /// Nothing.
+    Unread,
+    /// The item, if there is one, and the row that it is at this instant, if it has not expired.
+    Read {
+        item: Option<Item>,
+        row: Option<Attributes>,
+    },
+}
+
+/// What becomes of a row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Change {
+    Nothing,
+    Create,
+    Update,
+    Delete,
+}
+
+/// What must hold, and what is said when it does not.
+#[derive(Clone, Debug)]
+pub(super) struct Check<'a> {
+    /// Checks that come first speak first.
+    pub order: u32,
+    pub condition: Condition,
+    pub denial: Denial<'a>,
+}
+
+impl<'a> Check<'a> {
+    /// A value that was read must still be so: if not, everything is evaluated anew.
+    pub fn pin(condition: Condition) -> Self {
+        Check {
+            order: u32::MAX,
+            condition,
+            denial: Denial::Changed,
+        }
+    }
+}
+
+/// One action of the request, and its conditions one by one.
+#[derive(Clone, Debug)]
+pub(super) struct Action<'a> {
+    pub key: Item,
+    pub doing: Doing,
+    pub checks: Vec<Check<'a>>,
+}
+
+/// What an action does.
+#[derive(Clone, Debug)]
+pub(super) enum Doing {
+    Put(Item),
+    Update(singlet_store::Update),
+    Delete,
+    Check,
+}
+
+impl<'a> Touched<'a> {
+    pub fn new(entity: &'a Entity, key: Item, known: Attributes) -> Self {
+        Touched {
+            entity,
+            key,
+            known,
+            before: Before::Unread,
+            used: Used::default(),
+            checks: Vec::new(),
+            change: Change::Nothing,
+            edits: Edits::default(),
+            after: None,
+            others: Vec::new(),
+            answered: false,
+        }
+    }
+
+    pub fn is_read(&self) -> bool {
+        matches!(self.before, Before::Read { .. })
+    }
+
+    /// The row as it was; what the key says of it, where it was not read.
+    pub fn row(&self) -> Option<&Attributes> {
+        match &self.before {
+            Before::Unread => Some(&self.known),
+            Before::Read { row, .. } => row.as_ref(),
+        }
+    }
+
+    /// The item as it was read.
+    pub fn item(&self) -> Option<&Item> {
+        match &self.before {
+            Before::Unread => None,
+            Before::Read { item, .. } => item.as_ref(),
+        }
+    }
+
+    /// Conditions that what was read is still so.
+    pub fn pins(&self, model: &Model, also: &[&str]) -> Vec<Check<'a>> {
+        let Before::Read { item, row } = &self.before else {
+            return Vec::new();
+        };
+        let Some(item) = item else {
+            return vec![Check::pin(absent(model))];
+        };
+        if row.is_none() {
+            // Expired: it may be gone by now, but must not have come back.
+            return vec![Check::pin(absent_or_expired_as(model, item))];
+        }
+        let mut pins = vec![Check::pin(present(model))];
+        let version = self
+            .entity
+            .attributes
+            .iter()
+            .find(|attribute| attribute.ty == Type::Version);
+        if let Some(version) = version {
+            pins.push(Check::pin(same(item, stored_name(&version.stored, &version.name))));
+            return pins;
+        }
+        let mut names: Vec<&str> = Vec::new();
+        for attribute in &self.entity.attributes {
+            let wanted = self.used.whole
+                || self.answered
+                || self.used.attributes.contains(&attribute.name)
+                || also.contains(&attribute.name.as_str())
+                || attribute
+                    .alias
+                    .as_ref()
+                    .is_some_and(|alias| self.used.attributes.contains(alias));
+            if wanted && attribute.stored != Stored::No && !self.key.contains_key(&attribute.name) {
+                names.push(stored_name(&attribute.stored, &attribute.name));
+            }
+        }
+        if let Some(states) = &self.entity.states
+            && !states.lapses.is_empty()
+            && names.iter().any(|name| *name == states.of)
+        {
+            // What a state is at this instant follows from when it lapses.
+            let roots = states.lapses.iter().flat_map(|lapse| lapse.at.attributes());
+            names.extend(roots);
+        }
+        names.sort_unstable();
+        names.dedup();
+        pins.extend(names.into_iter().map(|name| Check::pin(same(item, name))));
+        pins
+    }
+}
+
+/// Under which name an attribute stands in the item.
+pub(super) fn stored_name<'n>(stored: &'n Stored, name: &'n str) -> &'n str {
+    match stored {
+        Stored::As(other) => other,
+        _ => name,
+    }
+}
+
+/// The attribute has the value that was read, or still none.
+fn same(item: &Item, name: &str) -> Condition {
+    let path = Path::attribute(name);
+    match item.get(name) {
+        Some(value) => Condition::equal(path, value.clone()),
+        None => Condition::not_exists(path),
+    }
+}
+
+fn partition(model: &Model) -> Path {
+    Path::attribute(model.table.key.first().map_or("", |key| key.name.as_str()))
+}
+
+/// There is an item.
+pub(super) fn present(model: &Model) -> Condition {
+    Condition::Exists(partition(model))
+}
+
+/// There is no item.
+pub(super) fn absent(model: &Model) -> Condition {
+    Condition::NotExists(partition(model))
+}
+
+/// There is an item, and it has not expired.
+pub(super) fn present_now(model: &Model, entity: &Entity, now: i64) -> Condition {
+    match ttl_of(model, entity) {
+        Some(ttl) => {
+            let later = Condition::compare(Path::attribute(ttl), Comparison::Greater, seconds(now));
+            present(model).and(Condition::not_exists(Path::attribute(ttl)).or(later))
+        }
+        None => present(model),
+    }
+}
+
+/// There is no item, or it has expired.
+pub(super) fn absent_now(model: &Model, expires: bool, now: i64) -> Condition {
+    match model.table.ttl.as_ref().filter(|_| expires) {
+        Some(ttl) => {
+            let over = Condition::compare(Path::attribute(ttl), Comparison::LessOrEqual, seconds(now));
+            absent(model).or(over)
+        }
+        None => absent(model),
+    }
+}
+
+fn ttl_of<'m>(model: &'m Model, entity: &Entity) -> Option<&'m String> {
+    let expires = model.source_of(entity).expires.is_some();
+    model.table.ttl.as_ref().filter(|_| expires)
+}
+
+/// There is no item, or it expires when it did.
+fn absent_or_expired_as(model: &Model, item: &Item) -> Condition {
+    match &model.table.ttl {
+        Some(ttl) => absent(model).or(same(item, ttl)),
+        None => absent(model),
+    }
+}
+
+fn seconds(now: i64) -> Value {
+    Value::N(Number::from(now.div_euclid(1_000)))
+}

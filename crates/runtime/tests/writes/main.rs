@@ -1,0 +1,14 @@
+//! Every write of the five systems: what it changes, what it refuses, and by which name.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::print_stdout,
+    reason = "a test fails by panicking"
+)]
+
+mod beyond;
+mod support;
+mod todo;

@@ -1,0 +1,205 @@
+//! A system on a store of its own, called as its users would.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
+
+use serde_json::{Map, Value as Json, json};
+use singlet_item::{Item, Number, Value};
+use singlet_model::Source;
+use singlet_runtime::{Attributes, Caller, Engine, Request, RuntimeError, WriteRequest, Written, table, values};
+use singlet_store::{ScanRequest, Store};
+use singlet_store_embedded::EmbeddedStore;
+
+/// 2026-11-16T12:00:00Z.
+pub const NOW: i64 = 1_794_830_400_000;
+
+/// A system without rows.
+pub struct System {
+    pub engine: Engine,
+    now: AtomicI64,
+}
+
+/// A refusal as `name status`, with what it shows.
+pub type Outcome = Result<Json, String>;
+
+pub fn user(id: &str) -> Caller {
+    Caller::with_id(id)
+}
+
+pub fn role(id: &str, role: &str) -> Caller {
+    Caller::with_id(id).claim("role", role)
+}
+
+impl System {
+    pub async fn new(name: &str) -> System {
+        System::on(name, Arc::new(EmbeddedStore::memory().unwrap())).await
+    }
+
+    pub async fn on(name: &str, store: Arc<dyn Store>) -> System {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("../../systems/{name}"));
+        let text = std::fs::read_to_string(folder.join("model.yaml")).unwrap();
+        System::of(name, &text, store).await
+    }
+
+    pub async fn of(name: &str, text: &str, store: Arc<dyn Store>) -> System {
+        let loaded = singlet_model::load(&Source::new(name, text.to_owned()));
+        assert!(!loaded.diagnostics.has_errors(), "{:?}", loaded.diagnostics);
+        let model = Arc::new(loaded.model.unwrap());
+        store.create_table(&table::spec(&model)).await.unwrap();
+        System {
+            engine: Engine::open(model, store, Attributes::new(), [1; 32]),
+            now: AtomicI64::new(NOW),
+        }
+    }
+
+    /// Moves the clock.
+    pub fn pass(&self, millis: i64) {
+        self.now.fetch_add(millis, Ordering::Relaxed);
+    }
+
+    pub fn now(&self) -> i64 {
+        self.now.load(Ordering::Relaxed)
+    }
+
+    /// Arguments as a request's JSON has them.
+    pub fn args(&self, name: &str, json: &Json) -> Attributes {
+        let model = self.engine.model();
+        let write = model.writes.iter().find(|write| write.name == name);
+        let read = model.reads.iter().find(|read| read.name == name);
+        let args = write.map(|write| &write.args).or(read.map(|read| &read.args)).unwrap();
+        let mut found = Attributes::new();
+        for (key, value) in json.as_object().unwrap_or(&Map::new()) {
+            let arg = args
+                .iter()
+                .find(|arg| arg.name == *key)
+                .unwrap_or_else(|| panic!("{name} has no {key}"));
+            let value = match value {
+                Json::Null => Value::Null,
+                json => values::from_json(json, &arg.ty).unwrap_or_else(|invalid| panic!("{name} {key}: {invalid}")),
+            };
+            found.insert(key.clone(), value);
+        }
+        found
+    }
+
+    pub fn request(&self, name: &str, caller: &Caller, args: &Json) -> WriteRequest {
+        WriteRequest {
+            args: self.args(name, args),
+            caller: caller.clone(),
+            now: self.now(),
+            idempotency_key: None,
+            version: None,
+        }
+    }
+
+    pub async fn send(&self, name: &str, request: &WriteRequest) -> Result<Written, RuntimeError> {
+        self.engine.write(name, request).await
+    }
+
+    /// The answer's JSON, or the refusal.
+    pub async fn write(&self, name: &str, caller: &Caller, args: Json) -> Outcome {
+        outcome(self.send(name, &self.request(name, caller, &args)).await)
+    }
+
+    pub async fn write_once(&self, name: &str, caller: &Caller, key: &str, args: Json) -> Outcome {
+        let request = WriteRequest {
+            idempotency_key: Some(key.to_owned()),
+            ..self.request(name, caller, &args)
+        };
+        outcome(self.send(name, &request).await)
+    }
+
+    /// The answer of a read: rows, or one row.
+    pub async fn read(&self, name: &str, caller: &Caller, args: Json) -> Outcome {
+        let request = Request {
+            args: self.args(name, &args),
+            caller: caller.clone(),
+            now: self.now(),
+            limit: Some(100),
+            cursor: None,
+        };
+        match self.engine.read(name, &request).await {
+            Ok(answer) => Ok(answer.value.as_ref().map_or(Json::Null, values::to_json)),
+            Err(error) => Err(text_of(&error)),
+        }
+    }
+
+    /// Every item of the table, by its key.
+    pub async fn dump(&self) -> BTreeMap<String, Item> {
+        let model = self.engine.model();
+        let mut items = BTreeMap::new();
+        let mut start = None;
+        loop {
+            let request = ScanRequest {
+                table: model.table.name.clone(),
+                consistent: true,
+                start,
+                ..ScanRequest::default()
+            };
+            let page = self.engine.store().scan(&request).await.unwrap();
+            for item in page.items {
+                let key: Vec<String> = model.table.key.iter().map(|key| text(&item[&key.name])).collect();
+                items.insert(key.join(" | "), item);
+            }
+            start = page.last_key;
+            if start.is_none() {
+                return items;
+            }
+        }
+    }
+
+    /// The keys of all items, in order.
+    pub async fn keys(&self) -> Vec<String> {
+        self.dump().await.into_keys().collect()
+    }
+
+    /// An attribute of the item with that key.
+    pub async fn attribute(&self, key: &str, name: &str) -> Option<Json> {
+        let items = self.dump().await;
+        let item = items
+            .get(key)
+            .unwrap_or_else(|| panic!("no item {key} in {:?}", items.keys()));
+        item.get(name).map(values::to_json)
+    }
+}
+
+pub fn text(value: &Value) -> String {
+    match value {
+        Value::S(text) => text.clone(),
+        other => values::to_json(other).to_string(),
+    }
+}
+
+pub fn outcome(written: Result<Written, RuntimeError>) -> Outcome {
+    match written {
+        Ok(written) => Ok(written.value.as_ref().map_or(json!(null), values::to_json)),
+        Err(error) => Err(text_of(&error)),
+    }
+}
+
+pub fn text_of(error: &RuntimeError) -> String {
+    match error {
+        RuntimeError::Refused(refused) => {
+            let shown: Vec<String> = refused
+                .shown
+                .iter()
+                .map(|(name, value)| format!(" {name}={}", text(value)))
+                .collect();
+            format!("{} {}{}", refused.name, refused.status, shown.concat())
+        }
+        RuntimeError::Forbidden => "forbidden".to_owned(),
+        RuntimeError::Unauthenticated => "unauthenticated".to_owned(),
+        RuntimeError::NotFound => "not found".to_owned(),
+        RuntimeError::VersionMismatch => "version mismatch".to_owned(),
+        RuntimeError::IdempotencyKeyReused => "key reused".to_owned(),
+        RuntimeError::Conflict => "conflict".to_owned(),
+        RuntimeError::Request(reason) => format!("bad request: {reason}"),
+        other => format!("error: {other}"),
+    }
+}
+
+pub fn number(value: i64) -> Number {
+    Number::from(value)
+}

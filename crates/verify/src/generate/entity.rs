@@ -1,0 +1,347 @@
+//! The table and its entities.
+
+use fastrand::Rng;
+
+use super::keys::{can_stand_alone, names, parts, primary, template, unsorted_primary, when};
+use super::kinds::{COMPUTED, ENDING, ID, KINDS, PLACE, STATE, TOMBSTONE, TYPES, VERSION};
+use super::{GeneratedAttribute, GeneratedEntity, Part, Path, Said};
+
+/// A file up to its reads, and what its entities are.
+pub(super) fn table(rng: &mut Rng) -> (String, Vec<GeneratedEntity>) {
+    let two = rng.u8(..3) == 0;
+    let mut made = vec![Entity::new(rng, "E", "a")];
+    if two {
+        made.push(Entity::new(rng, "F", "b"));
+    }
+    let mut indexes = String::new();
+    for index in ["G1", "G2"] {
+        let project = match rng.u8(..6) {
+            0 => ", project: keys",
+            1 => ", project: [a3, b4]",
+            _ => "",
+        };
+        indexes.push_str(&format!(
+            "    {index}: {{partition: {index}P, sort: {index}S{project}}}\n"
+        ));
+        for entity in &mut made {
+            entity.index(rng, index);
+        }
+    }
+    let alone = made.len() == 1 && rng.u8(..3) == 0;
+    let unsorted = alone && rng.u8(..3) == 0 && made.iter().all(|entity| !entity.history);
+    if let Some(first) = made.first_mut() {
+        indexes.push_str(&first.own_indexes(rng, unsorted));
+    }
+    let mut types = ("string", "string");
+    for entity in &mut made {
+        types = entity.primary(rng, alone, unsorted);
+    }
+    if types == ("string", "string")
+        && !unsorted
+        && rng.u8(..4) == 0
+        && let Some(first) = made.first_mut()
+    {
+        first.mirror(rng);
+    }
+    let zone = rng
+        .choice(["UTC", "UTC", "America/New_York", "Pacific/Auckland"])
+        .unwrap_or_default();
+    let mut text = format!("singlet: 1\nname: made\nzone: {zone}\ntable:\n  name: made\n");
+    let sort = match unsorted {
+        true => String::new(),
+        false => format!(", sort: {{name: SK, type: {}}}", types.1),
+    };
+    let key = format!("{{partition: {{name: PK, type: {}}}{sort}}}", types.0);
+    text.push_str(&format!(
+        "  key: {key}\n  indexes:\n{indexes}  type: Kind\n  ttl: ttl\n"
+    ));
+    text.push_str(TYPES);
+    text.push_str("callers:\n  jwt: {audience: made, claims: {id: sub}}\nentities:\n");
+    made.iter().for_each(|entity| text.push_str(&entity.text()));
+    (text, made.into_iter().map(Entity::done).collect())
+}
+
+/// Lets some attributes be stored under another name, be another name of one, or be computed from one.
+fn derive(rng: &mut Rng, attributes: &mut Vec<GeneratedAttribute>, letter: &str) {
+    for attribute in attributes.iter_mut() {
+        if rng.u8(..10) == 0 {
+            attribute.said = Said::Stored;
+        }
+    }
+    let required = attributes.iter().filter(|attribute| !attribute.optional);
+    let Some(of) = rng.choice(required.collect::<Vec<_>>()).cloned() else {
+        return;
+    };
+    let said = match (rng.u8(..8), of.kind.free_text) {
+        (0, _) => of.name.clone(),
+        (1, true) => format!("lower({})", of.name),
+        (1, false) if of.kind.ty == "int 0..3" => format!("{} + 1", of.name),
+        _ => return,
+    };
+    let kind = match said.as_str() {
+        computed if computed.starts_with("lower") => KINDS.first().unwrap_or(of.kind),
+        computed if computed.ends_with("+ 1") => &COMPUTED,
+        _ => of.kind,
+    };
+    attributes.push(GeneratedAttribute {
+        name: format!("{letter}is"),
+        kind,
+        said: Said::Is(said),
+        ..of
+    });
+}
+
+struct Entity {
+    name: &'static str,
+    attributes: Vec<GeneratedAttribute>,
+    paths: Vec<Path>,
+    /// The parts of its primary key.
+    primary: Vec<Part>,
+    key: String,
+    index: String,
+    /// Another row of each row, as the model writes it.
+    mirror: String,
+    /// What the local index sorts by.
+    local: Option<Part>,
+    lapses: bool,
+    expires: bool,
+    history: bool,
+}
+
+impl Entity {
+    fn new(rng: &mut Rng, name: &'static str, letter: &str) -> Self {
+        let mut attributes: Vec<GeneratedAttribute> = Vec::new();
+        for at in 0..6_u8 {
+            if let Some(kind) = rng.choice(KINDS) {
+                // The primary key needs some that are always there.
+                let optional = at > 2 && rng.u8(..3) == 0;
+                attributes.push(GeneratedAttribute::new(rng, format!("{letter}{at}"), kind, optional));
+            }
+        }
+        let [lapses, expires, history] = [5, 5, 5].map(|one_in| rng.u8(..one_in) == 0);
+        let mut added = Vec::new();
+        if lapses {
+            added.extend([("state", &STATE, false), ("until_free", &ENDING, true)]);
+        }
+        if expires {
+            added.push(("ends", &ENDING, true));
+        }
+        if history {
+            added.extend([
+                ("at", &VERSION, false),
+                ("until", &VERSION, true),
+                ("gone", &TOMBSTONE, false),
+            ]);
+        }
+        if rng.u8(..5) == 0 {
+            added.push(("place", &PLACE, rng.u8(..3) == 0));
+        }
+        let many = rng.bool();
+        if many {
+            added.push(("id", &ID, false));
+        }
+        derive(rng, &mut attributes, letter);
+        for (name, kind, optional) in added {
+            attributes.push(GeneratedAttribute::new(rng, name, kind, optional));
+        }
+        Entity {
+            name,
+            attributes,
+            paths: Vec::new(),
+            primary: Vec::new(),
+            key: String::new(),
+            index: String::new(),
+            mirror: String::new(),
+            local: None,
+            lapses,
+            expires,
+            history,
+        }
+    }
+
+    /// The primary key; the types of its two attributes.
+    fn primary(&mut self, rng: &mut Rng, alone: bool, unsorted: bool) -> (&'static str, &'static str) {
+        let made = match unsorted {
+            true => unsorted_primary(rng, &self.attributes),
+            false => primary(rng, self.name, &self.attributes, self.history, alone),
+        };
+        self.key = made.text.clone();
+        let condition = when(rng, &self.attributes).filter(|_| !alone && !self.history && rng.u8(..6) == 0);
+        if let Some((when, contrary)) = condition {
+            let other = primary(rng, self.name, &self.attributes, false, false);
+            self.key = format!(
+                "\n      - {{when: '{when}', {}\n      - {}",
+                other.text.trim_start_matches('{'),
+                made.text
+            );
+            self.paths.push(Path {
+                when: Some(when),
+                ..other.path
+            });
+            self.paths.push(Path {
+                when: Some(contrary),
+                ..made.path.clone()
+            });
+        }
+        self.primary = made.path.partition.iter().chain(&made.path.sort).cloned().collect();
+        self.paths.extend(self.local.take().map(|local| Path {
+            partition: made.path.partition.clone(),
+            sort: vec![local],
+            when: None,
+        }));
+        self.paths.push(made.path);
+        made.types
+    }
+
+    /// An index with templates of its own: one, or two of which the first has a condition.
+    fn index(&mut self, rng: &mut Rng, index: &str) {
+        let conditions = rng.u8(..3) == 0;
+        let current = ("until == absent && !gone".to_owned(), "until != absent".to_owned());
+        let condition = match self.history && rng.bool() {
+            true => Some(current),
+            false => when(rng, &self.attributes).filter(|_| conditions),
+        };
+        let choices = match &condition {
+            None => vec![(None, None)],
+            Some((when, _)) if rng.u8(..3) == 0 => vec![(Some(when), Some(when))],
+            Some((when, contrary)) => vec![(Some(when), Some(when)), (None, Some(contrary))],
+        };
+        let mut entries = Vec::new();
+        for (when, said) in choices {
+            let partitions = 1 + rng.usize(..2);
+            let partition = parts(rng, &self.attributes, partitions, false, &[]);
+            let sorts = 1 + rng.usize(..3);
+            let sort = parts(rng, &self.attributes, sorts, false, &partition);
+            let prefix = rng.choice(["", "S#", "X#Y#"]).unwrap_or_default();
+            let prefix = if sort.len() == 1 && prefix.is_empty() {
+                "S#"
+            } else {
+                prefix
+            };
+            let condition = when.map(|when| format!("when: '{when}', ")).unwrap_or_default();
+            let keys = format!(
+                "{index}P: {}, {index}S: {}",
+                template(rng, "I#", &partition),
+                template(rng, prefix, &sort)
+            );
+            entries.push(format!("{{{condition}{keys}}}"));
+            self.paths.push(Path {
+                partition,
+                sort,
+                // Without a word, a read of what has versions means the current ones.
+                when: said.filter(|_| !self.history).cloned(),
+            });
+        }
+        match entries.as_slice() {
+            [one] if condition.is_none() => self.index.push_str(&format!("      {index}: {one}\n")),
+            several => {
+                self.index.push_str(&format!("      {index}:\n"));
+                several
+                    .iter()
+                    .for_each(|entry| self.index.push_str(&format!("        - {entry}\n")));
+            }
+        }
+    }
+
+    /// Indexes whose keys are attributes as they are, several for each side; and a local one.
+    fn own_indexes(&mut self, rng: &mut Rng, unsorted: bool) -> String {
+        let fit = |part: &Part| {
+            let attribute = &part.attribute;
+            can_stand_alone(attribute.kind) && attribute.name != "state" && attribute.said == Said::Nothing
+        };
+        let mut own = parts(rng, &self.attributes, 8, false, &[]);
+        own.retain(fit);
+        own.iter_mut().for_each(|part| part.function = "");
+        let mut text = String::new();
+        let several = own.len() >= 3 && rng.bool();
+        if several {
+            let partition = own.split_off(own.len() - 1 - rng.usize(..2).min(own.len() - 2));
+            own.truncate(1 + rng.usize(..2));
+            text = format!(
+                "    G3: {{partition: [{}], sort: [{}]}}\n",
+                names(&partition),
+                names(&own)
+            );
+            self.index.push_str("      G3: own\n");
+            self.paths.push(Path {
+                partition,
+                sort: own,
+                when: None,
+            });
+        }
+        if !unsorted
+            && rng.u8(..3) == 0
+            && let Some(part) = parts(rng, &self.attributes, 8, false, &[])
+                .into_iter()
+                .find(|part| fit(part))
+        {
+            text.push_str(&format!("    L1: {{local: true, sort: {}}}\n", part.attribute.name));
+            self.index.push_str("      L1: own\n");
+            self.local = Some(Part { function: "", ..part });
+        }
+        text
+    }
+
+    /// Another row of each row, found by other attributes; it carries all, or only some.
+    fn mirror(&mut self, rng: &mut Rng) {
+        if self.history {
+            return;
+        }
+        let partition = parts(rng, &self.attributes, 1, true, &[]);
+        let mut sort = parts(rng, &self.attributes, 1, true, &partition);
+        // A mirror's key tells the same rows apart as the row's own.
+        let is_new = |part: &&Part| !sort.iter().any(|known| known.attribute.name == part.attribute.name);
+        let own: Vec<Part> = self.primary.iter().filter(is_new).cloned().collect();
+        sort.iter_mut().for_each(|part| part.function = "");
+        sort.extend(own.into_iter().map(|part| Part { function: "", ..part }));
+        let carried = parts(rng, &self.attributes, 3, false, &[]);
+        let carries = match rng.bool() {
+            true => "all".to_owned(),
+            false => format!("[{}]", names(&carried)),
+        };
+        self.mirror = format!(
+            "  M:\n    mirrors: {}\n    carries: {carries}\n    key: {{PK: {}, SK: {}}}\n",
+            self.name,
+            template(rng, "M#", &partition),
+            template(rng, "M#", &sort)
+        );
+        self.paths.push(Path {
+            partition,
+            sort,
+            when: None,
+        });
+    }
+
+    fn text(&self) -> String {
+        let mut text = format!("  {}:\n    attributes:\n", self.name);
+        for attribute in &self.attributes {
+            text.push_str(&format!("      {}: {}\n", attribute.name, attribute.declared()));
+        }
+        text.push_str(&format!("    key: {}\n    index:\n{}", self.key, self.index));
+        if self.lapses {
+            text.push_str(
+                "    states:\n      of: state\n      start: free\n      moves: {hold: free -> held, end: held -> gone}\n",
+            );
+            text.push_str(
+                "      while: {held: {until_free: now + hours(1)}}\n      lapse: {held: 'free at until_free'}\n",
+            );
+        }
+        if self.expires {
+            text.push_str("    expires: ends\n");
+        }
+        if self.history {
+            text.push_str("    history: {at: at, until: until, tombstone: gone, same: keep}\n");
+        }
+        text + &self.mirror
+    }
+
+    fn done(self) -> GeneratedEntity {
+        let shared = self.primary.iter().map(|part| part.attribute.name.clone());
+        GeneratedEntity {
+            name: self.name.to_owned(),
+            identity: self.history.then(|| shared.filter(|name| name != "at").collect()),
+            attributes: self.attributes,
+            paths: self.paths,
+        }
+    }
+}

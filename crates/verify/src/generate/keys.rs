@@ -1,0 +1,181 @@
+//! Keys, made up of attributes.
+
+use fastrand::Rng;
+
+use super::{GeneratedAttribute, Kind, Part, Path, Said, Shape};
+
+/// Some attributes for a key, each once, with a function around it or none. Those of a primary key are always there.
+pub(super) fn parts(
+    rng: &mut Rng,
+    attributes: &[GeneratedAttribute],
+    count: usize,
+    primary: bool,
+    except: &[Part],
+) -> Vec<Part> {
+    let is_taken = |name: &str| except.iter().any(|part| part.attribute.name == name);
+    let fits = |attribute: &&GeneratedAttribute| {
+        let changes = ["state", "at", "until", "gone"].contains(&attribute.name.as_str());
+        let may = !primary || !(attribute.optional || changes || attribute.kind.shape == Shape::Place);
+        may && !is_taken(&attribute.name)
+    };
+    let mut free: Vec<&GeneratedAttribute> = attributes.iter().filter(fits).collect();
+    rng.shuffle(&mut free);
+    free.into_iter()
+        .take(count)
+        .map(|attribute| Part {
+            attribute: attribute.clone(),
+            function: rng.choice(attribute.kind.functions).copied().unwrap_or_default(),
+        })
+        .collect()
+}
+
+/// A primary key.
+pub(super) struct Primary {
+    /// As the model writes it.
+    pub text: String,
+    /// What it is made of.
+    pub path: Path,
+    /// The types of its partition and sort key.
+    pub types: (&'static str, &'static str),
+}
+
+/// A primary key: templates, or where the table is the entity's `alone`, perhaps attributes as they are.
+pub(super) fn primary(
+    rng: &mut Rng,
+    name: &str,
+    attributes: &[GeneratedAttribute],
+    history: bool,
+    alone: bool,
+) -> Primary {
+    // What versions share is given with each of them.
+    let usable = attributes
+        .iter()
+        .filter(|attribute| !(history && matches!(attribute.said, Said::Is(_))));
+    let usable: Vec<GeneratedAttribute> = usable.cloned().collect();
+    let attributes = usable.as_slice();
+    let mut partition = parts(rng, attributes, 1, true, &[]);
+    let count = if alone { 1 } else { 1 + rng.usize(..2) };
+    let mut sort = parts(rng, attributes, count, true, &partition);
+    let fits = |part: &&Part| can_stand_alone(part.attribute.kind);
+    let whole_partition = partition.first().filter(fits).filter(|_| alone && rng.bool()).cloned();
+    let whole_sort = sort
+        .first()
+        .filter(fits)
+        .filter(|_| alone && !history && rng.bool())
+        .cloned();
+    if history {
+        sort.truncate(1);
+        let at = attributes.iter().find(|attribute| attribute.name == "at");
+        sort.extend(at.cloned().map(|attribute| Part {
+            attribute,
+            function: "",
+        }));
+        // Versions of one thing share what the key tells things apart by, and the whole of it.
+        partition
+            .iter_mut()
+            .chain(&mut sort)
+            .for_each(|part| part.function = "");
+    }
+    let id = attributes
+        .iter()
+        .find(|attribute| attribute.name == "id" && !alone && !history);
+    let is_taken = partition.iter().chain(&sort).any(|part| part.attribute.name == "id");
+    sort.extend(id.filter(|_| !is_taken).cloned().map(|attribute| Part {
+        attribute,
+        function: "",
+    }));
+    let mut types = ("string", "string");
+    let mut partition_text = None;
+    if let Some(part) = whole_partition {
+        types.0 = key_type(part.attribute.kind);
+        partition = vec![Part { function: "", ..part }];
+        partition_text = Some(template(rng, "", &partition));
+    }
+    let mut sort_text = None;
+    if let Some(part) = whole_sort {
+        types.1 = key_type(part.attribute.kind);
+        sort = vec![Part { function: "", ..part }];
+        sort_text = Some(template(rng, "", &sort));
+    }
+    let partition_text = partition_text.unwrap_or_else(|| template(rng, "P#", &partition));
+    let sort_text = sort_text.unwrap_or_else(|| template(rng, &format!("{name}#"), &sort));
+    Primary {
+        text: format!("{{PK: {partition_text}, SK: {sort_text}}}"),
+        path: Path {
+            partition,
+            sort,
+            when: None,
+        },
+        types,
+    }
+}
+
+/// The primary key of a table that has only a partition key.
+pub(super) fn unsorted_primary(rng: &mut Rng, attributes: &[GeneratedAttribute]) -> Primary {
+    let partition = parts(rng, attributes, 2, true, &[]);
+    Primary {
+        text: format!("{{PK: {}}}", template(rng, "P#", &partition)),
+        path: Path {
+            partition,
+            ..Path::default()
+        },
+        types: ("string", "string"),
+    }
+}
+
+fn key_type(kind: &Kind) -> &'static str {
+    if kind.shape == Shape::Number {
+        "number"
+    } else {
+        "string"
+    }
+}
+
+/// A condition on the row, and its contrary.
+pub(super) fn when(rng: &mut Rng, attributes: &[GeneratedAttribute]) -> Option<(String, String)> {
+    let small = attributes.iter().filter(|attribute| attribute.kind.small);
+    let testable = small.filter(|attribute| !(attribute.optional && attribute.kind.shape == Shape::Bool));
+    let attribute = rng.choice(testable.collect::<Vec<_>>())?;
+    let (name, word) = (&attribute.name, rng.choice(&attribute.pool)?);
+    Some(match attribute.kind.shape {
+        Shape::Number => (format!("{name} == {word}"), format!("{name} != {word}")),
+        Shape::Bool => (name.clone(), format!("(!{name})")),
+        _ => (format!("{name} == \"{word}\""), format!("{name} != \"{word}\"")),
+    })
+}
+
+/// Whether an attribute can be a key by itself.
+pub(super) fn can_stand_alone(kind: &Kind) -> bool {
+    !matches!(kind.shape, Shape::Bool | Shape::Place) && !kind.may_be_empty()
+}
+
+/// The attributes of some parts, as a list.
+pub(super) fn names(parts: &[Part]) -> String {
+    let names = parts.iter().map(|part| part.attribute.name.clone());
+    names.collect::<Vec<_>>().join(", ")
+}
+
+/// A template; a part of one width stands at times right before the next.
+pub(super) fn template(rng: &mut Rng, prefix: &str, parts: &[Part]) -> String {
+    let mut text = format!("\"{prefix}");
+    for (at, part) in parts.iter().enumerate() {
+        let name = &part.attribute.name;
+        match part.function {
+            "" => text.push_str(&format!("{{{name}}}")),
+            "geohash3" | "geohash4" | "geohash5" => {
+                let precision = part.function.trim_start_matches("geohash");
+                text.push_str(&format!("{{geohash({name}, {precision})}}"));
+            }
+            function => text.push_str(&format!("{{{function}({name})}}")),
+        }
+        if at + 1 < parts.len() && !(has_one_width(part) && rng.u8(..4) == 0) {
+            text.push('#');
+        }
+    }
+    text + "\""
+}
+
+fn has_one_width(part: &Part) -> bool {
+    let padded = ["int 0..3", "int 0..1000", "date", "time", "ulid"].contains(&part.attribute.kind.ty);
+    padded && ["", "desc"].contains(&part.function) || part.function.starts_with("geohash")
+}

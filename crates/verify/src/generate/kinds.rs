@@ -1,0 +1,350 @@
+//! Types of attributes with the values that try them.
+
+use singlet_item::Value;
+
+/// How a value is stored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Shape {
+    /// Text, by its bytes.
+    Text,
+    /// A number.
+    Number,
+    /// True or false.
+    Bool,
+    /// A place: its latitude and longitude.
+    Place,
+}
+
+/// A type with its pool.
+#[derive(Debug)]
+pub struct Kind {
+    /// The type, as a model writes it.
+    pub ty: &'static str,
+    /// A wider type of the same kind, for arguments; the same where there is none.
+    pub wide: &'static str,
+    /// How it is stored.
+    pub shape: Shape,
+    /// The functions that may stand around it in a key; empty for none.
+    pub functions: &'static [&'static str],
+    /// Its values.
+    pub pool: &'static [&'static str],
+    /// Values of the wider type only.
+    pub beyond: &'static [&'static str],
+    /// Whether it has so few values that a read may leave it open.
+    pub small: bool,
+    /// Whether it is text in which one can search.
+    pub free_text: bool,
+    /// What the moment of a read can be compared with it as.
+    pub clock: Option<&'static str>,
+}
+
+const PLAIN: Kind = Kind {
+    ty: "",
+    wide: "",
+    shape: Shape::Text,
+    functions: &[""],
+    pool: &[],
+    beyond: &[],
+    small: false,
+    free_text: false,
+    clock: None,
+};
+
+/// Every kind of attribute that is generated.
+pub static KINDS: &[Kind] = &[
+    Kind {
+        ty: "string 1..12",
+        wide: "string",
+        functions: &["", "", "ordered", "ordered", "lower", "upper"],
+        pool: &[
+            "a",
+            "a#",
+            "a$",
+            "a b",
+            "ab",
+            "a#b",
+            "A",
+            "a!",
+            "aé",
+            "b",
+            "a$23",
+            "~",
+            "\u{10ffff}",
+            "a\u{1}",
+        ],
+        beyond: &["", "aaaaaaaaaaaaaaaa"],
+        free_text: true,
+        ..PLAIN
+    },
+    Kind {
+        ty: "string ..6",
+        wide: "string",
+        functions: &["", "ordered"],
+        pool: &["", "#", "a", "a ", "aa", "a#", "$"],
+        beyond: &["aaaaaaaaaa"],
+        free_text: true,
+        ..PLAIN
+    },
+    Kind {
+        ty: "string /[a-z]{1,4}/",
+        wide: "string",
+        functions: &["", "", "ordered", "raw"],
+        pool: &["a", "ab", "abc", "b", "zz", "z"],
+        beyond: &["", "A", "a#", "abcde", "{"],
+        free_text: true,
+        ..PLAIN
+    },
+    Kind {
+        ty: "int 0..3",
+        wide: "int",
+        shape: Shape::Number,
+        functions: &["", "", "desc", "plain"],
+        pool: &["0", "1", "2", "3"],
+        beyond: &["-1", "4", "100"],
+        small: true,
+        ..PLAIN
+    },
+    Kind {
+        ty: "int 0..1000",
+        wide: "number",
+        shape: Shape::Number,
+        functions: &["", "", "desc", "plain"],
+        pool: &["0", "1", "9", "10", "99", "100", "1000"],
+        beyond: &["-5", "1001", "9.5", "99999"],
+        ..PLAIN
+    },
+    Kind {
+        ty: "int",
+        wide: "int",
+        shape: Shape::Number,
+        functions: &["", "plain"],
+        pool: &["-10", "-9", "-1", "0", "2", "10"],
+        ..PLAIN
+    },
+    Kind {
+        ty: "number 0.00..99.99",
+        wide: "number",
+        shape: Shape::Number,
+        functions: &["", "", "desc", "plain"],
+        pool: &["0", "0.01", "0.1", "1", "9.99", "10", "99.99"],
+        beyond: &["-0.01", "100", "0.005", "123456"],
+        ..PLAIN
+    },
+    Kind {
+        ty: "date",
+        wide: "date",
+        functions: &["", "", "month", "year", "desc"],
+        pool: &[
+            "2026-11-14",
+            "2026-11-15",
+            "2026-11-16",
+            "2026-11-17",
+            "2026-12-01",
+            "2027-01-01",
+        ],
+        clock: Some("today"),
+        ..PLAIN
+    },
+    Kind {
+        ty: "time",
+        wide: "time",
+        functions: &["", "", "day", "month", "year", "desc"],
+        pool: &[
+            "2026-11-15T23:59:59.999Z",
+            "2026-11-16T00:00:00.000Z",
+            "2026-11-16T12:00:00.500Z",
+            "2026-11-16T12:00:00.501Z",
+            "2026-12-01T00:00:00.000Z",
+        ],
+        clock: Some("now"),
+        ..PLAIN
+    },
+    Kind {
+        ty: "seconds",
+        wide: "seconds",
+        shape: Shape::Number,
+        functions: &["", "", "desc", "plain"],
+        pool: &["0", "999", "1794830399", "1794830400", "1794830401", "1794916800"],
+        clock: Some("now"),
+        ..PLAIN
+    },
+    Kind {
+        ty: "millis",
+        wide: "millis",
+        shape: Shape::Number,
+        functions: &["", "desc"],
+        pool: &["0", "1794830400499", "1794830400500", "1794830400501"],
+        clock: Some("now"),
+        ..PLAIN
+    },
+    Kind {
+        ty: "Grade",
+        wide: "Grade",
+        functions: &["", "rank", "rank"],
+        pool: &["low", "mid", "high"],
+        small: true,
+        ..PLAIN
+    },
+    Kind {
+        ty: "Letter",
+        wide: "Letter",
+        functions: &["", "", "rank"],
+        pool: &["a", "a b", "ab", "b"],
+        small: true,
+        ..PLAIN
+    },
+    Kind {
+        ty: "bool",
+        wide: "bool",
+        shape: Shape::Bool,
+        pool: &["false", "true"],
+        small: true,
+        ..PLAIN
+    },
+    Kind {
+        ty: "date | \"NEVER\" | \"0\"",
+        wide: "date | \"NEVER\" | \"0\"",
+        pool: &["2026-11-15", "2026-11-16", "2026-12-01", "NEVER", "0"],
+        clock: Some("today"),
+        ..PLAIN
+    },
+    Kind {
+        ty: "time | \"never\"",
+        wide: "time | \"never\"",
+        pool: &[
+            "2026-11-16T00:00:00.000Z",
+            "2026-11-16T12:00:00.500Z",
+            "2026-12-01T00:00:00.000Z",
+            "never",
+        ],
+        clock: Some("now"),
+        ..PLAIN
+    },
+    Kind {
+        ty: "ulid",
+        wide: "ulid",
+        functions: &["", "", "desc"],
+        pool: &[
+            "00000000000000000000000000",
+            "01JCTM5E00AAAAAAAAAAAAAAAA",
+            "01JCTM5E00AAAAAAAAAAAAAAAB",
+            "7ZZZZZZZZZZZZZZZZZZZZZZZZZ",
+        ],
+        ..PLAIN
+    },
+];
+
+/// What tells rows apart, so that many may share everything else.
+pub static ID: Kind = Kind {
+    ty: "int 0..99999",
+    wide: "int",
+    shape: Shape::Number,
+    pool: &["0", "500", "99999"],
+    beyond: &["-1", "100000"],
+    ..PLAIN
+};
+
+/// A small number computed from another.
+pub static COMPUTED: Kind = Kind {
+    ty: "int",
+    wide: "int",
+    shape: Shape::Number,
+    functions: &["plain"],
+    pool: &["1", "2", "3", "4"],
+    ..PLAIN
+};
+
+/// A state that lapses; in the pool more than once is what lapses.
+pub static STATE: Kind = Kind {
+    ty: "State",
+    wide: "State",
+    functions: &["", "rank"],
+    pool: &["free", "held", "held", "gone"],
+    small: true,
+    ..PLAIN
+};
+
+/// A moment at which something ends: some before, some after the moment of the reads.
+pub static ENDING: Kind = Kind {
+    ty: "seconds",
+    wide: "seconds",
+    shape: Shape::Number,
+    pool: &["1794830300", "1794830400", "1794830401", "1794916800"],
+    clock: Some("now"),
+    ..PLAIN
+};
+
+/// Places near one another, some around the ends of the earth.
+pub static PLACE: Kind = Kind {
+    ty: "geo",
+    wide: "geo",
+    shape: Shape::Place,
+    functions: &["geohash3", "geohash4", "geohash5"],
+    pool: &[
+        "52.5 13.4",
+        "52.51 13.41",
+        "52.6 13.2",
+        "52.9 13.4",
+        "52.5 14.1",
+        "0 0",
+        "0.01 -0.01",
+        "10 179.99",
+        "10 -179.99",
+        "89.99 10",
+        "89.99 -170",
+    ],
+    ..PLAIN
+};
+
+/// The instant of a version, and of the one after it.
+pub static VERSION: Kind = Kind {
+    ty: "time",
+    wide: "time",
+    pool: &[
+        "2026-11-14T08:00:00.000Z",
+        "2026-11-15T08:00:00.000Z",
+        "2026-11-16T00:00:00.000Z",
+        "2026-11-16T12:00:00.500Z",
+        "2026-11-16T12:00:00.501Z",
+        "2026-11-17T08:00:00.000Z",
+    ],
+    clock: Some("now"),
+    ..PLAIN
+};
+
+/// Whether a version is a deletion: mostly not.
+pub static TOMBSTONE: Kind = Kind {
+    ty: "bool",
+    wide: "bool",
+    shape: Shape::Bool,
+    pool: &["false", "false", "false", "true"],
+    small: true,
+    ..PLAIN
+};
+
+/// The types that the kinds name.
+pub const TYPES: &str = "types:
+  Grade: {enum: [low, mid, high]}
+  Letter: {enum: [a, 'a b', ab, b]}
+  State: {enum: [free, held, gone]}
+";
+
+impl Kind {
+    /// A value from its text.
+    pub fn value(&self, text: &str) -> Value {
+        match self.shape {
+            Shape::Text => Value::S(text.to_owned()),
+            Shape::Bool => Value::Bool(text == "true"),
+            Shape::Number => text.parse().map_or(Value::Null, Value::N),
+            Shape::Place => {
+                let numbers = text.split(' ').filter_map(|part| part.parse().ok()).map(Value::N);
+                Value::M(["lat".to_owned(), "lon".to_owned()].into_iter().zip(numbers).collect())
+            }
+        }
+    }
+
+    /// Whether some value is the empty text, which no key may be by itself.
+    pub fn may_be_empty(&self) -> bool {
+        self.pool.contains(&"")
+    }
+}

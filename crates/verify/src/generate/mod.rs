@@ -1,0 +1,224 @@
+//! Models and rows, made up.
+//!
+//! Models are written as text, so that a case goes the whole way that a user's model goes.
+
+mod arguments;
+mod entity;
+mod keys;
+mod kinds;
+mod read;
+
+use std::collections::BTreeSet;
+
+use fastrand::Rng;
+use singlet_item::Value;
+use singlet_runtime::Attributes;
+
+pub use arguments::GeneratedArg;
+pub use kinds::{KINDS, Kind, Shape};
+
+/// How many reads a model has.
+const READS: usize = 16;
+
+/// A model, its entities and its reads.
+#[derive(Debug)]
+pub struct Generated {
+    /// The file up to its reads.
+    head: String,
+    /// The kinds of rows.
+    pub entities: Vec<GeneratedEntity>,
+    /// The reads.
+    pub reads: Vec<GeneratedRead>,
+}
+
+/// A kind of row.
+#[derive(Debug)]
+pub struct GeneratedEntity {
+    /// Its name.
+    pub name: String,
+    /// Its attributes.
+    pub attributes: Vec<GeneratedAttribute>,
+    /// What the versions of a row share, where it has versions.
+    identity: Option<Vec<String>>,
+    /// The ways to its rows: what a read may be made for.
+    paths: Vec<Path>,
+}
+
+/// An attribute.
+#[derive(Clone, Debug)]
+pub struct GeneratedAttribute {
+    /// Its name.
+    pub name: String,
+    /// Its kind.
+    pub kind: &'static Kind,
+    /// Whether rows may lack it.
+    pub optional: bool,
+    /// The few values that its rows have in this model, so that they share some.
+    pool: Vec<&'static str>,
+    /// What is said of it beside its type: where it is stored, or what it is computed from.
+    said: Said,
+}
+
+/// What is said of an attribute beside its type.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+enum Said {
+    #[default]
+    Nothing,
+    /// Stored under another name.
+    Stored,
+    /// Another name of an attribute, or computed from some: no row is given it.
+    Is(String),
+}
+
+impl GeneratedAttribute {
+    fn new(rng: &mut Rng, name: impl Into<String>, kind: &'static Kind, optional: bool) -> Self {
+        let mut pool = kind.pool.to_vec();
+        rng.shuffle(&mut pool);
+        pool.truncate(2 + rng.usize(..4));
+        GeneratedAttribute {
+            name: name.into(),
+            kind,
+            optional,
+            pool,
+            said: Said::Nothing,
+        }
+    }
+
+    /// Its declaration in a model.
+    fn declared(&self) -> String {
+        let ty = match (self.optional, self.kind.ty.split_once(' ')) {
+            (false, _) => self.kind.ty.to_owned(),
+            (true, Some((ty, limits))) => format!("{ty}? {limits}"),
+            (true, None) => format!("{}?", self.kind.ty),
+        };
+        match &self.said {
+            Said::Nothing => format!("'{ty}'"),
+            Said::Stored => format!("{{type: '{ty}', stored: \"{}#\"}}", self.name),
+            Said::Is(what) => format!("{{is: '{what}'}}"),
+        }
+    }
+
+    fn any(&self, rng: &mut Rng) -> Value {
+        self.kind.value(rng.choice(&self.pool).copied().unwrap_or_default())
+    }
+}
+
+/// A read.
+#[derive(Debug)]
+pub struct GeneratedRead {
+    /// Its name.
+    pub name: String,
+    /// The entity that it reads.
+    entity: String,
+    /// Its text under `reads`.
+    text: String,
+    /// Its arguments.
+    pub args: Vec<GeneratedArg>,
+}
+
+/// The table or an index, with what its key is made of.
+#[derive(Clone, Debug, Default)]
+struct Path {
+    partition: Vec<Part>,
+    sort: Vec<Part>,
+    /// The condition under which rows are there.
+    when: Option<String>,
+}
+
+/// A part of a key: an attribute and the function around it.
+#[derive(Clone, Debug)]
+struct Part {
+    attribute: GeneratedAttribute,
+    function: &'static str,
+}
+
+/// Makes up a model.
+pub fn model(rng: &mut Rng) -> Generated {
+    let (mut head, entities) = entity::table(rng);
+    head.push_str("reads:\n");
+    let reads = (0..READS)
+        .filter_map(|at| {
+            let entity = rng.choice(&entities)?;
+            read::read(rng, entity, at)
+        })
+        .collect();
+    Generated { head, entities, reads }
+}
+
+impl Generated {
+    /// The model file.
+    pub fn text(&self) -> String {
+        self.reads
+            .iter()
+            .fold(self.head.clone(), |text, read| text + &read.text)
+    }
+
+    /// The model file with one read only.
+    pub fn text_with(&self, read: &str) -> String {
+        let kept = self.reads.iter().filter(|known| known.name == read);
+        kept.fold(self.head.clone(), |text, read| text + &read.text)
+    }
+
+    /// Rows, each with the name of its entity. Some have the same key.
+    pub fn rows(&self, rng: &mut Rng, count: usize) -> Vec<(String, Attributes)> {
+        let mut rows = Vec::new();
+        for entity in &self.entities {
+            let own = count / self.entities.len();
+            let own = match &entity.identity {
+                Some(identity) => entity.versions(rng, own, identity),
+                None => (0..own).map(|_| entity.row(rng)).collect(),
+            };
+            rows.extend(own.into_iter().map(|row| (entity.name.clone(), row)));
+        }
+        rows
+    }
+}
+
+impl GeneratedEntity {
+    fn row(&self, rng: &mut Rng) -> Attributes {
+        let mut row = Attributes::new();
+        let given = self
+            .attributes
+            .iter()
+            .filter(|attribute| !matches!(attribute.said, Said::Is(_)));
+        for attribute in given {
+            if attribute.name == "id" {
+                row.insert(attribute.name.clone(), Value::N(rng.i64(0..100_000).into()));
+            } else if !attribute.optional || rng.u8(..4) > 0 {
+                row.insert(attribute.name.clone(), attribute.any(rng));
+            }
+        }
+        row
+    }
+
+    /// Things with their versions, each of which ends when the next begins.
+    fn versions(&self, rng: &mut Rng, count: usize, identity: &[String]) -> Vec<Attributes> {
+        let mut known: BTreeSet<String> = BTreeSet::new();
+        let mut rows: Vec<Attributes> = Vec::new();
+        for _ in 0..count {
+            let first = self.row(rng);
+            let shared = || identity.iter().map(|name| (name.clone(), first.get(name).cloned()));
+            if !known.insert(format!("{:?}", shared().collect::<Vec<_>>())) {
+                continue;
+            }
+            let instants = kinds::VERSION.pool.iter().filter(|_| rng.bool()).copied();
+            let instants: Vec<&str> = instants.chain(["2027-01-01T00:00:00.000Z"]).collect();
+            let more = rng.bool();
+            let pairs = instants.iter().zip(instants.iter().skip(1).map(Some).chain([None]));
+            let versions: Vec<_> = if more { pairs.collect() } else { pairs.take(1).collect() };
+            for (at, until) in versions {
+                let mut row = self.row(rng);
+                row.extend(shared().filter_map(|(name, value)| Some((name, value?))));
+                row.insert("at".to_owned(), kinds::VERSION.value(at));
+                row.remove("until");
+                row.extend(
+                    until
+                        .filter(|_| more)
+                        .map(|until| ("until".to_owned(), kinds::VERSION.value(until))),
+                );
+                rows.push(row);
+            }
+        }
+        rows
+    }
+}

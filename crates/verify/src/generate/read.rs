@@ -1,0 +1,390 @@
+//! Reads that mostly follow a path, and at times do not.
+
+use fastrand::Rng;
+
+use super::{GeneratedArg, GeneratedAttribute, GeneratedEntity, GeneratedRead, Kind, Part, Path, Shape};
+
+/// The most optional arguments: each doubles the plans.
+const OPTIONAL_MAX: usize = 3;
+
+/// A read of an entity.
+pub(super) fn read(rng: &mut Rng, entity: &GeneratedEntity, at: usize) -> Option<GeneratedRead> {
+    let path = rng.choice(&entity.paths)?;
+    let mut writer = Writer {
+        rng,
+        entity,
+        args: Vec::new(),
+        conjuncts: Vec::new(),
+    };
+    let verb = ["find", "find", "find", "find", "find", "get", "count"];
+    let verb = writer.rng.choice(verb).unwrap_or_default();
+    let bound = match writer.rng.u8(..8) {
+        0 => writer.branches(path),
+        _ => writer.follow(path),
+    };
+    for _ in 0..writer.rng.usize(..3) {
+        writer.filter();
+    }
+    let history = writer.history();
+    let (one_in, limit) = (writer.rng.u8(..4), writer.rng.u8(1..9));
+    let shape = match verb {
+        "count" => writer.by(),
+        "find" if one_in == 0 => writer.order(path, bound) + &format!("    limit: {limit}\n"),
+        _ => writer.order(path, bound),
+    };
+    let strong = if writer.rng.u8(..10) == 0 {
+        "    consistent: true\n"
+    } else {
+        ""
+    };
+    let allow = writer.allow();
+    writer.rng.shuffle(&mut writer.conjuncts);
+    let mut text = format!("  r{at}:\n    {verb}: {}\n", entity.name);
+    if !writer.args.is_empty() {
+        text.push_str("    args:\n");
+        for arg in &writer.args {
+            text.push_str(&format!("      {}: '{}'\n", arg.name, arg.ty()));
+        }
+    }
+    if !writer.conjuncts.is_empty() {
+        text.push_str(&format!("    where: '{}'\n", writer.conjuncts.join(" && ")));
+    }
+    text.push_str(&format!("{history}{shape}{strong}    allow: '{allow}'\n"));
+    Some(GeneratedRead {
+        name: format!("r{at}"),
+        entity: entity.name.clone(),
+        text,
+        args: writer.args,
+    })
+}
+
+struct Writer<'a> {
+    rng: &'a mut Rng,
+    entity: &'a GeneratedEntity,
+    args: Vec<GeneratedArg>,
+    conjuncts: Vec<String>,
+}
+
+impl Writer<'_> {
+    /// Binds the partition, a beginning of the sort key, and perhaps a range after it. How much of the sort key is bound.
+    fn follow(&mut self, path: &Path) -> usize {
+        for part in &path.partition {
+            self.bind(part, true);
+        }
+        let bound = self.rng.usize(..=path.sort.len());
+        for part in path.sort.iter().take(bound) {
+            self.bind(part, false);
+        }
+        if let Some(next) = path.sort.get(bound)
+            && self.rng.u8(..3) > 0
+        {
+            self.range(&next.attribute);
+        }
+        if self.rng.u8(..10) > 0 {
+            self.conjuncts.extend(path.when.clone());
+            let optional = path
+                .partition
+                .iter()
+                .chain(&path.sort)
+                .filter(|part| part.attribute.optional);
+            self.conjuncts
+                .extend(optional.map(|part| format!("{} != absent", part.attribute.name)));
+        }
+        bound
+    }
+
+    /// Several alternatives, each of which follows a path of its own; nothing is ordered then but by chance.
+    fn branches(&mut self, first: &Path) -> usize {
+        let before = std::mem::take(&mut self.conjuncts);
+        let mut bound = 0;
+        let mut branches = Vec::new();
+        let count = 2 + self.rng.usize(..2);
+        for at in 0..count {
+            let path = self.rng.choice(&self.entity.paths).filter(|_| at > 0).unwrap_or(first);
+            let taken = self.follow(path);
+            bound = if at == 0 { taken } else { bound };
+            // An argument that may be left out has to be tested inside an alternative.
+            self.args.iter_mut().for_each(|arg| arg.optional = false);
+            branches.push(format!("({})", std::mem::take(&mut self.conjuncts).join(" && ")));
+        }
+        self.conjuncts = before;
+        branches.retain(|branch| branch != "()");
+        if !branches.is_empty() {
+            self.conjuncts.push(format!("({})", branches.join(" || ")));
+        }
+        bound
+    }
+
+    /// Which versions are meant, of what has them.
+    fn history(&mut self) -> String {
+        let at = self.entity.attributes.iter().find(|attribute| attribute.name == "at");
+        match (self.entity.identity.is_some().then_some(at).flatten(), self.rng.u8(..3)) {
+            (Some(at), 0) => {
+                let arg = self.arg(at, "", false);
+                format!("    at: {arg}\n")
+            }
+            (Some(_), 1) => "    versions: all\n".to_owned(),
+            _ => String::new(),
+        }
+    }
+
+    fn by(&mut self) -> String {
+        let values = self.entity.attributes.iter();
+        let values: Vec<_> = values
+            .filter(|attribute| attribute.kind.shape != Shape::Place)
+            .collect();
+        match self.rng.choice(values).filter(|_| self.rng.bool()) {
+            Some(attribute) => format!("    by: {}\n", attribute.name),
+            None => String::new(),
+        }
+    }
+
+    fn bind(&mut self, part: &Part, partition: bool) {
+        let attribute = &part.attribute;
+        let (name, kind) = (&attribute.name, attribute.kind);
+        if kind.shape == Shape::Place {
+            return self.near(attribute);
+        }
+        let test = match self.rng.u8(..12) {
+            0 | 1 if partition && kind.small => return,
+            0..3 if partition && kind.ty == "date" => return self.both_ends(attribute),
+            0..3 => {
+                let list = self.list(attribute);
+                format!("{name} in {list}")
+            }
+            3..6 if has_result(part.function) && !attribute.optional => {
+                let arg = self.arg(attribute, part.function, false);
+                format!("{}({name}) == {arg}", part.function)
+            }
+            6 if kind.free_text => format!("{name} == caller.id"),
+            7 if kind.shape == Shape::Bool && !attribute.optional => name.clone(),
+            8 if kind.shape == Shape::Bool && !attribute.optional => format!("(!{name})"),
+            9 => {
+                let arg = self.arg(attribute, "", false);
+                format!("{arg} == {name}")
+            }
+            _ => {
+                let arg = self.arg(attribute, "", false);
+                format!("{name} == {arg}")
+            }
+        };
+        self.conjuncts.push(test);
+    }
+
+    fn near(&mut self, attribute: &GeneratedAttribute) {
+        let arg = self.arg(attribute, "", false);
+        let km = self.rng.choice([1, 5, 20, 60]).unwrap_or_default();
+        self.conjuncts.push(near(attribute, &arg, km));
+    }
+
+    fn both_ends(&mut self, attribute: &GeneratedAttribute) {
+        for ops in [[">", ">="], ["<", "<="]] {
+            let op = self.rng.choice(ops).unwrap_or_default();
+            let arg = self.arg(attribute, "", false);
+            self.conjuncts.push(format!("{} {op} {arg}", attribute.name));
+        }
+    }
+
+    /// One or two ends, or a beginning.
+    fn range(&mut self, attribute: &GeneratedAttribute) {
+        if matches!(attribute.kind.shape, Shape::Bool | Shape::Place) {
+            return self.filter();
+        }
+        let kind = attribute.kind;
+        if kind.free_text && self.rng.u8(..4) == 0 {
+            let arg = self.arg(attribute, "", false);
+            return self.conjuncts.push(format!("{}.startsWith({arg})", attribute.name));
+        }
+        if self.rng.u8(..3) == 0 {
+            return self.both_ends(attribute);
+        }
+        let op = self.rng.choice(["<", "<=", ">", ">="]).unwrap_or_default();
+        let value = self.end(attribute);
+        self.conjuncts.push(match self.rng.u8(..4) {
+            0 => format!("{value} {op} {}", attribute.name),
+            _ => format!("{} {op} {value}", attribute.name),
+        });
+    }
+
+    fn end(&mut self, attribute: &GeneratedAttribute) -> String {
+        match attribute.kind.clock {
+            Some(clock) if self.rng.u8(..4) == 0 => clock.to_owned(),
+            _ => self.arg(attribute, "", true),
+        }
+    }
+
+    /// A condition on any attribute.
+    fn filter(&mut self) {
+        let test = match self.rng.u8(..10) {
+            2 => self.tested(),
+            0 => {
+                let (one, two) = (self.test(false), self.test(false));
+                format!("({one} || {two})")
+            }
+            1 => format!("(!({}))", self.test(false)),
+            _ => self.test(true),
+        };
+        self.conjuncts.push(test);
+    }
+
+    /// An alternative with an argument that is tested, for it may be left out.
+    fn tested(&mut self) -> String {
+        let valued = self.entity.attributes.iter();
+        let valued: Vec<_> = valued
+            .filter(|attribute| attribute.kind.shape != Shape::Place)
+            .collect();
+        let Some(attribute) = self.rng.choice(valued) else {
+            return "true".to_owned();
+        };
+        let before = self.args.len();
+        let arg = self.arg(attribute, "", true);
+        let test = format!("{} == {arg}", attribute.name);
+        match (self.args.len() > before, self.rng.u8(..3)) {
+            (true, 0) => format!("({arg} == absent || {test})"),
+            (true, 1) => format!("({arg} != absent && {test} || {})", self.test(false)),
+            _ => test,
+        }
+    }
+
+    fn test(&mut self, may_be_left_out: bool) -> String {
+        let Some(attribute) = self.rng.choice(&self.entity.attributes).cloned() else {
+            return "true".to_owned();
+        };
+        let (name, kind) = (&attribute.name, attribute.kind);
+        if kind.shape == Shape::Place {
+            let arg = self.arg(&attribute, "", false);
+            return near(&attribute, &arg, 30);
+        }
+        match self.rng.u8(..10) {
+            0 if attribute.optional => format!("{name} != absent"),
+            1 if attribute.optional => format!("{name} == absent"),
+            0..3 if kind.free_text => {
+                let call = self.rng.choice(["startsWith", "contains"]).unwrap_or_default();
+                let arg = self.arg(&attribute, "", false);
+                format!("{name}.{call}({arg})")
+            }
+            3 | 4 => {
+                let list = self.list(&attribute);
+                format!("{name} in {list}")
+            }
+            5 if kind.shape == Shape::Bool && !attribute.optional => name.clone(),
+            _ => {
+                let ops: &[&str] = match kind.shape {
+                    Shape::Bool | Shape::Place => &["==", "!="],
+                    _ => &["==", "!=", "<", "<=", ">", ">="],
+                };
+                let op = self.rng.choice(ops).copied().unwrap_or("==");
+                let value = match op {
+                    "==" | "!=" => self.arg(&attribute, "", may_be_left_out),
+                    _ if may_be_left_out => self.end(&attribute),
+                    _ => self.arg(&attribute, "", false),
+                };
+                format!("{name} {op} {value}")
+            }
+        }
+    }
+
+    /// A value of the pool as an expression has it; of a few types.
+    fn literal(&mut self, kind: &Kind) -> Option<String> {
+        let wide = if self.rng.u8(..4) == 0 { kind.beyond } else { kind.pool };
+        let text = self.rng.choice(wide)?;
+        let plain = text
+            .chars()
+            .all(|character| character.is_ascii_alphanumeric() || " .-".contains(character));
+        match (kind.shape, kind.ty.split(' ').next()) {
+            (Shape::Number, Some("int" | "number")) => Some((*text).to_owned()),
+            (Shape::Text, Some("string" | "Grade" | "Letter" | "State")) if plain => Some(format!("\"{text}\"")),
+            _ => None,
+        }
+    }
+
+    fn list(&mut self, attribute: &GeneratedAttribute) -> String {
+        if self.rng.bool() {
+            let (one, two) = (self.arg(attribute, "", false), self.arg(attribute, "", false));
+            return format!("[{one}, {two}]");
+        }
+        let before = self.args.len();
+        let arg = self.arg(attribute, "", false);
+        if self.args.len() == before {
+            return format!("[{arg}]");
+        }
+        if let Some(arg) = self.args.last_mut() {
+            arg.list = true;
+        }
+        arg
+    }
+
+    /// A value of an attribute: an argument, or one written out.
+    fn arg(&mut self, attribute: &GeneratedAttribute, function: &'static str, may_be_left_out: bool) -> String {
+        let kind = attribute.kind;
+        if function.is_empty()
+            && self.rng.u8(..8) == 0
+            && let Some(literal) = self.literal(kind)
+        {
+            return literal;
+        }
+        let name = format!("p{}", self.args.len());
+        let optional = self.args.iter().filter(|arg| arg.optional).count() < OPTIONAL_MAX;
+        self.args.push(GeneratedArg {
+            name: name.clone(),
+            attribute: attribute.clone(),
+            list: false,
+            optional: optional && may_be_left_out && self.rng.u8(..4) == 0,
+            wide: self.rng.u8(..3) == 0,
+            function,
+        });
+        format!("args.{name}")
+    }
+
+    /// The order that the path gives after what is bound, forwards or backwards; at times another.
+    fn order(&mut self, path: &Path, bound: usize) -> String {
+        let backwards = self.rng.bool();
+        let skipped = if self.rng.u8(..4) == 0 { self.rng.usize(..3) } else { 0 };
+        let wanted = self.rng.usize(..3);
+        let words: Vec<String> = path
+            .sort
+            .iter()
+            .filter(|part| part.attribute.kind.shape != Shape::Place)
+            .skip(bound + skipped)
+            .take(wanted)
+            .map(|part| {
+                let odd = self.rng.u8(..12) == 0;
+                let descends = backwards != (part.function == "desc") && !odd;
+                format!("{}{}", if descends { "-" } else { "" }, part.attribute.name)
+            })
+            .collect();
+        if words.is_empty() {
+            String::new()
+        } else {
+            format!("    order: '{}'\n", words.join(", "))
+        }
+    }
+
+    fn allow(&mut self) -> String {
+        let texts: Vec<&GeneratedAttribute> = self
+            .entity
+            .attributes
+            .iter()
+            .filter(|attribute| attribute.kind.free_text)
+            .collect();
+        match (self.rng.u8(..8), self.rng.choice(texts)) {
+            (0, Some(attribute)) => format!("{} == caller.id", attribute.name),
+            (1, Some(attribute)) => format!("caller.authenticated && {} != caller.id", attribute.name),
+            (2, _) => "caller.authenticated".to_owned(),
+            _ => "true".to_owned(),
+        }
+    }
+}
+
+/// A circle; where there may be no place, that is said first.
+fn near(attribute: &GeneratedAttribute, center: &str, km: u16) -> String {
+    let name = &attribute.name;
+    match attribute.optional {
+        true => format!("({name} != absent && near({name}, {center}, {km}))"),
+        false => format!("near({name}, {center}, {km})"),
+    }
+}
+
+fn has_result(function: &str) -> bool {
+    matches!(function, "lower" | "upper" | "day" | "month" | "year")
+}

@@ -1,0 +1,22 @@
+//! Proves that plans answer what reads mean.
+//!
+//! A model and its rows are made up at random ([`generate`]); a read is answered twice, by its plan on a store and by looking at
+//! every row ([`oracle`]); and the two answers are compared ([`bench`]).
+//!
+//! # Terms
+//!
+//! - A *case* is one read with one set of arguments on one table.
+//! - A *pool* is the short list of values from which rows and arguments both take theirs, so that they meet often: values that
+//!   begin one another, values around the delimiter, and the ends of limits.
+//! - A *mismatch* is a case whose two answers differ, with what is needed to see it again.
+//!
+//! The oracle knows no key, no index and no plan: only the evaluator of expressions.
+
+pub mod bench;
+pub mod generate;
+pub mod mismatch;
+pub mod oracle;
+
+pub use bench::{Bench, Case, Outcome};
+pub use generate::Generated;
+pub use mismatch::Mismatch;
