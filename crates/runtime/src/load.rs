@@ -1,5 +1,6 @@
 //! Rows from a file into the table: sample data, and tables that are filled once.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use serde_json::Value as Json;
@@ -100,6 +101,7 @@ pub async fn put_all(
     items: Vec<Item>,
     mut progress: impl FnMut(usize),
 ) -> Result<(), RuntimeError> {
+    let items = each_once(items);
     let mut put = 0;
     for chunk in items.chunks(ITEMS_PER_CALL_MAX) {
         let mut writes: Vec<BatchWrite> = chunk
@@ -118,4 +120,10 @@ pub async fn put_all(
         progress(put);
     }
     Ok(())
+}
+
+/// No item may stand in a call twice, and versions of one row share the guard of its identity: of equal items one is put.
+fn each_once(items: Vec<Item>) -> Vec<Item> {
+    let mut seen = HashSet::new();
+    items.into_iter().filter(|item| seen.insert(item.clone())).collect()
 }

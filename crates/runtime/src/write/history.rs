@@ -146,12 +146,10 @@ impl<'a> Attempt<'a> {
         match (tombstone, row) {
             (Some(tombstone), Some(mut row)) => {
                 row.insert(tombstone.clone(), Value::Bool(true));
-                self.deleted = true;
                 self.next_version(step, entity, at, row, Change::Delete)
             }
             _ => {
                 // Without a tombstone the last version is only closed.
-                self.deleted = true;
                 self.close_version(entity, at, None)
             }
         }
