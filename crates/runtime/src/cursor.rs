@@ -1,7 +1,7 @@
 //! Where a later page goes on, sealed: a cursor is worth something only to the read, the arguments and the caller it was made
 //! for, as long as the read is planned as it was; and it tells nobody what is in a key.
 
-use chacha20poly1305::aead::{Aead, Payload};
+use chacha20poly1305::aead::{Aead, AeadCore, OsRng, Payload};
 use chacha20poly1305::{Key, KeyInit, XChaCha20Poly1305, XNonce};
 use serde::{Deserialize, Serialize};
 use singlet_item::{Item, Value};
@@ -53,6 +53,11 @@ pub enum Position {
     Done,
 }
 
+/// A key that nobody else has.
+pub fn random_key() -> [u8; 32] {
+    XChaCha20Poly1305::generate_key(&mut OsRng).into()
+}
+
 /// Seals and opens cursors.
 pub struct Sealer {
     cipher: XChaCha20Poly1305,
@@ -79,16 +84,12 @@ impl Sealer {
     /// Where it cannot be written down.
     pub fn seal(&self, cursor: &Cursor, belongs: &Belongs<'_>) -> Result<String, RuntimeError> {
         let text = serde_json::to_vec(cursor).map_err(|_| RuntimeError::Cursor)?;
-        let mut nonce = [0_u8; NONCE_BYTES];
-        nonce.fill_with(|| fastrand::u8(..));
+        let nonce = XChaCha20Poly1305::generate_nonce(&mut OsRng);
         let payload = Payload {
             msg: &text,
             aad: &belongs.bytes(),
         };
-        let sealed = self
-            .cipher
-            .encrypt(&XNonce::from(nonce), payload)
-            .map_err(|_| RuntimeError::Cursor)?;
+        let sealed = self.cipher.encrypt(&nonce, payload).map_err(|_| RuntimeError::Cursor)?;
         Ok(encode(&[nonce.as_slice(), &sealed].concat()))
     }
 

@@ -71,11 +71,12 @@ impl Counted {
     /// an attribute belongs to no group.
     fn add(&mut self, selection: &Selection, row: &Attributes, scope: Scope<'_>) -> Result<(), RuntimeError> {
         self.rows += 1;
+        let words = selection.by.iter().map(|name| row.get(name).and_then(word));
+        let Some(words) = words.collect::<Option<Vec<String>>>() else {
+            return Ok(());
+        };
         let mut group = self;
-        for name in &selection.by {
-            let Some(word) = row.get(name).and_then(word) else {
-                return Ok(());
-            };
+        for word in words {
             group = group.groups.entry(word).or_default();
         }
         if !selection.by.is_empty() {

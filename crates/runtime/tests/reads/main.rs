@@ -10,6 +10,7 @@
 )]
 
 mod booking;
+mod changing;
 mod country;
 mod cursors;
 mod ecobid;
@@ -19,4 +20,6 @@ mod recorder;
 mod requests;
 mod support;
 mod todo;
+mod typed;
 mod wardrobe;
+mod words;

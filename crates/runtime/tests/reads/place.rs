@@ -5,6 +5,9 @@ use std::sync::Arc;
 use singlet_store::Store;
 use singlet_store_embedded::EmbeddedStore;
 
+/// How many tables change at random while they are read.
+pub const ROUNDS: u64 = 12;
+
 /// The sizes of pages by which a list is read.
 pub const PAGES: &[usize] = &[100, 7, 3, 1];
 

@@ -339,7 +339,7 @@ impl System {
 }
 
 /// A model whose table has a name that no other test's has.
-fn model_of(text: &str) -> Arc<Model> {
+pub fn model_of(text: &str) -> Arc<Model> {
     static TABLES: AtomicUsize = AtomicUsize::new(0);
     let loaded = singlet_model::load(&Source::new("model.yaml", text));
     assert!(!loaded.diagnostics.has_errors(), "{:?}", loaded.diagnostics);

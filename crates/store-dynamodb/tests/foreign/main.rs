@@ -17,6 +17,8 @@ mod place;
 
 #[path = "../../../runtime/tests/reads/booking.rs"]
 mod booking;
+#[path = "../../../runtime/tests/reads/changing.rs"]
+mod changing;
 #[path = "../../../runtime/tests/reads/country.rs"]
 mod country;
 #[path = "../../../runtime/tests/reads/cursors.rs"]
@@ -33,3 +35,5 @@ mod support;
 mod todo;
 #[path = "../../../runtime/tests/reads/wardrobe.rs"]
 mod wardrobe;
+#[path = "../../../runtime/tests/reads/words.rs"]
+mod words;

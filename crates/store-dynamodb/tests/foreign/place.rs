@@ -10,6 +10,9 @@ use tokio::sync::OnceCell;
 
 use crate::endpoint::{Endpoint, Foreign};
 
+/// How many tables change at random while they are read.
+pub const ROUNDS: u64 = 4;
+
 /// The sizes of pages by which a list is read. Every page is a request or several over the network.
 pub const PAGES: &[usize] = &[100, 7, 3];
 
