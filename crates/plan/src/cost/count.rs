@@ -266,7 +266,10 @@ fn times_of(part: &PartValues) -> (Option<String>, u64, Option<u64>) {
                 let count = elements.len() as u64 + lapsed;
                 (each(&part.path), count.min(1), Some(count))
             }
-            _ => (each(&part.path), 0, longest(&list.ty)),
+            _ => {
+                let (least, most) = lengths(&list.ty);
+                (each(&part.path), least.min(1), most)
+            }
         },
         Values::Days { .. } => (each("day"), 0, None),
         Values::Cells { precision, .. } => (each(&format!("cell({precision})")), 1, None),
@@ -291,9 +294,10 @@ fn lapses_to(part: &PartValues, value: &Expr) -> Option<u64> {
     }
 }
 
-fn longest(ty: &Type) -> Option<u64> {
+/// How short and how long a list may be. Its elements may all be one.
+fn lengths(ty: &Type) -> (u64, Option<u64>) {
     match ty {
-        Type::List(_, limits) | Type::Set(_, limits) => limits.max,
-        _ => None,
+        Type::List(_, limits) | Type::Set(_, limits) => (limits.min.unwrap_or(0), limits.max),
+        _ => (0, None),
     }
 }
