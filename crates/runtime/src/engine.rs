@@ -1,10 +1,14 @@
 //! A model on a store: what embedding programs, the service and the command line call.
 
 mod arguments;
+mod beside;
 mod binding;
 mod count;
 mod groups;
+mod neighbours;
 mod prepared;
+mod preview;
+mod tally;
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -14,11 +18,13 @@ use singlet_model::Model;
 use singlet_model::evaluate::evaluate;
 use singlet_model::expression::Expr;
 use singlet_model::model::{Read, Return, Selection, SelectionKind};
-use singlet_plan::read::{PartPlan, ReadPlan, SelectionPlan};
+use singlet_plan::cost;
+use singlet_plan::read::{Combination, PartPlan, ReadPlan, SelectionPlan};
 use singlet_plan::write::{WritePlan, plan_write};
 use singlet_store::{Consumed, Store};
 
 pub use count::COUNTED_ROWS_MAX;
+pub use preview::{Preview, Previewed};
 
 use self::prepared::{Planned, Prepared};
 use crate::cursor::{Belongs, Cursor, Positions, Sealer};
@@ -28,10 +34,10 @@ use crate::row;
 use crate::scope::{Attributes, Caller, Scope, Setting};
 
 /// Rows in a page, where neither the caller nor the read says.
-pub const PAGE_ROWS_USUAL: usize = 20;
+pub const PAGE_ROWS_USUAL: usize = cost::PAGE_ROWS_USUAL as usize;
 
 /// The most rows in a page.
-pub const PAGE_ROWS_MAX: usize = 100;
+pub const PAGE_ROWS_MAX: usize = cost::PAGE_ROWS_MAX as usize;
 
 /// The most rows of one element that `each` answers with.
 pub const ELEMENT_ROWS_MAX: usize = 10_000;
@@ -195,7 +201,8 @@ impl<'a> Call<'a> {
             self.bind(bound, plan.as_ref()).await?;
         }
         self.admit(true)?;
-        let parts = self.combination()?;
+        let combination = combination(self.read, self.plan, self.args)?;
+        let parts = combination.parts.as_slice();
         if let Some(each) = &self.read.each {
             let Some(part) = parts.first() else {
                 return Ok(Answer::default());
@@ -204,17 +211,18 @@ impl<'a> Call<'a> {
         }
         let own = parts.iter().find(|part| part.name.is_none()).map(|part| &part.plan);
         let (Some(selection), Some(plan)) = (&self.read.selection, own) else {
-            let (value, next) = self.groups(parts, None, cursor, belongs).await?;
+            let side = self.side_by_side(combination, cursor.as_ref()).await?;
+            let (value, next) = self.groups(parts, None, side.as_ref(), cursor, belongs).await?;
             return Ok(Answer {
                 next,
                 ..self.shaped(value)
             });
         };
         match selection.kind {
-            SelectionKind::Get { .. } => self.get((selection, plan), parts, cursor, belongs).await,
-            SelectionKind::Find => self.find(selection, plan, cursor, belongs).await,
+            SelectionKind::Get { .. } => self.get((selection, plan), combination, cursor, belongs).await,
+            SelectionKind::Find => self.find((selection, plan), parts, cursor, belongs).await,
             SelectionKind::Count => {
-                let value = self.count(selection, plan).await?;
+                let value = self.count(selection, plan, None).await?;
                 Ok(self.shaped(value))
             }
         }
@@ -239,34 +247,6 @@ impl<'a> Call<'a> {
         }
     }
 
-    /// The plans for the optional arguments that were sent.
-    fn combination(&self) -> Result<&'a [PartPlan], RuntimeError> {
-        let sent = |name: &str| self.args.contains_key(name);
-        let optional: Vec<&str> = self
-            .read
-            .args
-            .iter()
-            .filter(|arg| arg.optional && arg.default.is_none() && sent(&arg.name))
-            .map(|arg| arg.name.as_str())
-            .collect();
-        let known = self.plan.combinations.iter().find(|known| {
-            known.sent.len() == optional.len() && known.sent.iter().all(|name| optional.contains(&name.as_str()))
-        });
-        known.map(|known| known.parts.as_slice()).ok_or_else(|| {
-            let all: Vec<String> = self
-                .plan
-                .combinations
-                .iter()
-                .map(|known| format!("[{}]", known.sent.join(", ")))
-                .collect();
-            RuntimeError::Request(format!(
-                "`{}` takes these arguments together: {}",
-                self.read.name,
-                all.join(" ")
-            ))
-        })
-    }
-
     fn reading<'r>(
         &'r self,
         selection: &'r Selection,
@@ -281,17 +261,28 @@ impl<'a> Call<'a> {
             plan,
             allow,
             consistent: selection.consistent || self.read.consistent.is_some(),
+            requests_max: self.requests_max(),
         }
     }
 
     async fn get(
         &mut self,
         (selection, plan): (&'a Selection, &'a SelectionPlan),
-        parts: &'a [PartPlan],
+        combination: &'a Combination,
         cursor: Option<Cursor>,
         belongs: &Belongs<'_>,
     ) -> Result<Answer, RuntimeError> {
-        let Some(row) = self.first_row(selection, plan, Some(&self.read.allow)).await? else {
+        let allow = Some(&self.read.allow);
+        let side = self.side_by_side(combination, cursor.as_ref()).await?;
+        let beside = match &side {
+            Some(side) => side.found(None, &self.reading(selection, plan, allow), 1)?,
+            None => None,
+        };
+        let row = match beside {
+            Some(found) => found.rows.into_iter().next(),
+            None => self.first_row(selection, plan, allow).await?,
+        };
+        let Some(row) = row else {
             return match selection.kind {
                 SelectionKind::Get { optional: true } => Ok(Answer::default()),
                 _ => Err(RuntimeError::NotFound),
@@ -299,8 +290,10 @@ impl<'a> Call<'a> {
         };
         let mut value = self.returned(&row, None)?;
         let mut next = None;
-        if parts.len() > 1 {
-            let (groups, more) = self.groups(parts, Some(&row), cursor, belongs).await?;
+        if combination.parts.len() > 1 {
+            let (groups, more) = self
+                .groups(&combination.parts, Some(&row), side.as_ref(), cursor, belongs)
+                .await?;
             next = more;
             if let (Value::M(map), Value::M(groups)) = (&mut value, groups) {
                 map.extend(groups);
@@ -314,8 +307,8 @@ impl<'a> Call<'a> {
 
     async fn find(
         &mut self,
-        selection: &'a Selection,
-        plan: &'a SelectionPlan,
+        (selection, plan): (&'a Selection, &'a SelectionPlan),
+        parts: &'a [PartPlan],
         cursor: Option<Cursor>,
         belongs: &Belongs<'_>,
     ) -> Result<Answer, RuntimeError> {
@@ -326,11 +319,29 @@ impl<'a> Call<'a> {
         if found.rows.is_empty() && first && found.positions.is_empty() && self.read.empty == Some(404) {
             return Err(RuntimeError::NotFound);
         }
-        let rows: Result<Vec<Value>, RuntimeError> = found.rows.iter().map(|row| self.returned(row, None)).collect();
+        let rows = found.rows.iter().map(|row| self.returned(row, None));
+        let mut rows = rows.collect::<Result<Vec<Value>, RuntimeError>>()?;
+        if parts.len() > 1 {
+            let beside = self.beside(parts, &found.rows).await?;
+            for (row, groups) in rows.iter_mut().zip(beside) {
+                if let Value::M(row) = row {
+                    row.extend(groups);
+                }
+            }
+        }
         Ok(Answer {
             next,
-            ..self.shaped(Value::L(rows?))
+            ..self.shaped(Value::L(rows))
         })
+    }
+
+    /// How many rows a page has.
+    fn page_rows(&self) -> Result<usize, RuntimeError> {
+        let asked = self.request.limit.or(self.read.page.map(|page| page as usize));
+        match asked.unwrap_or(PAGE_ROWS_USUAL) {
+            page @ 1..=PAGE_ROWS_MAX => Ok(page),
+            _ => Err(RuntimeError::Request(format!("`limit` is from 1 to {PAGE_ROWS_MAX}"))),
+        }
     }
 
     /// One page of a list, and the cursor of the next.
@@ -340,14 +351,7 @@ impl<'a> Call<'a> {
         cursor: Option<Cursor>,
         belongs: &Belongs<'_>,
     ) -> Result<(Found, Option<String>), RuntimeError> {
-        let page = self
-            .request
-            .limit
-            .or(self.read.page.map(|page| page as usize))
-            .unwrap_or(PAGE_ROWS_USUAL);
-        if page == 0 || page > PAGE_ROWS_MAX {
-            return Err(RuntimeError::Request(format!("`limit` is from 1 to {PAGE_ROWS_MAX}")));
-        }
+        let page = self.page_rows()?;
         let given = cursor.as_ref().map_or(0, |cursor| cursor.given);
         let left = reading
             .selection
@@ -417,6 +421,28 @@ impl<'a> Call<'a> {
             }
         })
     }
+}
+
+/// The plan for the optional arguments that were sent.
+fn combination<'p>(read: &Read, plan: &'p ReadPlan, args: &Attributes) -> Result<&'p Combination, RuntimeError> {
+    let optional: Vec<&str> = read
+        .args
+        .iter()
+        .filter(|arg| arg.optional && arg.default.is_none() && args.contains_key(&arg.name))
+        .map(|arg| arg.name.as_str())
+        .collect();
+    let known = plan.combinations.iter().find(|known| {
+        known.sent.len() == optional.len() && known.sent.iter().all(|name| optional.contains(&name.as_str()))
+    });
+    known.ok_or_else(|| {
+        let all = plan
+            .combinations
+            .iter()
+            .map(|known| format!("[{}]", known.sent.join(", ")));
+        let all: Vec<String> = all.collect();
+        let read = &read.name;
+        RuntimeError::Request(format!("`{read}` takes these arguments together: {}", all.join(" ")))
+    })
 }
 
 /// What a read is refused with that would read on and on.

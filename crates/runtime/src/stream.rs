@@ -239,7 +239,7 @@ impl RowStream {
 }
 
 /// The primary key, where the range fixes all of it.
-fn whole_key(model: &Model, range: &KeyRange) -> Option<Item> {
+pub(crate) fn whole_key(model: &Model, range: &KeyRange) -> Option<Item> {
     let sort = range.sort.iter().map(|(name, sort)| match sort {
         SortRange::Equal(value) => Some((name.clone(), value.clone())),
         _ => None,
@@ -307,7 +307,7 @@ impl Follow<'_> {
     }
 }
 
-fn table_key(model: &Model, item: &Item) -> Item {
+pub(crate) fn table_key(model: &Model, item: &Item) -> Item {
     let names = model.table.key.iter().map(|key| &key.name);
     names
         .filter_map(|name| Some((name.clone(), item.get(name)?.clone())))

@@ -49,8 +49,8 @@ pub struct Read {
     pub empty: Option<u64>,
     /// Which optional arguments may be sent together.
     pub combinations: Vec<Vec<String>>,
-    /// The most read units.
-    pub budget: Option<(String, Span)>,
+    /// The most read units that a page may cost.
+    pub budget: Option<(f64, Span)>,
     /// How many requests.
     pub requests: Option<(Bounds, Span)>,
     /// A condition written by hand.

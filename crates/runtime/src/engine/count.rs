@@ -7,6 +7,7 @@ use singlet_model::evaluate::{EvaluateError, evaluate};
 use singlet_model::model::Selection;
 use singlet_plan::read::SelectionPlan;
 
+use super::tally::tally;
 use super::{Call, ROWS_AT_ONCE_MAX, too_much};
 use crate::cursor::Positions;
 use crate::error::RuntimeError;
@@ -23,11 +24,24 @@ impl<'a> Call<'a> {
         &mut self,
         selection: &'a Selection,
         plan: &SelectionPlan,
+        parent: Option<&Attributes>,
     ) -> Result<Value, RuntimeError> {
+        if selection.by.is_empty() && selection.sums.is_empty() {
+            let mut reading = self.reading(selection, plan, None);
+            reading.scope.row = parent;
+            if let Some((rows, consumed)) = tally(&reading, COUNTED_ROWS_MAX).await? {
+                self.consumed += &consumed;
+                return match rows <= COUNTED_ROWS_MAX {
+                    true => Ok(Value::N(Number::from(rows))),
+                    false => Err(too_much(&self.read.name, COUNTED_ROWS_MAX)),
+                };
+            }
+        }
         let mut counted = Counted::default();
         let mut positions = Positions::default();
         loop {
-            let reading = self.reading(selection, plan, None);
+            let mut reading = self.reading(selection, plan, None);
+            reading.scope.row = parent;
             let found = reading.rows(ROWS_AT_ONCE_MAX, &positions).await?;
             for row in &found.rows {
                 counted.add(selection, row, reading.scope)?;

@@ -5,9 +5,10 @@ use std::collections::BTreeMap;
 use futures_util::{StreamExt, TryStreamExt};
 use singlet_item::Value;
 use singlet_model::evaluate::evaluate;
-use singlet_model::model::{Each, SelectionKind};
+use singlet_model::model::{Each, Selection, SelectionKind};
 use singlet_plan::read::{PartPlan, SelectionPlan};
 
+use super::neighbours::Side;
 use super::{Answer, Call, ELEMENT_ROWS_MAX, PAGE_ROWS_MAX, all_rows};
 use crate::cursor::{Belongs, Cursor, Positions};
 use crate::error::RuntimeError;
@@ -16,11 +17,32 @@ use crate::row;
 use crate::scope::Attributes;
 
 impl<'a> Call<'a> {
+    /// After how many requests a page ends, where the read says `requests: ..5`.
+    pub(super) fn requests_max(&self) -> Option<usize> {
+        let (bounds, _) = self.read.requests.as_ref()?;
+        let most = bounds.max.filter(|_| bounds.min.is_none())?;
+        // A float saturates as it is cast.
+        Some((most as usize).max(1))
+    }
+
+    /// How many rows of a selection an answer has at most.
+    pub(super) fn rows_wanted(&self, name: Option<&str>, selection: &Selection) -> Result<usize, RuntimeError> {
+        let limit = selection.limit.map(|limit| limit as usize);
+        Ok(match selection.kind {
+            SelectionKind::Get { .. } => 1,
+            _ if name.is_some() && self.read.pages.as_deref() == name => {
+                limit.unwrap_or(usize::MAX).min(self.page_rows()?)
+            }
+            _ => limit.unwrap_or(PAGE_ROWS_MAX),
+        })
+    }
+
     /// The groups of `with`, by name, and where the list that pages goes on.
     pub(super) async fn groups(
         &mut self,
         parts: &'a [PartPlan],
         parent: Option<&Attributes>,
+        side: Option<&Side<'_>>,
         mut cursor: Option<Cursor>,
         belongs: &Belongs<'_>,
     ) -> Result<(Value, Option<String>), RuntimeError> {
@@ -36,19 +58,32 @@ impl<'a> Call<'a> {
             };
             let (selection, plan) = (&part.selection, &planned.plan);
             if matches!(selection.kind, SelectionKind::Count) {
-                groups.insert(part.name.clone(), self.count(selection, plan).await?);
+                groups.insert(part.name.clone(), self.count(selection, plan, parent).await?);
                 continue;
             }
             let mut reading = self.reading(selection, plan, part.allow.as_ref());
             reading.scope.row = parent;
             let one = matches!(selection.kind, SelectionKind::Get { .. });
-            let found = if read.pages.as_ref() == Some(&part.name) {
-                let (found, more) = self.page(reading, cursor.take(), belongs).await?;
-                next = more;
-                found
-            } else {
-                let most = selection.limit.map_or(PAGE_ROWS_MAX, |limit| limit as usize);
-                reading.rows(if one { 1 } else { most }, &Positions::default()).await?
+            let most = self.rows_wanted(Some(&part.name), selection)?;
+            let beside = match side {
+                Some(side) => side.found(Some(&part.name), &reading, most)?,
+                None => None,
+            };
+            let pages = read.pages.as_ref() == Some(&part.name);
+            let found = match beside {
+                Some(found) => {
+                    if pages {
+                        let left = selection.limit.map_or(usize::MAX, |limit| limit as usize);
+                        next = self.next(&found, 0, left, belongs)?;
+                    }
+                    found
+                }
+                None if pages => {
+                    let (found, more) = self.page(reading, cursor.take(), belongs).await?;
+                    next = more;
+                    found
+                }
+                None => reading.rows(most, &Positions::default()).await?,
             };
             self.consumed += &found.consumed;
             let value = match one {

@@ -295,6 +295,7 @@ impl<'a> Attempt<'a> {
             plan,
             allow: None,
             consistent: on_table,
+            requests_max: None,
         };
         let found = reading.rows(most, positions).await?;
         self.consumed += &found.consumed;

@@ -25,6 +25,10 @@ mod country;
 mod cursors;
 #[path = "../../../runtime/tests/reads/ecobid.rs"]
 mod ecobid;
+#[path = "../../../runtime/tests/reads/predicted.rs"]
+mod predicted;
+#[path = "../../../runtime/tests/reads/recorder.rs"]
+mod recorder;
 #[path = "../../../runtime/tests/reads/support.rs"]
 mod support;
 #[path = "../../../runtime/tests/reads/todo.rs"]
