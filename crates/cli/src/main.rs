@@ -35,6 +35,8 @@ enum Command {
     Plan(commands::plan::Plan),
     Call(commands::call::Call),
     Load(commands::load::Load),
+    Serve(Box<commands::serve::Serve>),
+    Token(commands::token::Token),
     Schema(commands::schema::Schema),
     Completions(commands::completions::Completions),
 }
@@ -46,6 +48,8 @@ fn main() -> ExitCode {
         Command::Plan(command) => command.run(),
         Command::Call(command) => command.run(),
         Command::Load(command) => command.run(),
+        Command::Serve(command) => command.run(),
+        Command::Token(command) => command.run(),
         Command::Schema(command) => command.run(),
         Command::Completions(command) => command.run(),
     }

@@ -7,6 +7,8 @@ pub mod explain;
 pub mod load;
 pub mod plan;
 pub mod schema;
+pub mod serve;
+pub mod token;
 
 use std::future::Future;
 use std::io::Write;

@@ -59,8 +59,10 @@ impl<'a> Attempt<'a> {
             self.consumed += &page.consumed;
             for item in page.items {
                 let current = item.contains_key(&history.at) && !item.contains_key(&history.until);
+                // Only the identity tells versions of one row from those of another: a new row differs in all else.
                 let same = known
                     .iter()
+                    .filter(|(name, _)| entity.is_key_attribute(name) && **name != history.at)
                     .all(|(name, value)| item.get(name).is_none_or(|known| known == value));
                 if stream::is_of(model, entity, &item) && current && same {
                     return Ok(Some(item));
