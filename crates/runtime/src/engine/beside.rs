@@ -113,11 +113,13 @@ impl<'a> Call<'a> {
             return Ok(counts);
         }
         let most = self.rows_wanted(Some(&part.name), selection)?;
-        let readings = rows.iter().map(|row| {
+        // Not lazily: a stream that held the closure could not move between threads.
+        let mut readings = Vec::with_capacity(rows.len());
+        for row in rows {
             let mut reading = self.reading(selection, plan, part.allow.as_ref());
             reading.scope.row = Some(row);
-            async move { reading.rows(most, &Positions::default()).await }
-        });
+            readings.push(async move { reading.rows(most, &Positions::default()).await });
+        }
         let readings = futures_util::stream::iter(readings).buffered(FAN_OUT_AT_ONCE_MAX);
         let found: Vec<_> = readings.try_collect().await?;
         let mut values = Vec::with_capacity(found.len());

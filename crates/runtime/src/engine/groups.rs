@@ -119,11 +119,13 @@ impl<'a> Call<'a> {
                 bound
             })
             .collect();
-        let readings = scopes.iter().map(|bound| {
+        // Not lazily: a stream that held the closure could not move between threads.
+        let mut readings = Vec::with_capacity(scopes.len());
+        for bound in &scopes {
             let mut reading = self.reading(selection, plan, None);
             reading.scope.bound = bound;
-            all_rows(reading, &self.read.name, ELEMENT_ROWS_MAX)
-        });
+            readings.push(all_rows(reading, &self.read.name, ELEMENT_ROWS_MAX));
+        }
         let found: Vec<Found> = futures_util::stream::iter(readings)
             .buffered(FAN_OUT_AT_ONCE_MAX)
             .try_collect()

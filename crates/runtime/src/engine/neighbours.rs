@@ -223,7 +223,7 @@ fn whole_range(parts: &[SidePart<'_>]) -> Option<(String, SortRange)> {
         let (low, high) = match &part.sort {
             (name, SortRange::Equal(Value::S(key))) if name == attribute => (key.clone(), key.clone()),
             (name, SortRange::BeginsWith(Value::S(prefix))) if name == attribute => {
-                (prefix.clone(), ends::after(prefix))
+                (prefix.clone(), crate::ends::after(prefix))
             }
             _ => return None,
         };
