@@ -10,5 +10,10 @@
 )]
 
 mod beyond;
+mod booking;
+mod consistency;
+mod country;
+mod ecobid;
 mod support;
 mod todo;
+mod wardrobe;
