@@ -9,7 +9,7 @@ use singlet_model::types::{EntityId, Type};
 use super::examples::Samples;
 use super::parameters::{path_parameters, query_parameters};
 use super::problems::Problems;
-use super::schema::{Schemas, insert, object};
+use super::schema::{Schemas, insert, object, reference};
 use super::{refusals, shape};
 use crate::routing::Endpoint;
 use crate::system::patched;
@@ -206,7 +206,14 @@ fn body(model: &Model, endpoint: &Endpoint, write: &Write, schemas: &mut Schemas
     let required: Vec<String> = needed.map(|arg| arg.name.clone()).collect();
     let is_required = !required.is_empty();
     let entity = shape::changed(model, write).and_then(|entity| model.entity(entity));
-    let mut media = json!({"schema": object(properties, required)});
+    // Under a name: clients are generated with one type for it, however many media types carry it.
+    let mut name = write.name.clone();
+    if let Some(first) = name.get_mut(..1) {
+        first.make_ascii_uppercase();
+    }
+    let name = format!("{name}Request");
+    schemas.add(&name, object(properties, required));
+    let mut media = json!({"schema": reference(&name)});
     if let Some(example) = samples.body(entity, &endpoint.body) {
         insert(&mut media, "example", example);
     }
