@@ -50,8 +50,15 @@ where
             ErrorKind::Denied,
             "no credentials were found, or they could not be loaded",
         ),
-        other => StoreError::unavailable(DisplayErrorContext(&other).to_string()),
+        other => StoreError::unavailable(causes(&other)),
     }
+}
+
+/// An error with what caused it, in the words of each.
+fn causes(error: &dyn std::error::Error) -> String {
+    let chain = std::iter::successors(Some(error), |error| error.source());
+    let words: Vec<String> = chain.map(ToString::to_string).collect();
+    words.join(": ")
 }
 
 /// Classifies a request that lacks a part which the protocol demands.
