@@ -56,9 +56,13 @@ where
 
 /// An error with what caused it, in the words of each.
 fn causes(error: &dyn std::error::Error) -> String {
-    let chain = std::iter::successors(Some(error), |error| error.source());
-    let words: Vec<String> = chain.map(ToString::to_string).collect();
-    words.join(": ")
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        text.push_str(&format!(": {error}"));
+        cause = error.source();
+    }
+    text
 }
 
 /// Classifies a request that lacks a part which the protocol demands.
