@@ -251,9 +251,9 @@ fn task_id(at: usize) -> String {
 
 /// A circle that takes exactly [`CELLS`] cells.
 fn circle() -> Outcome<(Place, Vec<String>)> {
-    let centers = (0..200).map(|step| Place {
-        lat: 52.0 + f64::from(step) * 0.003,
-        lon: 21.0122,
+    let centers = (0..400).map(|step| Place {
+        lat: 52.2 + f64::from(step / 20) * 0.002,
+        lon: 21.0 + f64::from(step % 20) * 0.002,
     });
     let covers = centers.filter_map(|center| Some((center, geo::cover(center, RADIUS_KM as f64, 5, 200)?)));
     let mut fitting = covers.filter(|(_, cells)| cells.len() == CELLS);

@@ -236,11 +236,11 @@ impl System {
             let mut known = combination.requests.iter().chain(&combination.apart);
             let cost = known.find(|cost| self.recorder.is_of(self.engine.model(), combination, cost, call));
             let cost = cost.unwrap_or_else(|| panic!("{read}: the plan does not know of {call:?}"));
-            let Some(read) = self.recorder.read_bytes(call) else {
+            let Some(bytes) = self.recorder.read_bytes(call) else {
                 predicted += call.consumed;
                 continue;
             };
-            let units = cost.units(read);
+            let units = cost.units(bytes);
             let free = place::EMPTY_PAGES_MAY_BE_FREE && call.consumed == ReadUnits::ZERO && call.is_empty();
             assert!(units == call.consumed || free, "{read}: {units} predicted, {call:?}");
             predicted += if free { ReadUnits::ZERO } else { units };
