@@ -2,7 +2,7 @@ use serde_json::{Value as Json, json};
 use singlet_item::Value;
 use singlet_runtime::WriteRequest;
 
-use crate::support::{NOW, Outcome, System, has, number, outcome, refused, user, word};
+use super::support::{NOW, Outcome, System, has, number, outcome, refused, user, word};
 
 const HOUR: i64 = 3_600_000;
 const DAY: i64 = 24 * HOUR;
