@@ -11,6 +11,7 @@
 
 mod beyond;
 mod booking;
+mod bulk;
 mod clients;
 mod consistency;
 mod country;
