@@ -519,3 +519,32 @@ async fn a_key_makes_every_decision_once() {
     );
     system.check().await;
 }
+
+#[tokio::test]
+async fn a_key_is_the_callers_own_whatever_is_in_it() {
+    let system = System::new("booking").await;
+    for (id, email) in [("a", "a@x.org"), ("a#b", "b#c@x.org")] {
+        let profile = json!({"email": email, "name": "x", "phone": "12345"});
+        system.write("register", &user(id), profile).await.unwrap();
+    }
+    let args = json!({"date": "2026-12-24", "duration": "MORNING", "eventDescription": "x", "attendees": 1});
+    let first = system
+        .write_once("requestBooking", &user("a"), "b#c", args.clone())
+        .await
+        .unwrap();
+    let second = system
+        .write_once("requestBooking", &user("a#b"), "c", args)
+        .await
+        .unwrap();
+    assert_eq!(
+        (word(&first, "userId"), word(&second, "userId")),
+        ("a".into(), "a#b".into())
+    );
+    assert!(
+        system
+            .keys()
+            .await
+            .contains(&"$unique#User#email#b$23c@x.org | $".to_owned())
+    );
+    system.check().await;
+}
