@@ -9,6 +9,7 @@
     reason = "a test fails by panicking"
 )]
 
+mod auctions;
 mod beyond;
 mod booking;
 mod bulk;
@@ -16,6 +17,7 @@ mod clients;
 mod consistency;
 mod country;
 mod crashes;
+mod decisions;
 mod disturbed;
 mod ecobid;
 mod faults;
