@@ -9,12 +9,15 @@
     reason = "a test fails by panicking"
 )]
 
+mod auctions;
 mod beyond;
 mod booking;
+mod bulk;
 mod clients;
 mod consistency;
 mod country;
 mod crashes;
+mod decisions;
 mod disturbed;
 mod ecobid;
 mod faults;

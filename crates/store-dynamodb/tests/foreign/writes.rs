@@ -1,5 +1,7 @@
 //! Every write of the five systems, and the races, on the foreign endpoint. Faults and crashes are the embedded engine's.
 
+#[path = "../../../runtime/tests/writes/auctions.rs"]
+mod auctions;
 #[path = "../../../runtime/tests/writes/beyond.rs"]
 mod beyond;
 #[path = "../../../runtime/tests/writes/booking.rs"]
@@ -8,6 +10,8 @@ mod booking;
 mod consistency;
 #[path = "../../../runtime/tests/writes/country.rs"]
 mod country;
+#[path = "../../../runtime/tests/writes/decisions.rs"]
+mod decisions;
 #[path = "../../../runtime/tests/writes/ecobid.rs"]
 mod ecobid;
 #[path = "../../../runtime/tests/writes/invariants.rs"]
