@@ -5,7 +5,7 @@ use singlet_item::Value;
 use singlet_runtime::WriteRequest;
 
 use super::support::{Outcome, System, has, number, outcome, refused, user, word};
-use crate::ecobid::{DAY, NOBODY, item, on_item, with_users};
+use super::ecobid::{DAY, NOBODY, item, on_item, with_users};
 
 async fn auction(system: &System, caller: &str, item: &str) -> Outcome {
     let args = json!({"itemId": item, "hours": 24, "minBid": 7});

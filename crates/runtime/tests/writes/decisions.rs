@@ -4,7 +4,7 @@ use serde_json::{Value as Json, json};
 use singlet_runtime::Caller;
 
 use super::support::{NOW, System, has, refused, user, word};
-use crate::booking::{PAID, ada, admin, approve, booking, register, with_ada};
+use super::booking::{PAID, ada, admin, approve, booking, register, with_ada};
 
 async fn cancel(system: &System, caller: &Caller, id: &str) -> Result<Json, String> {
     system.write("cancelBooking", caller, json!({"bookingId": id})).await
