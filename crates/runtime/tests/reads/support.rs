@@ -197,6 +197,7 @@ impl System {
     }
 
     /// What one page asks of the store.
+    #[allow(dead_code, reason = "requests are counted on the embedded engine only")]
     pub async fn requests(&self, read: &str, args: &[(&str, &str)], caller: &Caller) -> (Answer, Vec<Recorded>) {
         let request = Request {
             args: self.args(read, args),

@@ -3,8 +3,8 @@
 use serde_json::{Value as Json, json};
 use singlet_runtime::Caller;
 
-use super::support::{NOW, System, has, refused, user, word};
 use super::booking::{PAID, ada, admin, approve, booking, register, with_ada};
+use super::support::{NOW, System, has, refused, user, word};
 
 async fn cancel(system: &System, caller: &Caller, id: &str) -> Result<Json, String> {
     system.write("cancelBooking", caller, json!({"bookingId": id})).await

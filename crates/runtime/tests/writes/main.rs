@@ -22,6 +22,7 @@ mod disturbed;
 mod ecobid;
 mod faults;
 mod invariants;
+mod measured;
 mod place;
 mod races;
 mod support;

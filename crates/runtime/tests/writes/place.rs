@@ -5,9 +5,10 @@ use std::sync::Arc;
 use singlet_store::Store;
 use singlet_store_embedded::EmbeddedStore;
 
-/// A store, and whether other tests have tables in it too.
+/// A store that measures what writes cost, and whether other tests have tables in it too.
 pub async fn store() -> (Arc<dyn Store>, bool) {
-    (Arc::new(EmbeddedStore::memory().unwrap()), false)
+    let store = Arc::new(EmbeddedStore::memory().unwrap());
+    (super::measured::Measured::new(store), false)
 }
 
 /// A store for a race, and what is in the way there: the embedded engine never says by itself that others are.

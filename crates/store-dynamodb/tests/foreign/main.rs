@@ -31,8 +31,6 @@ mod ecobid;
 mod predicted;
 #[path = "../../../runtime/tests/reads/recorder.rs"]
 mod recorder;
-#[path = "../../../runtime/tests/reads/requests.rs"]
-mod requests;
 #[path = "../../../runtime/tests/reads/support.rs"]
 mod support;
 #[path = "../../../runtime/tests/reads/todo.rs"]
