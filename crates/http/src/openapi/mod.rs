@@ -6,7 +6,6 @@
 mod examples;
 mod operation;
 mod problems;
-mod refusals;
 mod schema;
 mod shape;
 
