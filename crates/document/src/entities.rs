@@ -42,8 +42,22 @@ fn entry(model: &Model, entity: &Entity, id: IndexId) -> String {
     lines(own.flat_map(|key| text::templates(model, entry.choices(), &key.name)))
 }
 
-/// The attributes of an entity.
+/// The attributes of an entity; for a mirror, which ones it carries.
 pub fn attributes(model: &Model, entity: &Entity) -> String {
+    if let Some(mirror) = &entity.mirror {
+        let of = code(model.catalog.name(mirror.of));
+        let names: Vec<String> = entity
+            .attributes
+            .iter()
+            .map(|attribute| code(&attribute.name))
+            .collect();
+        let carried = if mirror.all {
+            "all of it".to_owned()
+        } else {
+            names.join(", ")
+        };
+        return format!("Another row of {of}, written, changed and removed with it. It carries {carried}.\n\n");
+    }
     let mut table = Table::new(["Attribute", "Type", "Required", "Default", "Set by", "Notes"]);
     for attribute in &entity.attributes {
         let required = match (attribute.alias.is_some(), attribute.optional) {
@@ -70,10 +84,6 @@ pub fn attributes(model: &Model, entity: &Entity) -> String {
 fn setters(model: &Model, entity: &Entity, attribute: &Attribute) -> String {
     let name = attribute.name.as_str();
     let mut all = Vec::new();
-    if entity.mirror.is_some() {
-        let of = model.source_of(entity);
-        return format!("{}, with it", code(&of.name));
-    }
     if let Some(alias) = &attribute.alias {
         return format!("another name of {}", code(alias));
     }

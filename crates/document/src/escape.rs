@@ -28,13 +28,26 @@ pub fn code(text: &str) -> String {
     let mut safe = String::from("<code>");
     for char in text.chars() {
         match char {
-            'a'..='z' | 'A'..='Z' | '0'..='9' | ' ' => safe.push(char),
-            char if char.is_ascii() => safe.push_str(&format!("&#{};", u32::from(char))),
+            '.' | ',' | '=' | '(' | ')' | '"' | '+' | '/' | '?' | '%' | '!' | ' ' => safe.push(char),
+            char if char.is_ascii() && !char.is_ascii_alphanumeric() => {
+                safe.push_str(&format!("&#{};", u32::from(char)))
+            }
             char => safe.push(char),
         }
     }
     safe.push_str("</code>");
     safe
+}
+
+/// A sentence of ours in which text of the model stands in backticks.
+pub fn prose(text: &str) -> String {
+    let parts = text.split('`').enumerate();
+    parts
+        .map(|(number, part)| match number % 2 {
+            0 => part.to_owned(),
+            _ => code(part),
+        })
+        .collect()
 }
 
 /// Text in a Mermaid diagram: what its grammar could take for itself is written as a number.

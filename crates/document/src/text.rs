@@ -24,7 +24,7 @@ pub fn typed(ty: &Type) -> String {
         Type::Set(element, limits) => return joined([Some(format!("set({})", typed(element))), range(limits)]),
         Type::Map(element, limits) => return joined([Some(format!("map({})", typed(element))), range(limits)]),
         Type::Bytes(limits) => range(limits).unwrap_or_default(),
-        Type::Object(object) if object.name.is_empty() => {
+        Type::Object(object) | Type::Geo(Some(object)) if object.name.is_empty() => {
             let fields: Vec<String> = object
                 .fields
                 .iter()

@@ -6,11 +6,13 @@ use singlet_lint::{WriteCost, transaction_actions, write_costs};
 use singlet_model::Model;
 use singlet_model::model::{Assignment, IdempotencyNeed, LetValue, MoveTo, Step, StepKind, Write};
 use singlet_plan::read::describe;
-use singlet_plan::write::{Clause, Place, StepPlan, WritePlan, plan_write, possible_refusals, requirement_status};
+use singlet_plan::write::{
+    Clause, Place, RowPlan, StepPlan, WritePlan, plan_write, possible_refusals, requirement_status,
+};
 
-use crate::escape::{code, markdown};
+use crate::escape::{code, markdown, prose};
 use crate::reads::{allowed, route};
-use crate::table::{Table, lines};
+use crate::table::Table;
 use crate::text;
 
 /// A line for each operation.
@@ -27,7 +29,7 @@ pub fn table(model: &Model) -> String {
             allowed(model, &write.allow),
             actions,
             cost.as_ref().map_or_else(|| "not predicted".to_owned(), units),
-            cost.map(|cost| lines(cost.terms.iter().cloned())).unwrap_or_default(),
+            cost.map(|cost| prose(&cost.terms.join(", "))).unwrap_or_default(),
         ]);
     }
     table.text()
@@ -50,10 +52,12 @@ pub fn section(model: &Model, write: &Write) -> String {
     }
     out.push_str(&read_first(model, &plan));
     out.push_str(&conditions(model, write, &plan));
-    out.push_str(
-        "Steps, all at once or none:\n\n"
-            .replace(", all at once or none", together(write))
-            .as_str(),
+    let _ = write!(
+        out,
+        "Steps, {}:
+
+",
+        together(write)
     );
     steps(model, &write.steps, &plan.steps, 0, &mut out);
     out.push('\n');
@@ -72,12 +76,7 @@ fn together(write: &Write) -> &'static str {
 fn read_first(model: &Model, plan: &WritePlan) -> String {
     let mut out = String::new();
     for (name, row) in plan.rows.iter().filter(|(_, row)| row.is_read()) {
-        let _ = write!(
-            out,
-            "- {} is read first: {}",
-            code(name),
-            markdown(&row.read.join("; "))
-        );
+        let _ = write!(out, "- {} is read first: {}", code(name), prose(why_read(row)));
         if let Some(found) = &row.found {
             let queries: Vec<String> = found
                 .queries
@@ -92,6 +91,13 @@ fn read_first(model: &Model, plan: &WritePlan) -> String {
         out.push('\n');
     }
     out
+}
+
+/// The reason that says most: which clauses the store cannot decide stands in their table.
+fn why_read(row: &RowPlan) -> &str {
+    let of_clause = |why: &&String| why.starts_with("the store cannot decide");
+    let telling = row.read.iter().find(|why| !of_clause(why));
+    telling.or(row.read.first()).map_or("", String::as_str)
 }
 
 /// What must hold, where it is decided, and what is said when it does not.
@@ -247,7 +253,7 @@ fn one(model: &Model, step: &Step, plan: &StepPlan) -> String {
     }
     let mut text = parts.join("; ");
     if let Some(why) = plan.own.read.first() {
-        let _ = write!(text, " (read first: {})", markdown(why));
+        let _ = write!(text, " (read first: {})", prose(why));
     }
     for (requirement, clauses) in step.requirements.iter().zip(&plan.requirements) {
         for clause in clauses {

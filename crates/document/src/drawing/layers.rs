@@ -7,6 +7,7 @@ pub const LINE_HEIGHT: f64 = 17.0;
 const CHARACTER_WIDTH: f64 = 7.25;
 const NODE_PADDING: f64 = 14.0;
 const LABEL_GAP: f64 = 7.0;
+const LINES_APART: f64 = 20.0;
 const LANE_HALF: f64 = 8.0;
 
 /// A graph in layers. Boxes are in even layers, labels in odd ones.
@@ -85,10 +86,21 @@ pub fn layered(graph: &Graph) -> Layered {
             upwards,
         );
     }
+    all.widen_for_lines();
     all
 }
 
 impl Layered {
+    /// A box is as wide as the lines of its busier side need.
+    fn widen_for_lines(&mut self) {
+        let sides = self.above.iter().zip(&self.below);
+        for (slot, (above, below)) in self.slots.iter_mut().zip(sides).filter(|(slot, _)| slot.is_node) {
+            let lines = above.len().max(below.len()) as f64;
+            let half = (lines * LINES_APART / 2.0).max(slot.left);
+            (slot.left, slot.right) = (half, half);
+        }
+    }
+
     fn put(&mut self, slot: usize, layer: usize) {
         if let Some(layer) = self.layers.get_mut(layer) {
             layer.push(slot);

@@ -6,10 +6,10 @@ use super::{Form, Graph};
 
 const MARGIN: f64 = 16.0;
 const SLOT_GAP: f64 = 18.0;
-const LAYER_GAP_LEAST: f64 = 20.0;
-const LAYER_GAP_MOST: f64 = 56.0;
+const LAYER_GAP_LEAST: f64 = 32.0;
+const LAYER_GAP_MOST: f64 = 64.0;
 const PORT_GAP_MOST: f64 = 26.0;
-const ROUNDS: usize = 40;
+const ROUNDS: usize = 80;
 
 /// The places of a drawing.
 #[derive(Debug)]
@@ -50,7 +50,7 @@ fn columns(layered: &Layered) -> Vec<f64> {
             (0..depth).rev().collect()
         };
         // The last rounds look both ways, so that a long line is straight.
-        let both = round + 6 >= ROUNDS;
+        let both = round * 2 >= ROUNDS;
         for layer in order.iter().filter_map(|layer| layered.layers.get(*layer)) {
             let before = x.clone();
             let wanted = |slot: usize| wanted(layered, &before, slot, downwards, both);

@@ -106,8 +106,13 @@ fn line(out: &mut String, edge: &Edge, route: &Route, (leaves, arrives): (f64, f
     };
     let start = (leaves, at(&placed.y, *first).1);
     let end = (arrives, at(&placed.y, *last).0);
-    let mut path = format!("M{} {}", n(start.0), n(start.1));
-    let mut from = start;
+    let (upper, lower) = if route.upwards {
+        (edge.head, edge.tail)
+    } else {
+        (edge.tail, edge.head)
+    };
+    let mut from = (start.0, start.1 + room(upper));
+    let mut path = format!("M{} {}V{}", n(start.0), n(start.1), n(from.1));
     let between = route.slots.get(1..route.slots.len() - 1).unwrap_or_default();
     for slot in between {
         let x = at(&placed.x, *slot);
@@ -116,14 +121,10 @@ fn line(out: &mut String, edge: &Edge, route: &Route, (leaves, arrives): (f64, f
         let _ = write!(path, "V{}", n(bottom));
         from = (x, bottom);
     }
-    bend(&mut path, from, end);
+    bend(&mut path, from, (end.0, end.1 - room(lower)));
+    let _ = write!(path, "V{}", n(end.1));
     let dashed = if edge.dashed { " dashed" } else { "" };
     let _ = writeln!(out, "<path class=\"line{dashed}\" d=\"{path}\"/>");
-    let (upper, lower) = if route.upwards {
-        (edge.head, edge.tail)
-    } else {
-        (edge.tail, edge.head)
-    };
     ending(out, upper, start, 1.0);
     ending(out, lower, end, -1.0);
     if let Some(slot) = route.label {
@@ -138,6 +139,16 @@ fn line(out: &mut String, edge: &Edge, route: &Route, (leaves, arrives): (f64, f
                 xml(text)
             );
         }
+    }
+}
+
+/// How far a line runs straight from a box, so that what stands at its end points the right way.
+fn room(end: End) -> f64 {
+    match end {
+        End::Plain => 2.0,
+        End::Arrow => 10.0,
+        End::One => 11.0,
+        End::MaybeOne | End::Many => 16.0,
     }
 }
 
