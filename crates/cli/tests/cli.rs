@@ -11,6 +11,8 @@
 
 #[path = "cli/running.rs"]
 mod running;
+#[path = "cli/serving.rs"]
+mod serving;
 #[path = "cli/shell.rs"]
 mod shell;
 #[path = "cli/transcripts.rs"]
@@ -320,7 +322,8 @@ fn the_readme_says_what_is_so() {
         .split("```text\n")
         .skip(1)
         .filter_map(|rest| rest.split("```").next());
-    let printed = run(&["check", "systems/todo/documented.yaml"]) + &run(&["plan", "systems/todo/model.yaml"]);
+    let printed =
+        run(&["check", "systems/todo/documented.yaml"]) + &run(&["plan", "systems/todo/model.yaml", "overdueTasks"]);
     for block in blocks {
         assert!(
             printed.contains(block.trim_end()),

@@ -32,6 +32,12 @@ pub fn document(model: &Model, routes: &Routes, prefix: &str, sample: Option<&st
         paths.insert(place.path.clone(), Json::Object(item));
     }
     paths.sort_keys();
+    let (mut schemas, responses) = schemas.finish();
+    for entity in &model.entities {
+        if let (Some(schema), Some(row)) = (schemas.get_mut(&entity.name), samples.row(entity)) {
+            schema::insert(schema, "examples", json!([row]));
+        }
+    }
     json!({
         "openapi": "3.1.0",
         "info": {
@@ -42,7 +48,8 @@ pub fn document(model: &Model, routes: &Routes, prefix: &str, sample: Option<&st
         "servers": [{"url": if prefix.is_empty() { "/" } else { prefix }}],
         "paths": paths,
         "components": {
-            "schemas": schemas.finish(),
+            "schemas": schemas,
+            "responses": responses,
             "parameters": parameters(),
             "headers": headers(),
             "securitySchemes": security_schemes(model),

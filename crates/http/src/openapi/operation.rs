@@ -4,7 +4,7 @@ use serde_json::{Map, Value as Json, json};
 use singlet_model::Model;
 use singlet_model::expression::{BinaryOp, Expr, ExprKind, Literal};
 use singlet_model::model::{IdempotencyNeed, Read, Return, SelectionKind, Write};
-use singlet_model::types::Type;
+use singlet_model::types::{EntityId, Type};
 use singlet_plan::write::possible_refusals;
 
 use super::examples::Samples;
@@ -87,8 +87,14 @@ fn of_reads(model: &Model, endpoints: &[Endpoint], schemas: &mut Schemas<'_>, sa
     }
     common_problems(model, &mut problems);
     problems.responses(schemas, &mut responses);
+    let entity = reads
+        .iter()
+        .flat_map(|read| read.selections())
+        .find_map(|own| own.entity());
     json!({
         "operationId": operation_id(endpoints),
+        "summary": words(&operation_id(endpoints)),
+        "tags": tags(model, entity),
         "description": combinations(endpoints),
         "parameters": parameters,
         "responses": responses,
@@ -129,8 +135,11 @@ fn of_write(model: &Model, endpoint: &Endpoint, write: &Write, schemas: &mut Sch
         responses.insert(replay.to_string(), answer);
     }
     write_problems(model, write, keyed, versioned).responses(schemas, &mut responses);
+    let entity = shape::changed(model, write).or_else(|| write.all_steps().iter().find_map(|step| step.entity()));
     let mut described = json!({
         "operationId": write.name,
+        "summary": words(&write.name),
+        "tags": tags(model, entity),
         "parameters": parameters,
         "responses": responses,
         "security": security(model, &[&write.allow]),
@@ -299,6 +308,31 @@ fn headers(model: &Model, names: &[&str]) -> Json {
         )
     });
     Json::Object(entries.collect())
+}
+
+/// The entity that an operation is about.
+fn tags(model: &Model, entity: Option<EntityId>) -> Vec<&str> {
+    let entity = entity.and_then(|entity| model.entity(entity));
+    entity
+        .iter()
+        .map(|entity| model.source_of(entity).name.as_str())
+        .collect()
+}
+
+/// A name as words: `tasksByStatus` is "Tasks by status".
+fn words(name: &str) -> String {
+    let mut text = String::with_capacity(name.len() + 8);
+    for (at, char) in name.chars().enumerate() {
+        match char {
+            char if at == 0 => text.extend(char.to_uppercase()),
+            char if char.is_uppercase() => {
+                text.push(' ');
+                text.extend(char.to_lowercase());
+            }
+            char => text.push(char),
+        }
+    }
+    text
 }
 
 fn operation_id(endpoints: &[Endpoint]) -> String {

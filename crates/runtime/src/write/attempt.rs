@@ -42,7 +42,6 @@ pub(super) struct Attempt<'a> {
     pub rows: Vec<Touched<'a>>,
     /// The row of the first create or update, and whether it was created.
     pub first: Option<(usize, bool)>,
-    pub deleted: bool,
     /// How many steps were taken, for the order of refusals.
     pub step: u32,
     pub version_checked: bool,
@@ -63,7 +62,6 @@ impl<'a> Attempt<'a> {
             names: BTreeMap::new(),
             rows: Vec::new(),
             first: None,
-            deleted: false,
             step: 0,
             version_checked: false,
             consumed: Consumed::default(),
@@ -286,7 +284,7 @@ impl<'a> Attempt<'a> {
         selection: &'a Selection,
         plan: &'a SelectionPlan,
         most: usize,
-        positions: &[crate::cursor::Position],
+        positions: &crate::cursor::Positions,
     ) -> Result<crate::find::Found, Stop> {
         let on_table = plan.queries.iter().all(|query| query.index.is_none());
         let reading = Reading {
@@ -297,6 +295,7 @@ impl<'a> Attempt<'a> {
             plan,
             allow: None,
             consistent: on_table,
+            requests_max: None,
         };
         let found = reading.rows(most, positions).await?;
         self.consumed += &found.consumed;
@@ -309,7 +308,9 @@ impl<'a> Attempt<'a> {
         selection: &'a Selection,
         plan: &'a SelectionPlan,
     ) -> Result<Option<usize>, Stop> {
-        let found = self.find(selection, plan, 1, &[]).await?;
+        let found = self
+            .find(selection, plan, 1, &crate::cursor::Positions::default())
+            .await?;
         let Some(row) = found.rows.into_iter().next() else {
             return Ok(None);
         };

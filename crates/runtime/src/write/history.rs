@@ -35,11 +35,14 @@ impl<'a> Attempt<'a> {
         at: usize,
     ) -> Result<Option<Item>, Stop> {
         let model = self.operation.model;
-        let known = self
+        let mut known = self
             .rows
             .get(at)
             .map(|touched| touched.known.clone())
             .unwrap_or_default();
+        // Of a row that is to be created everything is known; only its identity is what versions have in common.
+        let variables = model.catalog.names(entity.id).map(|names| &names.key_variables);
+        known.retain(|name, _| variables.is_some_and(|variables| variables.contains(name)));
         let partition = model.table.key.first().map(|key| key.name.clone()).unwrap_or_default();
         let template = entity.key_templates().find(|key| key.attribute == partition);
         let lookup = |name: &str| known.get(name).cloned();
@@ -59,8 +62,10 @@ impl<'a> Attempt<'a> {
             self.consumed += &page.consumed;
             for item in page.items {
                 let current = item.contains_key(&history.at) && !item.contains_key(&history.until);
+                // Only the identity tells versions of one row from those of another: a new row differs in all else.
                 let same = known
                     .iter()
+                    .filter(|(name, _)| entity.is_key_attribute(name) && **name != history.at)
                     .all(|(name, value)| item.get(name).is_none_or(|known| known == value));
                 if stream::is_of(model, entity, &item) && current && same {
                     return Ok(Some(item));
@@ -146,12 +151,10 @@ impl<'a> Attempt<'a> {
         match (tombstone, row) {
             (Some(tombstone), Some(mut row)) => {
                 row.insert(tombstone.clone(), Value::Bool(true));
-                self.deleted = true;
                 self.next_version(step, entity, at, row, Change::Delete)
             }
             _ => {
                 // Without a tombstone the last version is only closed.
-                self.deleted = true;
                 self.close_version(entity, at, None)
             }
         }
