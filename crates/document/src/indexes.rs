@@ -54,12 +54,15 @@ fn row(model: &Model, plans: &[ReadPlan], index: &Index, id: IndexId) -> Vec<Str
     ]
 }
 
-/// The reads of which a query goes there.
+/// The reads of which a request goes there.
 fn answers(plans: &[ReadPlan], index: Option<IndexId>) -> String {
     let goes_there = |plan: &&ReadPlan| {
-        let parts = plan.combinations.iter().flat_map(|combination| &combination.parts);
-        let mut queries = parts.flat_map(|part| part.plan.queries.iter().chain(&part.plan.covers));
-        queries.any(|query| query.index == index)
+        let mut combinations = plan.combinations.iter();
+        combinations.any(|combination| {
+            let sent = combination.requests.iter().map(|cost| cost.index);
+            let covers = combination.parts.iter().flat_map(|part| &part.plan.covers);
+            sent.chain(covers.map(|cover| cover.index)).any(|known| known == index)
+        })
     };
     names(plans.iter().filter(goes_there).map(|plan| plan.read.as_str()))
 }

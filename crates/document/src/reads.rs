@@ -3,55 +3,77 @@
 use singlet_model::Model;
 use singlet_model::expression::Expr;
 use singlet_model::model::{Order, ParamValue, Read, Route, Selection, SelectionKind};
-use singlet_plan::read::{Combination, Query, condition, plan_read};
-use singlet_plan::show::conjunction;
+use singlet_plan::cost::Sizes;
+use singlet_plan::read::{PlanRow, plan_read, plan_rows};
 
 use crate::escape::{code, markdown};
 use crate::table::{Table, lines};
 use crate::text;
 
-/// The access-pattern table.
+/// The access-pattern table: a row for each combination of optional arguments.
 pub fn table(model: &Model) -> String {
-    let mut table = Table::new(["Read", "What it means", "Answered by", "Filter", "Order", "Who may"]);
+    let sizes = Sizes::of(model);
+    let mut table = Table::new([
+        "Read",
+        "What it means",
+        "Answered by",
+        "Filter",
+        "Order",
+        "Read units",
+        "Who may",
+    ]);
     for read in &model.reads {
         let plan = plan_read(model, read);
+        let requests = plan_rows(model, &plan);
         for (number, combination) in plan.combinations.iter().enumerate() {
-            table.row(row(model, read, combination, number == 0));
+            let own = requests.iter().filter(|row| row.sent == combination.sent.as_slice());
+            let own: Vec<&PlanRow<'_>> = own.collect();
+            table.row(row(model, read, &own, &sizes, (&combination.sent, number == 0)));
         }
     }
     table.text()
 }
 
-fn row(model: &Model, read: &Read, combination: &Combination, first: bool) -> Vec<String> {
-    let queries = || {
-        let parts = combination.parts.iter();
-        parts.flat_map(|part| part.plan.queries.iter().map(move |query| (part.name.as_deref(), query)))
-    };
-    let answered = queries().map(|(part, query)| named(part, &answered_by(model, query)));
-    let filters = queries().filter(|(_, query)| !query.rest.is_empty());
-    let filters = filters.map(|(part, query)| named(part, &code(&conjunction(&query.rest))));
-    let selections = || {
-        let own = read.selection.iter().map(|selection| (None, selection));
-        own.chain(read.with.iter().map(|part| (Some(part.name.as_str()), &part.selection)))
-    };
-    let orders = selections().filter(|(_, selection)| !selection.order.is_empty());
-    let orders = orders.map(|(part, selection)| named(part, &code(&order(&selection.order))));
-    let sent = &combination.sent;
-    let name = match (first, sent.is_empty()) {
-        (true, _) => lines([
-            format!("**{}**", markdown(&read.name)),
-            read.http.as_ref().map(|http| code(&route(http))).unwrap_or_default(),
-            with_arguments(sent),
-        ]),
-        (false, _) => with_arguments(sent),
-    };
-    let means = if first { meaning(model, read) } else { String::new() };
-    let who = if first {
-        code(&text::expression(model, &read.allow))
-    } else {
-        String::new()
-    };
-    vec![name, means, lines(answered), lines(filters), lines(orders), who]
+fn row(
+    model: &Model,
+    read: &Read,
+    requests: &[&PlanRow<'_>],
+    sizes: &Sizes<'_>,
+    (sent, first): (&[String], bool),
+) -> Vec<String> {
+    let answered = requests.iter().map(|row| named(&row.label(), &answered_by(row)));
+    let filtered = requests.iter().filter(|row| !row.filter.is_empty());
+    let filters = filtered.map(|row| named(&row.label(), &code(&row.filter)));
+    let costs = requests
+        .iter()
+        .map(|row| named(&row.label(), &markdown(&row.cost.shown(sizes))));
+    let arguments = with_arguments(sent);
+    if !first {
+        let blank = String::new;
+        return vec![
+            arguments,
+            blank(),
+            lines(answered),
+            lines(filters),
+            blank(),
+            lines(costs),
+            blank(),
+        ];
+    }
+    let route = read.http.as_ref().map(|http| code(&route(http))).unwrap_or_default();
+    let own = read.selection.iter().map(|selection| ("", selection));
+    let with = read.with.iter().map(|part| (part.name.as_str(), &part.selection));
+    let ordered = own.chain(with).filter(|(_, selection)| !selection.order.is_empty());
+    let orders = ordered.map(|(part, selection)| named(part, &code(&order(&selection.order))));
+    vec![
+        lines([format!("**{}**", markdown(&read.name)), route, arguments]),
+        meaning(model, read),
+        lines(answered),
+        lines(filters),
+        lines(orders),
+        lines(costs),
+        allowed(model, &read.allow),
+    ]
 }
 
 fn with_arguments(sent: &[String]) -> String {
@@ -64,22 +86,33 @@ fn with_arguments(sent: &[String]) -> String {
     }
 }
 
-fn named(part: Option<&str>, text: &str) -> String {
+fn named(part: &str, text: &str) -> String {
     match part {
-        Some(name) => format!("*{}*: {text}", markdown(name)),
-        None => text.to_owned(),
+        "" => text.to_owned(),
+        part => format!("*{}*: {text}", markdown(part)),
     }
 }
 
 /// Which call, where, by which key.
-fn answered_by(model: &Model, query: &Query) -> String {
-    let place = match query.index.and_then(|index| model.index(index)) {
-        Some(index) => code(&index.name),
-        None => "table".to_owned(),
+fn answered_by(row: &PlanRow<'_>) -> String {
+    let place = if row.cost.index.is_some() {
+        code(&row.place)
+    } else {
+        row.place.clone()
     };
-    let call = if query.is_get() { "get" } else { "query" };
-    let follow = if query.follow { ", then the whole rows" } else { "" };
-    format!("{call} {place} {}{follow}", code(&condition(model, query)))
+    let key = if row.key.is_empty() {
+        String::new()
+    } else {
+        code(&row.key)
+    };
+    let mut text = format!("{} {place} {key}", row.cost.call.word());
+    if row.descending {
+        text.push_str(" descending");
+    }
+    for other in &row.or {
+        text.push_str(&format!(" or {}", code(other)));
+    }
+    text
 }
 
 /// What a read gives, in words, and the condition that says which.
