@@ -60,13 +60,14 @@ pub fn document(model: &Model, drawings: Drawings) -> Document {
         let table = entities::attributes(model, entity);
         let _ = write!(writer.out, "### {}\n\n{table}", markdown(&entity.name));
     }
-    writer.section("Relations", "", "");
+    writer.heading("Relations");
     writer.diagram("relations", &relations::graph(model), &relations::diagram(model));
     writer.out.push_str(&relations::table(model));
     writer.section("Indexes", "", &indexes::table(model));
     let patterns = "Each read is stated as what it means; the key condition follows from it.";
     writer.section("Access patterns", patterns, &reads::table(model));
-    let operations = "Each write is one business operation and one transaction.";
+    let operations = "Each write is one business operation and one transaction. Actions count the record of an idempotency key; \
+                      write units do not where a key is optional, and are those of items up to 1 KB.";
     writer.section("Operations", operations, &writes::table(model));
     for write in &model.writes {
         writer.out.push_str(&writes::section(model, write));
@@ -99,12 +100,16 @@ impl Writer {
         );
     }
 
-    /// A heading with a sentence and a body; left out where the body was to be a table and there are no rows.
+    fn heading(&mut self, title: &str) {
+        let _ = write!(self.out, "## {title}\n\n");
+    }
+
+    /// A heading with a sentence and what follows it; nothing where nothing follows.
     fn section(&mut self, title: &str, sentence: &str, body: &str) {
-        if body.is_empty() && !sentence.is_empty() {
+        if body.is_empty() {
             return;
         }
-        let _ = write!(self.out, "## {title}\n\n");
+        self.heading(title);
         if !sentence.is_empty() {
             let _ = write!(self.out, "{sentence}\n\n");
         }
@@ -119,7 +124,7 @@ impl Writer {
         if with_states.is_empty() {
             return;
         }
-        self.section("States", "", "");
+        self.heading("States");
         for (entity, states) in with_states {
             let _ = write!(self.out, "### States of {}\n\n", markdown(&entity.name));
             let name = format!("states-{}", entity.name);
@@ -207,15 +212,19 @@ fn facts(model: &Model) -> String {
     );
     row(
         "Size",
-        format!(
-            "{} entities, {} indexes, {} reads, {} writes",
-            model.entities.len(),
-            model.table.indexes.len(),
-            model.reads.len(),
-            model.writes.len()
-        ),
+        [
+            counted(model.entities.len(), "entity", "entities"),
+            counted(model.table.indexes.len(), "index", "indexes"),
+            counted(model.reads.len(), "read", "reads"),
+            counted(model.writes.len(), "write", "writes"),
+        ]
+        .join(", "),
     );
     table.text()
+}
+
+fn counted(count: usize, one: &str, many: &str) -> String {
+    format!("{count} {}", if count == 1 { one } else { many })
 }
 
 fn callers(model: &Model) -> String {

@@ -44,7 +44,7 @@ impl Docs {
                 super::print(&format!("{} written, with {count} {drawings}\n", path.display()))
             }
             Err((path, error)) => {
-                eprintln!("error: `{}` cannot be written: {error}", path.display());
+                eprintln!("error: `{}` cannot be written: {}", path.display(), error.kind());
                 ExitCode::from(exit::USAGE)
             }
         }

@@ -132,3 +132,111 @@ fn merged(graph: &Graph) -> Graph {
 fn at<T: Copy + Default>(values: &[T], place: usize) -> T {
     values.get(place).copied().unwrap_or_default()
 }
+
+#[cfg(test)]
+#[allow(clippy::indexing_slicing, reason = "a test fails by panicking")]
+mod tests {
+    use super::*;
+
+    /// Graphs of every density, cycles included, from a small generator.
+    fn graph(seed: u64) -> Graph {
+        let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
+        let mut next = |below: usize| {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            usize::try_from(state >> 33).unwrap_or_default() % below
+        };
+        let nodes = 1 + next(12);
+        let edges = next(2 * nodes + 1);
+        Graph {
+            title: "any".to_owned(),
+            nodes: (0..nodes)
+                .map(|number| Node {
+                    title: "n".repeat(1 + number),
+                    lines: vec!["line".to_owned(); next(3)],
+                    form: Form::Box,
+                })
+                .collect(),
+            edges: (0..edges)
+                .map(|number| Edge {
+                    from: next(nodes),
+                    to: next(nodes),
+                    label: vec!["label".repeat(1 + number % 3); next(3)],
+                    dashed: next(2) == 0,
+                    tail: End::One,
+                    head: End::Many,
+                })
+                .collect(),
+        }
+    }
+
+    /// No text is crossed: slots of a layer stand side by side, layers below one another, and lines bend only between them.
+    #[test]
+    fn nothing_stands_on_anything_else() {
+        for seed in 0..300 {
+            let graph = merged(&graph(seed));
+            let mut layered = layers::layered(&graph);
+            order::untangle(&mut layered);
+            let placed = place::place(&graph, &layered);
+            let mut above = 0.0;
+            for layer in &layered.layers {
+                let mut right = 0.0;
+                let mut bottom: f64 = above;
+                for slot in layer {
+                    let own = at(&layered.slots, *slot);
+                    let (top, end) = at(&placed.y, *slot);
+                    assert!(at(&placed.x, *slot) - own.left > right, "graph {seed}: slots overlap");
+                    assert!(top > above, "graph {seed}: layers overlap");
+                    assert!(
+                        end - top >= own.height - 0.01,
+                        "graph {seed}: a slot is too low for its text"
+                    );
+                    right = at(&placed.x, *slot) + own.right;
+                    bottom = bottom.max(end);
+                }
+                assert!(right < placed.size.0, "graph {seed}: a slot is beyond the edge");
+                above = bottom;
+            }
+            assert!(above < placed.size.1, "graph {seed}: a layer is below the edge");
+        }
+    }
+
+    #[test]
+    fn every_arrow_runs_through_neighbouring_layers_to_its_boxes() {
+        for seed in 0..300 {
+            let graph = merged(&graph(seed));
+            let layered = layers::layered(&graph);
+            let layer_of = |slot: usize| layered.layers.iter().position(|layer| layer.contains(&slot));
+            for (edge, route) in graph.edges.iter().zip(&layered.routes) {
+                let layers: Vec<usize> = route.slots.iter().filter_map(|slot| layer_of(*slot)).collect();
+                assert!(
+                    layers.windows(2).all(|pair| pair[0] + 1 == pair[1]),
+                    "graph {seed}: {layers:?}"
+                );
+                let ends = (route.slots.first().copied(), route.slots.last().copied());
+                let wanted = if route.upwards {
+                    (edge.to, edge.from)
+                } else {
+                    (edge.from, edge.to)
+                };
+                assert_eq!(ends, (Some(wanted.0), Some(wanted.1)), "graph {seed}");
+                assert_eq!(route.label.is_some(), !edge.label.is_empty(), "graph {seed}");
+            }
+        }
+    }
+
+    #[test]
+    fn more_than_can_be_read_is_not_drawn() {
+        let node = |_| Node {
+            title: "n".to_owned(),
+            lines: Vec::new(),
+            form: Form::Box,
+        };
+        let graph = |nodes: usize| Graph {
+            nodes: (0..nodes).map(node).collect(),
+            ..Graph::default()
+        };
+        assert!(draw(&graph(0)).is_none());
+        assert!(draw(&graph(DRAWN_NODES_MAX)).is_some());
+        assert!(draw(&graph(DRAWN_NODES_MAX + 1)).is_none());
+    }
+}
