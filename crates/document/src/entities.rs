@@ -6,6 +6,7 @@ use singlet_model::types::Type;
 
 use crate::escape::{code, markdown};
 use crate::guarantees::kept;
+use crate::relations::refers_to;
 use crate::steps;
 use crate::table::{Table, lines};
 use crate::text;
@@ -150,10 +151,10 @@ fn notes(model: &Model, entity: &Entity, attribute: &Attribute) -> String {
     if entity.is_key_attribute(&attribute.name) {
         all.push("key".to_owned());
     }
-    if let Some((of, name)) = &attribute.reference {
+    if let Some((of, name)) = refers_to(model, attribute) {
         all.push(format!(
             "refers to {}",
-            code(&format!("{}.{name}", model.catalog.name(*of)))
+            code(&format!("{}.{name}", model.catalog.name(of)))
         ));
     }
     if let Some(copy) = &attribute.copy {

@@ -28,7 +28,7 @@ pub fn code(text: &str) -> String {
     let mut safe = String::from("<code>");
     for char in text.chars() {
         match char {
-            '.' | ',' | '=' | '(' | ')' | '"' | '+' | '/' | '?' | '%' | '!' | ' ' => safe.push(char),
+            '.' | ',' | '=' | '(' | ')' | '"' | '+' | '/' | '?' | '%' | '!' | '-' | '{' | '}' | ' ' => safe.push(char),
             char if char.is_ascii() && !char.is_ascii_alphanumeric() => {
                 safe.push_str(&format!("&#{};", u32::from(char)))
             }

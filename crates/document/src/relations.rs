@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 
 use singlet_model::Model;
 use singlet_model::model::{Attribute, Entity};
+use singlet_model::types::EntityId;
 
 use crate::drawing::{Edge, End, Form, Graph, Node};
 use crate::escape::{code, mermaid, mermaid_word};
@@ -27,6 +28,14 @@ struct Relation {
     mirror: bool,
 }
 
+/// The entity and the key attribute that an attribute names. One that is declared with the type of any other attribute only
+/// shares its type.
+pub fn refers_to<'a>(model: &Model, attribute: &'a Attribute) -> Option<(EntityId, &'a str)> {
+    let (entity, name) = attribute.reference.as_ref()?;
+    let is_key = model.entity(*entity)?.is_key_attribute(name);
+    is_key.then_some((*entity, name.as_str()))
+}
+
 fn relations(model: &Model) -> Vec<Relation> {
     let mut all = Vec::new();
     for entity in &model.entities {
@@ -43,7 +52,7 @@ fn relations(model: &Model) -> Vec<Relation> {
             continue;
         }
         for attribute in &entity.attributes {
-            if let Some((parent, _)) = &attribute.reference {
+            if let Some((parent, _)) = refers_to(model, attribute) {
                 all.push(Relation {
                     parent: parent.0 as usize,
                     child,
@@ -103,7 +112,10 @@ pub fn diagram(model: &Model) -> String {
     for (number, entity) in model.entities.iter().enumerate() {
         let _ = writeln!(out, "  e{number}[\"{}\"] {{", mermaid(&entity.name));
         for attribute in &entity.attributes {
-            let mark = match (entity.is_key_attribute(&attribute.name), attribute.reference.is_some()) {
+            let mark = match (
+                entity.is_key_attribute(&attribute.name),
+                refers_to(model, attribute).is_some(),
+            ) {
                 (true, true) => " PK, FK",
                 (true, false) => " PK",
                 (false, true) => " FK",
@@ -152,8 +164,8 @@ pub fn table(model: &Model) -> String {
                 let of = format!("{}.{}", text::expression(model, &copy.source), copy.attribute);
                 let how = format!("a copy, {}", crate::guarantees::kept(copy.kept));
                 table.row(vec![code(&entity.name), code(&attribute.name), code(&of), how]);
-            } else if let Some((parent, name)) = &attribute.reference {
-                let of = format!("{}.{name}", model.catalog.name(*parent));
+            } else if let Some((parent, name)) = refers_to(model, attribute) {
+                let of = format!("{}.{name}", model.catalog.name(parent));
                 let how = if attribute.optional { "may refer to nothing" } else { "" };
                 table.row(vec![
                     code(&entity.name),

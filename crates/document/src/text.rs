@@ -109,10 +109,10 @@ pub fn billing(billing: Billing) -> String {
 /// How often.
 pub fn rate(rate: Rate) -> String {
     let unit = match rate.seconds {
-        seconds if seconds == 1.0 => "second".to_owned(),
-        seconds if seconds == 60.0 => "minute".to_owned(),
-        seconds if seconds == 3600.0 => "hour".to_owned(),
-        seconds if seconds == 86400.0 => "day".to_owned(),
+        1.0 => "second".to_owned(),
+        60.0 => "minute".to_owned(),
+        3600.0 => "hour".to_owned(),
+        86400.0 => "day".to_owned(),
         seconds => format!("{seconds} seconds"),
     };
     format!("{} a {unit}", rate.count)

@@ -39,7 +39,9 @@ impl<'a> Shell<'a> {
     pub fn run(&mut self, command: &str) -> String {
         let printed = match command.split_once("=$(") {
             Some((name, rest)) if name.chars().all(|char| char.is_ascii_alphanumeric()) => {
-                let inner = rest.strip_suffix(')').expect("`name=$(command)` ends with its parenthesis");
+                let inner = rest
+                    .strip_suffix(')')
+                    .expect("`name=$(command)` ends with its parenthesis");
                 let value = self.singlet(inner);
                 assert!(!value.contains("? "), "`{inner}` fails:\n{value}");
                 self.variables.insert(name.to_owned(), value.trim_end().to_owned());

@@ -61,7 +61,9 @@ fn commands(body: &[&str], shell: &mut Shell<'_>) -> String {
     let mut text = String::new();
     let mut lines = body.iter().peekable();
     while let Some(line) = lines.next() {
-        let Some(command) = line.strip_prefix("$ ") else { continue };
+        let Some(command) = line.strip_prefix("$ ") else {
+            continue;
+        };
         let mut written = Vec::new();
         while let Some(line) = lines.next_if(|line| !line.starts_with("$ ")) {
             written.push(*line);
@@ -80,7 +82,9 @@ fn commands(body: &[&str], shell: &mut Shell<'_>) -> String {
 fn fits(written: &str, printed: &str) -> bool {
     let mut parts = written.split('…');
     let first = parts.next().unwrap_or_default();
-    let Some(mut rest) = printed.strip_prefix(first) else { return false };
+    let Some(mut rest) = printed.strip_prefix(first) else {
+        return false;
+    };
     let mut parts = parts.peekable();
     while let Some(part) = parts.next() {
         let found = match parts.peek() {
@@ -96,10 +100,15 @@ fn fits(written: &str, printed: &str) -> bool {
 /// A file after a change: each hunk, up to a line `@@`, stands in it exactly once.
 fn changed(before: &str, diff: &[&str]) -> String {
     let mut text = before.to_owned();
-    for hunk in diff.split(|line| line.starts_with("@@")).filter(|hunk| !hunk.is_empty()) {
+    for hunk in diff
+        .split(|line| line.starts_with("@@"))
+        .filter(|hunk| !hunk.is_empty())
+    {
         let side = |other: char| -> String {
             let lines = hunk.iter().filter(|line| !line.starts_with(other));
-            lines.map(|line| format!("{}\n", line.get(1..).unwrap_or_default())).collect()
+            lines
+                .map(|line| format!("{}\n", line.get(1..).unwrap_or_default()))
+                .collect()
         };
         let (old, new) = (side('+'), side('-'));
         let times = text.matches(&old).count();
