@@ -26,11 +26,10 @@ pub struct Shell<'a> {
 impl<'a> Shell<'a> {
     /// A shell in a folder.
     pub fn new(folder: &'a Folder) -> Self {
-        let free = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
         Shell {
             folder,
             variables: BTreeMap::new(),
-            address: free.to_string(),
+            address: WRITTEN_ADDRESS.to_owned(),
             server: None,
         }
     }
@@ -95,6 +94,8 @@ impl<'a> Shell<'a> {
     /// Starts a server and waits until it listens.
     fn serve(&mut self, command: &str) -> String {
         self.stop();
+        let free = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+        self.address = free.to_string();
         let address = self.address.clone();
         let child = singlet(self.arguments(command))
             .args(["--listen", &address])
