@@ -12,8 +12,8 @@
 //! It knows neither HTTP nor a terminal, and no engine: only the [`singlet_store::Store`] trait.
 
 pub mod cursor;
-mod ends;
 mod digest;
+mod ends;
 mod engine;
 mod error;
 pub mod find;
