@@ -3,6 +3,7 @@
 pub mod call;
 pub mod check;
 pub mod completions;
+pub mod docs;
 pub mod explain;
 pub mod load;
 pub mod plan;

@@ -7,7 +7,6 @@ mod examples;
 mod operation;
 mod parameters;
 mod problems;
-mod refusals;
 mod schema;
 mod shape;
 

@@ -5,12 +5,13 @@ use singlet_model::Model;
 use singlet_model::expression::{BinaryOp, Expr, ExprKind, Literal};
 use singlet_model::model::{IdempotencyNeed, Read, Return, SelectionKind, Write};
 use singlet_model::types::{EntityId, Type};
+use singlet_plan::write::possible_refusals;
 
 use super::examples::Samples;
 use super::parameters::{path_parameters, query_parameters};
 use super::problems::Problems;
 use super::schema::{Schemas, insert, object, reference};
-use super::{refusals, shape};
+use super::shape;
 use crate::routing::Endpoint;
 use crate::system::patched;
 
@@ -165,7 +166,7 @@ fn write_problems(model: &Model, write: &Write, keyed: bool, versioned: bool) ->
     }
     access_problems(model, &[&write.allow], &mut problems);
     problems.add(403, &["read_only"]);
-    let found = refusals::of_write(model, write);
+    let found = possible_refusals(model, write);
     if !write.lets.is_empty() || found.iter().any(|(status, _)| *status == 404) {
         problems.add(404, &["not_found"]);
     }

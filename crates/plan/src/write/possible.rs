@@ -6,10 +6,11 @@ use singlet_model::Model;
 use singlet_model::expression::{Expr, ExprKind};
 use singlet_model::model::{Assignment, Entity, Let, LetValue, MoveTo, Step, StepKind, Write};
 use singlet_model::types::{EntityId, Type};
-use singlet_plan::write::{Default as Why, default_name, default_status, requirement_status, step_refusal};
+
+use super::refusals::{Default as Why, default_name, default_status, requirement_status, step_refusal};
 
 /// Status and name of every refusal.
-pub fn of_write(model: &Model, write: &Write) -> BTreeSet<(u16, String)> {
+pub fn possible_refusals(model: &Model, write: &Write) -> BTreeSet<(u16, String)> {
     let mut found = Found {
         model,
         all: BTreeSet::new(),
