@@ -5,12 +5,14 @@
 //! decides, and every attribute that it looked at is a condition of the write. A row is either read or not: one clause that
 //! cannot be pushed makes all of its row's clauses pinned.
 
+mod copies;
 mod needs;
 mod pushable;
 mod refusals;
 mod show;
 mod uses;
 
+pub use copies::{holder_key, holders};
 pub use needs::{Change, old_values_needed};
 pub use pushable::{about_row, is_pushable};
 pub use refusals::{Default, default_name, default_status, requirement_status, step_refusal};

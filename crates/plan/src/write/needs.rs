@@ -4,7 +4,9 @@
 use std::collections::BTreeSet;
 
 use singlet_model::Model;
-use singlet_model::model::{Entity, Kept, KeyChoice};
+use singlet_model::model::{Entity, KeyChoice};
+
+use super::copies::holders;
 
 /// What an update does to a row, as far as it is known before the row is.
 #[derive(Clone, Debug, Default)]
@@ -102,16 +104,9 @@ fn computed(entity: &Entity, change: &mut Change) -> Option<String> {
 }
 
 fn copied(model: &Model, entity: &Entity, change: &Change) -> Option<String> {
-    let holders = model.entities.iter().flat_map(|holder| {
-        let copies = holder
-            .attributes
-            .iter()
-            .filter_map(|attribute| attribute.copy.as_deref());
-        copies.map(move |copy| (holder, copy))
-    });
-    let mut kept = holders.filter(|(_, copy)| copy.entity == entity.id && copy.kept == Kept::Transaction);
-    kept.find(|(_, copy)| change.touched.contains(&copy.attribute))
-        .map(|(holder, _)| holder.name.clone())
+    let mut copies = holders(model, entity).into_iter();
+    let held = copies.find(|(_, _, copy)| change.touched.contains(&copy.attribute))?;
+    Some(held.0.name.clone())
 }
 
 /// The attribute that is not known though an index key follows from it.

@@ -127,6 +127,7 @@ impl<'a> Attempt<'a> {
                 }
             }
         }
+        self.added(step, entity, &mut row).await?;
         self.copied(step, entity, &mut row).await?;
         Ok(row::completed(entity, row, self.scope(None))?)
     }
@@ -153,6 +154,33 @@ impl<'a> Attempt<'a> {
             if let Some(value) = self.value_as(&assignment.value, &attribute.ty, None)? {
                 let value = self.within_limits(step, entity, attribute, value, None).await?;
                 row.insert(attribute.name.clone(), value);
+            }
+        }
+        Ok(())
+    }
+
+    /// What an upsert adds counts from what a new row starts with.
+    async fn added(&mut self, step: &'a Step, entity: &'a Entity, row: &mut Attributes) -> Result<(), Stop> {
+        if step.add.is_empty() && step.append.is_empty() {
+            return Ok(());
+        }
+        let mut edits = self.edits(step, entity, Some(row)).await?;
+        edits.set.clear();
+        edits.add.retain(|name, _| {
+            entity
+                .attribute(name)
+                .is_some_and(|attribute| attribute.ty != Type::Version)
+        });
+        let names: Vec<String> = edits.touched().map(str::to_owned).collect();
+        if edits.apply(row).is_none() {
+            return Err(Stop::Failed(RuntimeError::Request(
+                "a number leaves its range".to_owned(),
+            )));
+        }
+        for name in names {
+            if let (Some(attribute), Some(value)) = (entity.attribute(&name), row.get(&name).cloned()) {
+                let value = self.within_limits(step, entity, attribute, value, None).await?;
+                row.insert(name, value);
             }
         }
         Ok(())

@@ -5,7 +5,9 @@ use std::collections::BTreeSet;
 use singlet_item::{Item, Number, Value};
 use singlet_model::model::{Entity, IndexEntry, MoveTo, Step, Stored};
 use singlet_model::types::Type;
-use singlet_plan::write::{Change as Planned, Default as Why, StepPlan, old_values_needed, step_refusal};
+use singlet_plan::write::{
+    Change as Planned, Default as Why, StepPlan, holder_key, holders, old_values_needed, step_refusal,
+};
 use singlet_store::{Comparison, Condition, Operand, Path, SetOperand, Update};
 
 use super::attempt::Attempt;
@@ -54,7 +56,9 @@ impl<'a> Attempt<'a> {
                 if entity.history.is_some() {
                     return self.update_version(step, entity, at).await;
                 }
-                self.after_read(step, entity, at).await
+                let after = self.after_read(step, entity, at).await?;
+                self.became(step, at, &after, false);
+                Ok(())
             }
             false => self.update_blind(step, entity, at, edits, moved).await,
         }
@@ -81,9 +85,9 @@ impl<'a> Attempt<'a> {
     }
 
     /// What the row becomes, from what it was.
-    async fn after_read(&mut self, step: &'a Step, entity: &'a Entity, at: usize) -> Result<(), Stop> {
+    async fn after_read(&mut self, step: &'a Step, entity: &'a Entity, at: usize) -> Result<Attributes, Stop> {
         let Some(touched) = self.rows.get(at) else {
-            return Ok(());
+            return Ok(Attributes::new());
         };
         let before = touched.row().cloned().unwrap_or_default();
         let edits = touched.edits.clone();
@@ -111,7 +115,42 @@ impl<'a> Attempt<'a> {
             touched.used.attributes.extend(changed);
             touched.after = Some(after.clone());
         }
-        self.became(step, at, &after, false);
+        self.copies_follow(step, entity, &before, &after).await?;
+        Ok(after)
+    }
+
+    /// Rows that repeat what changed, and whose key follows from the row, change with it.
+    async fn copies_follow(
+        &mut self,
+        step: &'a Step,
+        entity: &'a Entity,
+        before: &Attributes,
+        after: &Attributes,
+    ) -> Result<(), Stop> {
+        let model = self.operation.model;
+        for (holder, name, copy) in holders(model, entity) {
+            if before.get(&copy.attribute) == after.get(&copy.attribute) {
+                continue;
+            }
+            let Some(key) = holder_key(model, holder, copy) else {
+                continue;
+            };
+            let known: Attributes = key
+                .into_iter()
+                .filter_map(|(own, source)| Some((own.to_owned(), after.get(source)?.clone())))
+                .collect();
+            let Some(at) = self.touch(holder, known)? else { continue };
+            self.read(at).await?;
+            let there = self.rows.get(at).filter(|touched| touched.change != Change::Delete);
+            if there.and_then(Touched::row).is_none() {
+                // Nobody holds a copy; that nobody does by now is pinned.
+                continue;
+            }
+            let mut edits = Edits::default();
+            edits.set.insert(name.to_owned(), after.get(&copy.attribute).cloned());
+            self.merge(at, holder, edits)?;
+            Box::pin(self.after_read(step, holder, at)).await?;
+        }
         Ok(())
     }
 
@@ -193,7 +232,7 @@ impl<'a> Attempt<'a> {
     }
 
     /// What a step changes, evaluated on the row as it was.
-    async fn edits(&mut self, step: &'a Step, entity: &'a Entity, own: Option<&Attributes>) -> Result<Edits, Stop> {
+    pub async fn edits(&mut self, step: &'a Step, entity: &'a Entity, own: Option<&Attributes>) -> Result<Edits, Stop> {
         let mut edits = Edits::default();
         let from = match &step.from {
             Some(from) => self.value(from, own)?,

@@ -1,4 +1,5 @@
 use singlet_model::model::Kept;
+use singlet_plan::write::holder_key;
 
 use crate::{Context, Findings, design_rule};
 
@@ -20,11 +21,20 @@ design_rule! {
 fn check(context: &Context<'_>, findings: &mut Findings<'_>) {
     for entity in &context.model.entities {
         for attribute in &entity.attributes {
-            let Some(copy) = attribute.copy.as_ref().filter(|copy| copy.kept == Kept::Unsaid) else {
-                continue;
-            };
+            let Some(copy) = attribute.copy.as_ref() else { continue };
             let Some(source) = context.model.entity(copy.entity) else { continue };
             if !context.changes(source, &copy.attribute) {
+                continue;
+            }
+            if copy.kept == Kept::Transaction && holder_key(context.model, entity, copy).is_none() {
+                let message = format!(
+                    "`{}.{}` is to change with `{}.{}`, but nothing of `{}` says which rows hold it",
+                    entity.name, attribute.name, source.name, copy.attribute, source.name
+                );
+                let help = "only holders whose whole key follows from the source change with it: say `kept: stream` with `found:`";
+                findings.push(findings.at(attribute.span, format!("{}.{}", entity.name, attribute.name), message).help(help));
+            }
+            if copy.kept != Kept::Unsaid {
                 continue;
             }
             let message = format!(
