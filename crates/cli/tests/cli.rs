@@ -11,6 +11,8 @@
 
 #[path = "cli/running.rs"]
 mod running;
+#[path = "cli/serving.rs"]
+mod serving;
 #[path = "cli/transcripts.rs"]
 mod transcripts;
 

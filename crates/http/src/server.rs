@@ -191,7 +191,11 @@ fn acceptor(files: &TlsFiles) -> Result<TlsAcceptor, String> {
     }
     let key =
         PrivateKeyDer::from_pem_slice(&files.key).map_err(|error| format!("the key file cannot be used: {error}"))?;
-    let mut config = ServerConfig::builder()
+    // Said, not guessed: other crates of the process may bring other providers.
+    let provider = Arc::new(tokio_rustls::rustls::crypto::aws_lc_rs::default_provider());
+    let mut config = ServerConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .map_err(|error| format!("TLS cannot be spoken here: {error}"))?
         .with_no_client_auth()
         .with_single_cert(certificates, key)
         .map_err(|error| format!("certificate and key do not fit: {error}"))?;

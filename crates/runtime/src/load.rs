@@ -1,5 +1,6 @@
 //! Rows from a file into the table: sample data, and tables that are filled once.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use serde_json::Value as Json;
@@ -100,19 +101,16 @@ pub async fn put_all(
     items: Vec<Item>,
     mut progress: impl FnMut(usize),
 ) -> Result<(), RuntimeError> {
+    let items = each_once(items);
     let mut put = 0;
     for chunk in items.chunks(ITEMS_PER_CALL_MAX) {
-        let mut writes: Vec<BatchWrite> = Vec::with_capacity(chunk.len());
-        for item in chunk {
-            let put = BatchWrite::Put {
+        let mut writes: Vec<BatchWrite> = chunk
+            .iter()
+            .map(|item| BatchWrite::Put {
                 table: table.to_owned(),
                 item: item.clone(),
-            };
-            // The versions of a row share their guards; a call takes each item once.
-            if !writes.contains(&put) {
-                writes.push(put);
-            }
-        }
+            })
+            .collect();
         while !writes.is_empty() {
             let request = BatchWriteRequest { writes };
             let answer = retry::retried(|| store.batch_write(&request)).await?;
@@ -122,4 +120,10 @@ pub async fn put_all(
         progress(put);
     }
     Ok(())
+}
+
+/// No item may stand in a call twice, and versions of one row share the guard of its identity: of equal items one is put.
+fn each_once(items: Vec<Item>) -> Vec<Item> {
+    let mut seen = HashSet::new();
+    items.into_iter().filter(|item| seen.insert(item.clone())).collect()
 }

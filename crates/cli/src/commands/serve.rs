@@ -145,6 +145,15 @@ impl Serve {
             .map(Source::load)
             .collect::<Result<Vec<Model>, ExitCode>>()?;
         let deployment = self.deployment(&mut file).await.map_err(|reason| fail(&reason))?;
+        let tls = self.tls(&file).map_err(|reason| fail(&reason))?;
+        let listen = self
+            .listen
+            .clone()
+            .or(file.listen.take())
+            .unwrap_or_else(|| "127.0.0.1:8080".to_owned());
+        let server = Server::bind(&listen, tls.as_ref())
+            .await
+            .map_err(|reason| fail(&reason))?;
         let mut systems = Vec::new();
         for (source, model) in sources.iter().zip(models) {
             systems.push(deployment.system(source, model).await.map_err(|reason| fail(&reason))?);
@@ -157,14 +166,6 @@ impl Serve {
                 self.cors.clone()
             },
         };
-        let tls = self.tls(&file).map_err(|reason| fail(&reason))?;
-        let listen = self
-            .listen
-            .or(file.listen)
-            .unwrap_or_else(|| "127.0.0.1:8080".to_owned());
-        let server = Server::bind(&listen, tls.as_ref())
-            .await
-            .map_err(|reason| fail(&reason))?;
         let greeting = greeting::text(&server, tls.is_some(), &systems, &deployment);
         super::print(&greeting);
         let service = Service::new(systems, settings);

@@ -33,6 +33,7 @@ pub fn document(model: &Model, routes: &Routes, prefix: &str, sample: Option<&st
         paths.insert(place.path.clone(), Json::Object(item));
     }
     paths.sort_keys();
+    let (schemas, responses) = schemas.finish();
     json!({
         "openapi": "3.1.0",
         "info": {
@@ -43,7 +44,8 @@ pub fn document(model: &Model, routes: &Routes, prefix: &str, sample: Option<&st
         "servers": [{"url": if prefix.is_empty() { "/" } else { prefix }}],
         "paths": paths,
         "components": {
-            "schemas": schemas.finish(),
+            "schemas": schemas,
+            "responses": responses,
             "parameters": parameters(),
             "headers": headers(),
             "securitySchemes": security_schemes(model),

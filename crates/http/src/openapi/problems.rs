@@ -60,7 +60,7 @@ impl Problems {
                     },
                 },
             });
-            into.insert(status.to_string(), response);
+            into.insert(status.to_string(), schemas.response(*status, response));
         }
     }
 }

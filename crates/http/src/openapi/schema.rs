@@ -11,6 +11,7 @@ use singlet_model::types::{EntityId, LengthLimits, NumberLimits, ObjectType, Typ
 pub struct Schemas<'a> {
     model: &'a Model,
     named: Map<String, Json>,
+    responses: Map<String, Json>,
 }
 
 impl<'a> Schemas<'a> {
@@ -18,6 +19,7 @@ impl<'a> Schemas<'a> {
         Schemas {
             model,
             named: Map::new(),
+            responses: Map::new(),
         }
     }
 
@@ -26,10 +28,30 @@ impl<'a> Schemas<'a> {
         self.named.insert(name.to_owned(), schema);
     }
 
-    /// All of them.
-    pub fn finish(mut self) -> Json {
+    /// A reference to a response, under one name for all operations that have the same.
+    pub fn response(&mut self, status: u16, response: Json) -> Json {
+        let of_status = |name: &str| name.split('-').nth(1) == Some(status.to_string().as_str());
+        let known = self
+            .responses
+            .iter()
+            .find(|(name, known)| of_status(name) && **known == response);
+        let name = match known {
+            Some((name, _)) => name.clone(),
+            None => {
+                let count = self.responses.keys().filter(|name| of_status(name)).count();
+                let name = format!("problem-{status}-{}", count + 1);
+                self.responses.insert(name.clone(), response);
+                name
+            }
+        };
+        json!({"$ref": format!("#/components/responses/{name}")})
+    }
+
+    /// All schemas and all responses.
+    pub fn finish(mut self) -> (Json, Json) {
         self.named.sort_keys();
-        Json::Object(self.named)
+        self.responses.sort_keys();
+        (Json::Object(self.named), Json::Object(self.responses))
     }
 
     /// The schema of a type.

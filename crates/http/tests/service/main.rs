@@ -16,3 +16,5 @@ mod openapi;
 mod reads;
 mod running;
 mod shutdown;
+mod tls;
+mod writes;

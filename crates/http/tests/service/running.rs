@@ -7,7 +7,7 @@ use std::sync::{Arc, LazyLock};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use singlet_http::auth::{ApiKeys, JwtKeys, JwtSettings, LocalToken, Secret};
-use singlet_http::{Limits, Server, Service, Settings, System, SystemSettings};
+use singlet_http::{Limits, Server, Service, Settings, System, SystemSettings, TlsFiles};
 use singlet_model::Model;
 use singlet_runtime::{Attributes, Caller, Engine, Scope, load, table};
 use singlet_store::Store;
@@ -39,6 +39,7 @@ pub struct Options {
     pub issuer: Option<String>,
     /// Keep the rates of the models.
     pub rates: bool,
+    pub tls: Option<TlsFiles>,
     /// Only these systems.
     pub only: Option<&'static [&'static str]>,
 }
@@ -124,7 +125,7 @@ pub fn start(options: Options) -> Running {
             for name in options.only.unwrap_or(&SYSTEMS) {
                 systems.push(system(name, &options).await);
             }
-            let server = Server::bind("127.0.0.1:0", None).await.unwrap();
+            let server = Server::bind("127.0.0.1:0", options.tls.as_ref()).await.unwrap();
             ready.send(server.address().unwrap()).unwrap();
             let settings = Settings {
                 limits: options.limits,

@@ -42,7 +42,6 @@ pub(super) struct Attempt<'a> {
     pub rows: Vec<Touched<'a>>,
     /// The row of the first create or update, and whether it was created.
     pub first: Option<(usize, bool)>,
-    pub deleted: bool,
     /// How many steps were taken, for the order of refusals.
     pub step: u32,
     pub version_checked: bool,
@@ -63,7 +62,6 @@ impl<'a> Attempt<'a> {
             names: BTreeMap::new(),
             rows: Vec::new(),
             first: None,
-            deleted: false,
             step: 0,
             version_checked: false,
             consumed: Consumed::default(),

@@ -241,7 +241,7 @@ impl<'o> Bulk<'o> {
                     self.progress.element += u64::from(matches!(element, Some(Turn::Element(_))));
                     return Ok(());
                 }
-                Err(Stop::ReadFirst(keys)) => read_first.extend(keys),
+                Err(Stop::ReadFirst(keys)) => super::remember(&mut read_first, keys)?,
                 Err(Stop::Failed(error)) => return Err(error),
                 // A row that is gone or no longer fits was somebody else's, or this operation's own before it stopped.
                 Err(Stop::Refused(refused)) if refused.status == 404 && (self.resumed || self.turn > 0) => {

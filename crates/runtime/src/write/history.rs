@@ -59,8 +59,10 @@ impl<'a> Attempt<'a> {
             self.consumed += &page.consumed;
             for item in page.items {
                 let current = item.contains_key(&history.at) && !item.contains_key(&history.until);
+                // Only the identity tells versions of one row from those of another: a new row differs in all else.
                 let same = known
                     .iter()
+                    .filter(|(name, _)| entity.is_key_attribute(name) && **name != history.at)
                     .all(|(name, value)| item.get(name).is_none_or(|known| known == value));
                 if stream::is_of(model, entity, &item) && current && same {
                     return Ok(Some(item));
@@ -146,12 +148,10 @@ impl<'a> Attempt<'a> {
         match (tombstone, row) {
             (Some(tombstone), Some(mut row)) => {
                 row.insert(tombstone.clone(), Value::Bool(true));
-                self.deleted = true;
                 self.next_version(step, entity, at, row, Change::Delete)
             }
             _ => {
                 // Without a tombstone the last version is only closed.
-                self.deleted = true;
                 self.close_version(entity, at, None)
             }
         }

@@ -229,7 +229,7 @@ impl<'a> Operation<'a> {
             consumed += &attempt.consumed;
             match ended {
                 Ok(written) => return Ok(Written { consumed, ..written }),
-                Err(Stop::ReadFirst(keys)) => read_first.extend(keys),
+                Err(Stop::ReadFirst(keys)) => remember(&mut read_first, keys)?,
                 Err(Stop::Failed(error)) => return Err(error),
                 Err(Stop::Refused(refused)) => {
                     // Another attempt of the same request may have been faster.
@@ -257,5 +257,15 @@ impl<'a> Operation<'a> {
             Some(record) => record.replayed(self, consumed).await,
             None => Ok(None),
         }
+    }
+}
+
+/// Remembers rows that must be read first; one that was read and is asked for again is a mistake of ours, not an endless loop.
+fn remember(read_first: &mut HashSet<Item>, keys: Vec<Item>) -> Result<(), RuntimeError> {
+    let known = read_first.len();
+    read_first.extend(keys);
+    match read_first.len() > known {
+        true => Ok(()),
+        false => Err(RuntimeError::Stored("a row is needed that was read already".to_owned())),
     }
 }

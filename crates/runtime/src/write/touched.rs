@@ -153,31 +153,27 @@ impl<'a> Touched<'a> {
             pins.push(Check::pin(same(item, stored_name(&version.stored, &version.name))));
             return pins;
         }
-        let mut names: Vec<&str> = Vec::new();
+        let looked_at = |name: &str| {
+            self.used.whole || self.answered || self.used.attributes.contains(name) || also.contains(&name)
+        };
+        // What a state is at this instant follows from when it lapses.
+        let states = self.entity.states.as_ref().filter(|states| looked_at(&states.of));
+        let lapses = states.into_iter().flat_map(|states| &states.lapses);
+        let lapses: Vec<&str> = lapses.flat_map(|lapse| lapse.at.attributes()).collect();
         for attribute in &self.entity.attributes {
-            let wanted = self.used.whole
-                || self.answered
-                || self.used.attributes.contains(&attribute.name)
-                || also.contains(&attribute.name.as_str())
-                || attribute
-                    .alias
-                    .as_ref()
-                    .is_some_and(|alias| self.used.attributes.contains(alias));
-            if wanted && attribute.stored != Stored::No && !self.key.contains_key(&attribute.name) {
-                names.push(stored_name(&attribute.stored, &attribute.name));
+            let wanted = looked_at(&attribute.name) || lapses.contains(&attribute.name.as_str());
+            let source = match &attribute.alias {
+                Some(alias) => self.entity.attribute(alias),
+                None => Some(attribute),
+            };
+            let Some(source) = source.filter(|source| wanted && source.stored != Stored::No) else {
+                continue;
+            };
+            let name = stored_name(&source.stored, &source.name);
+            if !self.key.contains_key(name) {
+                pins.push(Check::pin(same(item, name)));
             }
         }
-        if let Some(states) = &self.entity.states
-            && !states.lapses.is_empty()
-            && names.iter().any(|name| *name == states.of)
-        {
-            // What a state is at this instant follows from when it lapses.
-            let roots = states.lapses.iter().flat_map(|lapse| lapse.at.attributes());
-            names.extend(roots);
-        }
-        names.sort_unstable();
-        names.dedup();
-        pins.extend(names.into_iter().map(|name| Check::pin(same(item, name))));
         pins
     }
 }

@@ -439,7 +439,6 @@ impl<'a> Attempt<'a> {
             let check = self.step_check(step, at, &Why::Absent, condition);
             self.add_check(at, check);
         }
-        self.deleted = true;
         Ok(())
     }
 

@@ -40,9 +40,13 @@ impl Source {
     pub fn load(&self) -> Result<Model, ExitCode> {
         match self {
             Source::File { path, .. } => model::load(path),
-            Source::Bundled(system) => self
-                .checked()
-                .map_err(|reason| model::fail(&format!("`{}`: {reason}", system.name))),
+            // What comes with the command was checked when it was built.
+            Source::Bundled(system) => {
+                let source = singlet_model::Source::new(system.name, system.model);
+                singlet_model::load(&source)
+                    .model
+                    .ok_or_else(|| model::fail("this is no model"))
+            }
         }
     }
 
