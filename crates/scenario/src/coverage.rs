@@ -114,7 +114,18 @@ impl Coverage {
     /// The model's own problems of a response.
     fn refusals(&self, response: &Json) -> Vec<String> {
         let own = |of: &Json| of.as_str()?.strip_prefix(&self.own_problems).map(str::to_owned);
-        problem_types(response).iter().filter_map(own).collect()
+        self.problem_types(response).iter().filter_map(own).collect()
+    }
+
+    /// The problems that a response may have, also where it is kept among the components.
+    fn problem_types<'a>(&'a self, response: &'a Json) -> &'a [Json] {
+        let reference = response.get("$ref").and_then(Json::as_str);
+        let response = match reference.and_then(|of| of.strip_prefix('#')) {
+            Some(pointer) => self.document.pointer(pointer).unwrap_or(response),
+            None => response,
+        };
+        let types = response.pointer("/content/application~1problem+json/schema/allOf/1/properties/type/enum");
+        types.and_then(Json::as_array).map(Vec::as_slice).unwrap_or_default()
     }
 
     /// Takes note of an answer. Says so where the OpenAPI document does not know it.
@@ -132,7 +143,12 @@ impl Coverage {
             ));
         };
         let problem = reply.problem_type();
-        if let Some(problem) = problem.as_ref().filter(|problem| !knows(response, problem)) {
+        let known = |problem: &&String| {
+            self.problem_types(response)
+                .iter()
+                .any(|known| known == problem.as_str())
+        };
+        if let Some(problem) = problem.as_ref().filter(|problem| !known(problem)) {
             return Some(format!(
                 "`{route}` answers {status} `{problem}`, which its OpenAPI document does not know"
             ));
@@ -212,15 +228,6 @@ fn status_target(route: &str, status: u16) -> Option<Target> {
         route: route.to_owned(),
         status,
     })
-}
-
-fn problem_types(response: &Json) -> &[Json] {
-    let types = response.pointer("/content/application~1problem+json/schema/allOf/1/properties/type/enum");
-    types.and_then(Json::as_array).map(Vec::as_slice).unwrap_or_default()
-}
-
-fn knows(response: &Json, problem: &str) -> bool {
-    problem_types(response).iter().any(|known| known == problem)
 }
 
 fn is_meant(entry: &Unreachable, target: &Target) -> bool {
