@@ -1,4 +1,4 @@
-//! The command as its users meet it: transcripts under `cmd/` and in `docs/check.md`, and what a transcript cannot show.
+//! The command as its users meet it: transcripts under `cmd/` and in `docs/`, and what a transcript cannot show.
 
 #![allow(
     clippy::unwrap_used,
@@ -42,6 +42,7 @@ fn every_transcript_is_what_the_command_prints() {
         .map(|entry| entry.unwrap().path())
         .collect();
     files.push(repository().join("docs/check.md"));
+    files.push(repository().join("docs/verify.md"));
     files.sort();
     let failures: Vec<String> = files.iter().filter_map(|file| transcripts::check(file)).collect();
     assert!(

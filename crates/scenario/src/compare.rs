@@ -22,12 +22,12 @@ pub fn compare(wanted: &Node, got: Option<&Json>, path: &str, names: &Names, out
                 }
             }
             Some(Json::Array(all)) => {
-                let message = format!("{path} has {}, expected {}", counted(all.len()), elements.len());
+                let message = format!("`{path}` has {}, expected {}", counted(all.len()), elements.len());
                 out.push(different(*span, message).help(format!("it is {}", quoted(got))));
             }
             other => out.push(different(
                 *span,
-                format!("{path} is {}, expected a list", quoted(other)),
+                format!("`{path}` is {}, expected a list", quoted(other)),
             )),
         },
         Node::Map(entries, span) => match got {
@@ -39,7 +39,7 @@ pub fn compare(wanted: &Node, got: Option<&Json>, path: &str, names: &Names, out
             }
             other => out.push(different(
                 *span,
-                format!("{path} is {}, expected an object", quoted(other)),
+                format!("`{path}` is {}, expected an object", quoted(other)),
             )),
         },
     }
@@ -62,7 +62,7 @@ fn scalar(text: &Text, got: Option<&Json>, path: &str, names: &Names, out: &mut 
         };
         out.push(different(
             text.span,
-            format!("{path} is {}, expected {wanted}", quoted(got)),
+            format!("`{path}` is {}, expected {wanted}", quoted(got)),
         ));
     }
 }

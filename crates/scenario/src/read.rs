@@ -170,10 +170,10 @@ impl Reader<'_> {
             self.mistake(node.span(), &message);
             return None;
         }
-        let then = self.then(then);
-        if then.status.is_none() && then.each.is_empty() {
-            self.mistake(node.span(), "`then` names the status of the answer");
+        if then.is_map() && then.get("status").or(then.get("each")).is_none() {
+            self.mistake(then.span(), "`then` names the status of the answer");
         }
+        let then = self.then(then);
         let bytes: Option<usize> = node.get("bytes").and_then(|bytes| self.number(bytes));
         if bytes.is_some_and(|bytes| bytes > BODY_BYTES_MAX) {
             self.mistake(

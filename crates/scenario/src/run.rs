@@ -81,7 +81,8 @@ async fn play(file: &File, scenario: &Scenario, model: &Arc<Model>, coverage: &m
     let mut stage = Stage {
         service: Running::start(model, settings, scenario.read_only).await?,
         names: Names::default(),
-        now: scenario.now - BETWEEN_CALLS_MILLIS,
+        now: scenario.now,
+        begun: false,
         coverage,
     };
     if let Err(wrong) = stage.set(file, scenario).await {
@@ -121,6 +122,7 @@ struct Stage<'a> {
     service: Running,
     names: Names,
     now: i64,
+    begun: bool,
     coverage: &'a mut Coverage,
 }
 
@@ -244,10 +246,12 @@ impl Stage<'_> {
 
     fn tick(&mut self, time: StepTime) {
         self.now = match time {
+            StepTime::Next if !self.begun => self.now,
             StepTime::Next => self.now + BETWEEN_CALLS_MILLIS,
             StepTime::After(millis) => self.now + millis,
             StepTime::At(instant) => instant,
         };
+        self.begun = true;
         self.service.clock.store(self.now, Ordering::SeqCst);
     }
 
@@ -278,11 +282,11 @@ impl Stage<'_> {
         }
         let body = reply.json();
         if let Some(wanted) = &then.body {
-            compare(wanted, body.as_ref(), "the body", &self.names, out);
+            compare(wanted, body.as_ref(), "body", &self.names, out);
         }
         if let Some(wanted) = &then.rows {
             let items = body.as_ref().and_then(|body| body.get("items"));
-            compare(wanted, items.or(body.as_ref()), "the rows", &self.names, out);
+            compare(wanted, items.or(body.as_ref()), "rows", &self.names, out);
         }
         for (name, wanted) in &then.headers {
             let got = reply.header(&name.text).map(Json::from);
@@ -293,7 +297,7 @@ impl Stage<'_> {
 
     /// A header is text, whatever it looks like.
     fn header(&self, name: &Text, wanted: &Node, got: Option<&Json>, out: &mut Vec<Diagnostic>) {
-        let path = format!("the header `{}`", name.text);
+        let path = format!("headers.{}", name.text);
         let as_text = wanted
             .text()
             .filter(|text| !matches!(text.text.as_str(), "any" | "absent"));
@@ -301,7 +305,7 @@ impl Stage<'_> {
             Some(Ok(text)) if got.and_then(Json::as_str) == Some(&text) => {}
             Some(Ok(text)) => {
                 let message = format!(
-                    "{path} is {}, expected {}",
+                    "`{path}` is {}, expected {}",
                     quoted(got),
                     quoted(Some(&Json::from(text)))
                 );
