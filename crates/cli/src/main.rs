@@ -6,9 +6,12 @@
 
 mod commands;
 mod model;
+mod progress;
 mod report;
+mod request;
 mod source;
 mod store;
+mod table;
 
 use std::process::ExitCode;
 

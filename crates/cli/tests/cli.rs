@@ -321,7 +321,8 @@ fn the_readme_says_what_is_so() {
         .split("```text\n")
         .skip(1)
         .filter_map(|rest| rest.split("```").next());
-    let printed = run(&["check", "systems/todo/documented.yaml"]) + &run(&["plan", "systems/todo/model.yaml"]);
+    let printed =
+        run(&["check", "systems/todo/documented.yaml"]) + &run(&["plan", "systems/todo/model.yaml", "overdueTasks"]);
     for block in blocks {
         assert!(
             printed.contains(block.trim_end()),

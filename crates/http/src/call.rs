@@ -262,7 +262,7 @@ impl<'a> Call<'a> {
                 Problem::new(StatusCode::UNPROCESSABLE_ENTITY, "idempotency_key_reused", detail)
             }
             RuntimeError::Store(error) => store_problem(&self.operation, &error),
-            RuntimeError::Stored(reason) => {
+            RuntimeError::Stored(reason) | RuntimeError::Typed(reason) => {
                 tracing::error!(
                     operation = self.operation,
                     reason,

@@ -13,7 +13,6 @@ mod context;
 mod key_space;
 mod prices;
 mod rules;
-mod size;
 mod steps;
 mod traffic;
 mod transaction;

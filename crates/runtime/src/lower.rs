@@ -155,7 +155,9 @@ impl<'a> Lowering<'a> {
             return Ok(Lowered::No);
         }
         let Some(value) = evaluate_as(other, &attribute.ty, &self.scope)? else {
-            return Ok(if op == BinaryOp::Ne {
+            // What is not known of a caller must not admit anybody.
+            let claim = matches!(other.kind, ExprKind::Caller(_));
+            return Ok(if op == BinaryOp::Ne && !claim {
                 Lowered::True
             } else {
                 Lowered::False

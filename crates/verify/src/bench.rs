@@ -10,8 +10,8 @@ use singlet_plan::read::{Why, plan_text};
 use singlet_runtime::{Attributes, Caller, Engine, Request, RuntimeError, Scope, load, row, table};
 use singlet_store::Store;
 
+use crate::answer::{Meant, meant};
 use crate::mismatch::Mismatch;
-use crate::oracle::{self, Meant};
 
 /// The most pages that one case may take: a cursor that does not move would never end.
 const PAGES_MAX: usize = 2_000;
@@ -121,7 +121,7 @@ impl Bench {
             return Ok(Outcome::Unplanned(reason));
         }
         let scope = scope(&self.engine, case.now, &case.args, &case.caller);
-        let (meant, failed) = match oracle::meant(model, read, &self.rows, scope) {
+        let (meant, failed) = match meant(model, read, &self.rows, scope) {
             Ok(meant) => (meant, None),
             Err(error) => (Meant::default(), Some(error.to_string())),
         };
@@ -171,7 +171,8 @@ impl Bench {
 
     /// Every page of the answer; one row or number where the read gives one.
     async fn answer(&self, read: &Read, case: &Case, got: &mut Vec<Value>) -> Result<(), RuntimeError> {
-        let pages = read.selection.as_ref().map(|selection| selection.kind) == Some(SelectionKind::Find);
+        let finds = read.selection.as_ref().map(|selection| selection.kind) == Some(SelectionKind::Find);
+        let pages = finds && read.each.is_none();
         let mut cursor = None;
         for _ in 0..PAGES_MAX {
             let request = Request {

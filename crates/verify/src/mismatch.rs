@@ -8,6 +8,9 @@ use singlet_runtime::{Attributes, values};
 
 use crate::bench::{Case, Row};
 
+/// The most rows that are shown of an answer.
+const ANSWERS_SHOWN_MAX: usize = 30;
+
 /// A case whose answers differ.
 #[derive(Debug)]
 pub struct Mismatch {
@@ -54,7 +57,7 @@ impl fmt::Display for Mismatch {
         writeln!(out, "\n\n# plan\n{}", self.plan)?;
         for (title, answers) in [("meant", &self.expected), ("answered", &self.got)] {
             writeln!(out, "# {title}")?;
-            for answer in answers {
+            for answer in answers.iter().take(ANSWERS_SHOWN_MAX) {
                 writeln!(out, "{}", values::to_json(answer))?;
             }
         }

@@ -9,96 +9,69 @@ use singlet_item::{Number, Value};
 use singlet_model::Model;
 use singlet_model::evaluate::{EvaluateError, evaluate_as, holds, row_order};
 use singlet_model::expression::{Expr, ExprKind};
-use singlet_model::model::{Entity, History, Read, Selection, SelectionKind};
+use singlet_model::model::{Entity, History, Read, Selection};
 use singlet_model::types::Type;
 use singlet_runtime::{Attributes, Scope};
 
 use crate::bench::Row;
 
-/// What a read means.
-#[derive(Debug, Default)]
-pub struct Meant {
-    /// The rows in their order; equal ones stand as they came. The limit is not applied, for it may fall among equal rows.
-    pub rows: Vec<Attributes>,
-    /// How many there are, in all or of each value of an attribute, where that is what is asked.
-    pub counted: Option<Value>,
+/// Which rows are asked for.
+#[derive(Clone, Copy, Debug)]
+pub struct Question<'a> {
+    /// The read, for its arguments and versions.
+    pub read: &'a Read,
+    /// Its own selection, or one that comes with it.
+    pub selection: &'a Selection,
+    /// Who may see a row.
+    pub allow: Option<&'a Expr>,
 }
 
-/// The rows that a read of one entity means.
+/// The rows that are meant, in their order; equal ones stand as they came. The limit is not applied, for it may fall among equal
+/// rows.
 ///
 /// # Errors
 ///
 /// Where an expression leaves the range of its type.
-pub fn meant(model: &Model, read: &Read, rows: &[Row], scope: Scope<'_>) -> Result<Meant, EvaluateError> {
-    let Some((selection, entity)) = selected(model, read) else {
-        return Ok(Meant::default());
+pub fn rows(
+    model: &Model,
+    question: Question<'_>,
+    rows: &[Row],
+    scope: Scope<'_>,
+) -> Result<Vec<Attributes>, EvaluateError> {
+    let Some(entity) = question.selection.entity().and_then(|id| model.entity(id)) else {
+        return Ok(Vec::new());
     };
     let own = rows.iter().filter(|(name, _)| *name == entity.name);
     let own: Vec<&Attributes> = own.map(|(_, row)| row).collect();
     let mut meant = Vec::new();
-    for row in versions(entity, read, own, scope)? {
+    for row in versions(entity, question, own, scope)? {
         let Some(row) = seen(entity, row, scope)? else { continue };
-        if means(read, selection, &row, scope)? {
+        if means(question, &row, scope)? {
             meant.push(row);
         }
     }
-    let counted = (selection.kind == SelectionKind::Count).then(|| counted(selection, &meant));
-    Ok(Meant {
-        rows: sorted(model, read, meant)?,
-        counted,
-    })
+    sorted(model, question.selection, meant)
 }
 
-impl Meant {
-    /// How an answer differs from what is meant. Equal rows may come in any order, each once; of a limit, any of them.
-    pub fn difference(&self, model: &Model, read: &Read, got: &[Value]) -> Option<String> {
-        let selection = read.selection.as_ref()?;
-        let most = match selection.kind {
-            SelectionKind::Count => {
-                return (got.first() != self.counted.as_ref()).then(|| "the count differs".to_owned());
-            }
-            SelectionKind::Get { .. } => 1,
-            SelectionKind::Find => selection.limit.map_or(usize::MAX, |limit| limit as usize),
-        };
-        let wanted = self.rows.len().min(most);
-        if got.len() != wanted {
-            return Some(format!("{} rows came, {wanted} are meant", got.len()));
-        }
-        let got: Vec<&Attributes> = got.iter().filter_map(Value::as_map).collect();
-        for (at, row) in got.iter().enumerate() {
-            let times_meant = self.rows.iter().filter(|known| known == row).count();
-            let times = got.iter().filter(|known| known == &row).count();
-            if times_meant == 0 {
-                return Some(format!("row {at} is not meant, or not so"));
-            }
-            if times > times_meant {
-                return Some(format!("row {at} comes more than once"));
-            }
-        }
-        let out_of_order = got
-            .iter()
-            .zip(&self.rows)
-            .position(|(got, meant)| compare(model, read, got, meant).is_ok_and(Ordering::is_ne));
-        out_of_order.map(|at| format!("row {at} is out of order"))
-    }
-
-    /// As values, to be shown.
-    pub fn shown(&self) -> Vec<Value> {
-        let counted = self.counted.iter().cloned();
-        counted.chain(self.rows.iter().cloned().map(Value::M)).collect()
-    }
-}
-
-/// How two rows stand in the order of a read; what is absent comes first.
-fn compare(model: &Model, read: &Read, a: &Attributes, b: &Attributes) -> Result<Ordering, EvaluateError> {
-    let Some((selection, entity)) = selected(model, read) else {
+/// How two rows stand in the order of a selection; what is absent comes first.
+///
+/// # Errors
+///
+/// Where a value is out of the range of its type.
+pub fn compare(
+    model: &Model,
+    selection: &Selection,
+    a: &Attributes,
+    b: &Attributes,
+) -> Result<Ordering, EvaluateError> {
+    let Some(entity) = selection.entity().and_then(|id| model.entity(id)) else {
         return Ok(Ordering::Equal);
     };
     for order in &selection.order {
         let Some((ty, _)) = model.type_at(entity, &order.path) else {
             continue;
         };
-        let compared = match (a.get(&order.path), b.get(&order.path)) {
+        let compared = match (at_path(a, &order.path), at_path(b, &order.path)) {
             (Some(a), Some(b)) => row_order(a, b, &ty)?,
             (a, b) => a.is_some().cmp(&b.is_some()),
         };
@@ -109,42 +82,29 @@ fn compare(model: &Model, read: &Read, a: &Attributes, b: &Attributes) -> Result
     Ok(Ordering::Equal)
 }
 
-fn selected<'a>(model: &'a Model, read: &'a Read) -> Option<(&'a Selection, &'a Entity)> {
-    let selection = read.selection.as_ref()?;
-    Some((selection, model.entity(selection.entity()?)?))
-}
-
-fn counted(selection: &Selection, rows: &[Attributes]) -> Value {
-    let number = |count: usize| Value::N(Number::from(i64::try_from(count).unwrap_or(i64::MAX)));
-    let Some(by) = selection.by.first() else {
-        return number(rows.len());
-    };
-    let mut groups: BTreeMap<String, usize> = BTreeMap::new();
-    for row in rows {
-        let group = match row.get(by) {
-            Some(Value::S(text)) => text.clone(),
-            Some(Value::N(number)) => number.to_string(),
-            Some(Value::Bool(truth)) => truth.to_string(),
-            _ => continue,
-        };
-        *groups.entry(group).or_default() += 1;
-    }
-    let groups = groups.into_iter().map(|(group, count)| (group, number(count)));
-    Value::M(groups.collect())
+fn at_path<'r>(row: &'r Attributes, path: &str) -> Option<&'r Value> {
+    let mut names = path.split('.');
+    let first = row.get(names.next()?)?;
+    names.try_fold(first, |value, name| value.as_map()?.get(name))
 }
 
 /// Of an entity with history, the versions that a read sees: all, or of each identity the newest, or the newest at an instant,
 /// unless it is a deletion.
 fn versions<'r>(
     entity: &Entity,
-    read: &Read,
+    question: Question<'_>,
     rows: Vec<&'r Attributes>,
     scope: Scope<'_>,
 ) -> Result<Vec<&'r Attributes>, EvaluateError> {
-    let Some(history) = entity.history.as_ref().filter(|_| !read.all_versions) else {
+    // What comes with a read is current.
+    let own = question.read.selection.as_ref();
+    let is_own = own.is_some_and(|own| std::ptr::eq(own, question.selection));
+    let read = Some(question.read).filter(|_| is_own);
+    let all = read.is_some_and(|read| read.all_versions);
+    let Some(history) = entity.history.as_ref().filter(|_| !all) else {
         return Ok(rows);
     };
-    let latest = match &read.at {
+    let latest = match read.and_then(|read| read.at.as_ref()) {
         Some(at) => match evaluate_as(at, &Type::Time, &scope)? {
             Some(at) => Some(at),
             None => return Ok(Vec::new()),
@@ -215,14 +175,14 @@ fn seen(entity: &Entity, row: &Attributes, scope: Scope<'_>) -> Result<Option<At
     Ok(Some(row))
 }
 
-fn means(read: &Read, selection: &Selection, row: &Attributes, scope: Scope<'_>) -> Result<bool, EvaluateError> {
+fn means(question: Question<'_>, row: &Attributes, scope: Scope<'_>) -> Result<bool, EvaluateError> {
     let scope = scope.with_row(row);
-    for conjunct in selection.filter.iter().flat_map(Expr::conjuncts) {
-        if !is_left_out(read, conjunct, scope.args) && !holds(conjunct, &scope)? {
+    for conjunct in question.selection.filter.iter().flat_map(Expr::conjuncts) {
+        if !is_left_out(question.read, conjunct, scope.args) && !holds(conjunct, &scope)? {
             return Ok(false);
         }
     }
-    holds(&read.allow, &scope)
+    question.allow.map_or(Ok(true), |allow| holds(allow, &scope))
 }
 
 /// `attribute OP args.x` is left out where the optional `x` was not sent; a test of `x` itself is not.
@@ -240,11 +200,11 @@ fn is_left_out(read: &Read, conjunct: &Expr, args: &Attributes) -> bool {
     }
 }
 
-fn sorted(model: &Model, read: &Read, rows: Vec<Attributes>) -> Result<Vec<Attributes>, EvaluateError> {
+fn sorted(model: &Model, selection: &Selection, rows: Vec<Attributes>) -> Result<Vec<Attributes>, EvaluateError> {
     let mut failed = None;
     let mut sorted = rows;
     sorted.sort_by(|a, b| {
-        compare(model, read, a, b).unwrap_or_else(|error| {
+        compare(model, selection, a, b).unwrap_or_else(|error| {
             failed = Some(error);
             Ordering::Equal
         })

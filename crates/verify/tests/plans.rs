@@ -31,6 +31,29 @@ const ROWS_PER_MODEL: usize = 60;
 const ROWS_PER_MODEL_MAX: usize = 240;
 const CASES_PER_READ: usize = 6;
 
+/// What a read may have.
+const SHAPES: &[&str] = &[
+    "find: ",
+    "get: ",
+    "count: ",
+    "by: ",
+    "each: ",
+    "with:",
+    "at: ",
+    "versions: ",
+    "order: ",
+    "limit: ",
+    "consistent: ",
+    " || ",
+    " in ",
+    "near(",
+    ".contains(",
+    ".startsWith(",
+    "== absent",
+    "caller.id",
+    "spot.",
+];
+
 #[derive(Debug, Default)]
 struct Tally {
     models: usize,
@@ -40,6 +63,8 @@ struct Tally {
     /// Cases with more than one row, whose order matters.
     with_several: usize,
     refused: usize,
+    /// Cases with rows, by what their read has: none may fall silent.
+    covered: BTreeMap<&'static str, usize>,
     /// Cases for which there is no plan, by reason.
     unplanned: BTreeMap<&'static str, usize>,
 }
@@ -76,13 +101,17 @@ async fn plans_answer_what_reads_mean() {
             assert!(keep, "seed {seed}, model {model}: {}", mismatch.what);
         }
     }
-    println!("{tally:?}");
+    println!("{tally:#?}");
     assert_eq!(failures, 0);
     let unplanned = tally.unplanned.values().sum::<usize>();
     let share = |part: usize, of: usize| part as f64 / of as f64;
     assert!(share(unplanned, unplanned + tally.cases) < 0.4, "{tally:?}");
     assert!(share(tally.refused, tally.cases) < 0.02, "{tally:?}");
     assert!(share(tally.with_rows, tally.cases) > 0.3, "{tally:?}");
+    for shape in SHAPES {
+        let cases = tally.covered.get(shape).copied().unwrap_or_default();
+        assert!(cases * 500 > tally.cases, "too few cases with `{shape}`: {tally:#?}");
+    }
     assert!(share(tally.not_models, tally.models) < 0.05, "{tally:?}");
 }
 
@@ -99,7 +128,7 @@ async fn check_model(rng: &mut Rng, tally: &mut Tally) -> Result<(), Box<Mismatc
         Ok(bench) => bench,
         Err(BenchError::Model(errors)) => {
             tally.not_models += 1;
-            println!("not a model: {errors}");
+            println!("not a model: {errors}\n{}", generated.text());
             return Ok(());
         }
         Err(BenchError::Run(error)) => panic!("the rows cannot be stored: {error}\n{}", generated.text()),
@@ -115,7 +144,10 @@ async fn check_model(rng: &mut Rng, tally: &mut Tally) -> Result<(), Box<Mismatc
             let case = Case {
                 read: read.name.clone(),
                 args: read.arguments(rng, row),
-                caller: Caller::with_id(id),
+                caller: match rng.u8(..10) {
+                    0 => Caller::anonymous(),
+                    _ => Caller::with_id(id),
+                },
                 page: rng.usize(1..10),
                 now: NOW + rng.choice([0, 0, 600, 86_400_000]).unwrap_or_default(),
             };
@@ -124,6 +156,8 @@ async fn check_model(rng: &mut Rng, tally: &mut Tally) -> Result<(), Box<Mismatc
                     tally.cases += 1;
                     tally.with_rows += usize::from(rows > 0);
                     tally.with_several += usize::from(rows > 1);
+                    let has = SHAPES.iter().filter(|shape| rows > 0 && read.text.contains(*shape));
+                    has.for_each(|shape| *tally.covered.entry(shape).or_default() += 1);
                 }
                 Ok(Outcome::Unplanned(reason)) => *tally.unplanned.entry(reason).or_default() += 1,
                 Ok(Outcome::Refused) => tally.refused += 1,

@@ -67,15 +67,19 @@ async fn check(entity: &str, read: &str, rows: &[&[(&str, &str)]], args: Attribu
 
 async fn check_in(zone: &str, entity: &str, read: &str, rows: &[&[(&str, &str)]], args: Attributes) -> Outcome {
     let text = format!("zone: {zone}\n{HEAD}{entity}reads:\n  r:\n    find: E\n{read}    allow: 'true'\n");
+    check_model(&text, rows, args, &Caller::with_id("ada")).await
+}
+
+async fn check_model(text: &str, rows: &[&[(&str, &str)]], args: Attributes, caller: &Caller) -> Outcome {
     let rows = rows.iter().map(|row| ("E".to_owned(), attributes(row))).collect();
     let store = Arc::new(EmbeddedStore::memory().unwrap());
-    let bench = Bench::open(&text, store, rows, NOW).await.unwrap();
+    let bench = Bench::open(text, store, rows, NOW).await.unwrap();
     let mut outcome = Outcome::Refused;
     for page in [1, 2, 9] {
         let case = Case {
             read: "r".to_owned(),
             args: args.clone(),
-            caller: Caller::with_id("ada"),
+            caller: caller.clone(),
             page,
             now: NOW,
         };
@@ -350,4 +354,43 @@ async fn a_local_index_leaves_the_primary_key_that_a_condition_has_chosen() {
     let local = "    where: 'g == \"low\"'\n    order: LS\n";
     let outcome = check(entity, local, &rows, Attributes::new()).await;
     assert_eq!(outcome, Outcome::Unplanned("order not given"));
+}
+
+#[tokio::test]
+async fn a_table_without_a_sort_key_gives_each_row_once_however_it_is_paged() {
+    let text = "singlet: 1\nname: made\ntable:\n  name: made\n  key: {partition: PK}\ncallers:\n  jwt: {audience: made, claims: {id: sub}}\nentities:\n  E:\n    attributes: {o: string 1..9, n: 'int 0..9'}\n    key: {PK: \"P#{o}#{n}\"}\nreads:\n  r:\n    find: E\n    args: {o: string}\n    where: 'o == args.o && n in [1, 2, 3]'\n    allow: 'true'\n";
+    let rows: [&[_]; 2] = [&[("o", "a"), ("n", "1")], &[("o", "a"), ("n", "3")]];
+    assert_eq!(
+        check_model(text, &rows, attributes(&[("o", "a")]), &Caller::anonymous()).await,
+        Outcome::Same(2)
+    );
+}
+
+#[tokio::test]
+async fn ranges_are_merged_by_a_field_of_an_object() {
+    let entity = "    attributes:\n      o: string 1..9\n      g: Grade\n      spot: {object: {lat: 'int 0..9', lon: 'int 0..9'}}\n    key: {PK: \"P#{o}\", SK: \"E\"}\n    index:\n      G1: {G1P: \"I#{g}\", G1S: \"L#{spot.lat}\"}\n";
+    let read = "    where: 'g in [\"low\", \"high\"]'\n    order: spot.lat\n";
+    let rows: [&[_]; 2] = [
+        &[("o", "a"), ("g", "low"), ("spot", "7 1")],
+        &[("o", "b"), ("g", "high"), ("spot", "5 1")],
+    ];
+    assert_eq!(check(entity, read, &rows, Attributes::new()).await, Outcome::Same(2));
+}
+
+#[tokio::test]
+async fn what_is_not_known_of_a_caller_differs_from_nothing() {
+    let read =
+        "reads:\n  r:\n    count: E\n    args: {o: string}\n    where: 'o == args.o'\n    allow: 'note != caller.id'\n";
+    let entity = "    attributes: {o: string 1..9, note: string 1..9}\n    key: {PK: \"P#{o}\", SK: \"E\"}\n";
+    let text = format!("{HEAD}{entity}{read}");
+    let rows: [&[_]; 1] = [&[("o", "a"), ("note", "x")]];
+    let (known, unknown) = (Caller::with_id("ada"), Caller::anonymous());
+    assert_eq!(
+        check_model(&text, &rows, attributes(&[("o", "a")]), &known).await,
+        Outcome::Same(1)
+    );
+    assert_eq!(
+        check_model(&text, &rows, attributes(&[("o", "a")]), &unknown).await,
+        Outcome::Same(0)
+    );
 }

@@ -37,6 +37,16 @@ impl Samples {
         samples
     }
 
+    /// A row of an entity, if it has all that a row always has.
+    pub fn row(&self, entity: &Entity) -> Option<&Map<String, Json>> {
+        let row = self.rows.get(&entity.name)?;
+        let whole = entity
+            .attributes
+            .iter()
+            .all(|attribute| attribute.optional || row.contains_key(&attribute.name));
+        whole.then_some(row)
+    }
+
     /// A body with the arguments that some row of an entity has.
     pub fn body(&self, entity: Option<&Entity>, args: &[Argument]) -> Option<Json> {
         let row = self.rows.get(&entity?.name)?;

@@ -5,6 +5,7 @@
 
 mod examples;
 mod operation;
+mod parameters;
 mod problems;
 mod refusals;
 mod schema;
@@ -33,7 +34,12 @@ pub fn document(model: &Model, routes: &Routes, prefix: &str, sample: Option<&st
         paths.insert(place.path.clone(), Json::Object(item));
     }
     paths.sort_keys();
-    let (schemas, responses) = schemas.finish();
+    let (mut schemas, responses) = schemas.finish();
+    for entity in &model.entities {
+        if let (Some(schema), Some(row)) = (schemas.get_mut(&entity.name), samples.row(entity)) {
+            schema::insert(schema, "examples", json!([row]));
+        }
+    }
     json!({
         "openapi": "3.1.0",
         "info": {

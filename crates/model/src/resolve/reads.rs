@@ -80,7 +80,7 @@ impl Resolver<'_> {
             budget: node
                 .get("budget")
                 .and_then(Node::text)
-                .map(|text| (text.text.clone(), text.span)),
+                .and_then(|text| Some((numbers::budget(text, self.out)?, text.span))),
             requests: self.bounds(node.get("requests")),
             using,
             claim: self.claim(node.get("claim")),

@@ -200,7 +200,7 @@ impl<'o> Bulk<'o> {
             return Ok(());
         };
         let Some(found) = &plan.rows else { return Ok(()) };
-        let mut positions = Vec::new();
+        let mut positions = crate::cursor::Positions::default();
         loop {
             let none = std::collections::HashSet::new();
             let mut attempt = Attempt::new(operation, &none);

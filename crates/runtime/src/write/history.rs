@@ -35,11 +35,14 @@ impl<'a> Attempt<'a> {
         at: usize,
     ) -> Result<Option<Item>, Stop> {
         let model = self.operation.model;
-        let known = self
+        let mut known = self
             .rows
             .get(at)
             .map(|touched| touched.known.clone())
             .unwrap_or_default();
+        // Of a row that is to be created everything is known; only its identity is what versions have in common.
+        let variables = model.catalog.names(entity.id).map(|names| &names.key_variables);
+        known.retain(|name, _| variables.is_some_and(|variables| variables.contains(name)));
         let partition = model.table.key.first().map(|key| key.name.clone()).unwrap_or_default();
         let template = entity.key_templates().find(|key| key.attribute == partition);
         let lookup = |name: &str| known.get(name).cloned();

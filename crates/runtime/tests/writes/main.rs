@@ -10,5 +10,16 @@
 )]
 
 mod beyond;
+mod booking;
+mod clients;
+mod consistency;
+mod country;
+mod crashes;
+mod disturbed;
+mod ecobid;
+mod faults;
+mod invariants;
+mod races;
 mod support;
 mod todo;
+mod wardrobe;

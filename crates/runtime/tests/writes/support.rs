@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicI64, Ordering};
 
 use serde_json::{Map, Value as Json, json};
 use singlet_item::{Item, Number, Value};
-use singlet_model::Source;
+use singlet_model::{Model, Source};
 use singlet_runtime::{Attributes, Caller, Engine, Request, RuntimeError, WriteRequest, Written, table, values};
 use singlet_store::{ScanRequest, Store};
 use singlet_store_embedded::EmbeddedStore;
@@ -47,7 +47,9 @@ impl System {
         let loaded = singlet_model::load(&Source::new(name, text.to_owned()));
         assert!(!loaded.diagnostics.has_errors(), "{:?}", loaded.diagnostics);
         let model = Arc::new(loaded.model.unwrap());
-        store.create_table(&table::spec(&model)).await.unwrap();
+        if let Err(error) = store.create_table(&table::spec(&model)).await {
+            assert!(error.is_in_use(), "{error}");
+        }
         System {
             engine: Engine::open(model, store, Attributes::new(), [1; 32]),
             now: AtomicI64::new(NOW),
@@ -140,8 +142,7 @@ impl System {
             };
             let page = self.engine.store().scan(&request).await.unwrap();
             for item in page.items {
-                let key: Vec<String> = model.table.key.iter().map(|key| text(&item[&key.name])).collect();
-                items.insert(key.join(" | "), item);
+                items.insert(key_text(model, &item), item);
             }
             start = page.last_key;
             if start.is_none() {
@@ -155,6 +156,21 @@ impl System {
         self.dump().await.into_keys().collect()
     }
 
+    /// The keys that begin so, in order.
+    pub async fn keys_under(&self, start: &str) -> Vec<String> {
+        let keys = self.keys().await.into_iter();
+        keys.filter(|key| key.starts_with(start)).collect()
+    }
+
+    /// The item with that key.
+    pub async fn item(&self, key: &str) -> Json {
+        let items = self.dump().await;
+        let item = items
+            .get(key)
+            .unwrap_or_else(|| panic!("no item {key} in {:?}", items.keys()));
+        values::to_json(&Value::M(item.clone()))
+    }
+
     /// An attribute of the item with that key.
     pub async fn attribute(&self, key: &str, name: &str) -> Option<Json> {
         let items = self.dump().await;
@@ -163,6 +179,30 @@ impl System {
             .unwrap_or_else(|| panic!("no item {key} in {:?}", items.keys()));
         item.get(name).map(values::to_json)
     }
+}
+
+/// The key of an item, for people.
+pub fn key_text(model: &Model, item: &Item) -> String {
+    let parts: Vec<String> = model.table.key.iter().map(|key| text(&item[&key.name])).collect();
+    parts.join(" | ")
+}
+
+/// Whether a row has these values, whatever else it has.
+pub fn has(row: &Json, expected: &Json) {
+    for (name, value) in expected.as_object().unwrap() {
+        assert_eq!(row.get(name).unwrap_or(&Json::Null), value, "{name} of {row}");
+    }
+}
+
+/// The text under a name.
+pub fn word(row: &Json, name: &str) -> String {
+    let text = row[name].as_str();
+    text.unwrap_or_else(|| panic!("no {name} in {row}")).to_owned()
+}
+
+/// The name of a refusal.
+pub fn refused(name: &str) -> Outcome {
+    Err(name.to_owned())
 }
 
 pub fn text(value: &Value) -> String {

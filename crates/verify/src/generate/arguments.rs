@@ -52,6 +52,7 @@ impl GeneratedArg {
             ("day", _) => "date",
             ("month", _) => "month",
             ("year", _) => "int",
+            ("word", _) => "string 1..9",
             (_, true) => self.attribute.kind.wide,
             (_, false) => self.attribute.kind.ty,
         };
@@ -65,7 +66,7 @@ impl GeneratedArg {
 
     /// One in `strays` values is not the row's.
     fn value(&self, rng: &mut Rng, row: Option<&Attributes>, strays: u8) -> Value {
-        let known = row.and_then(|row| row.get(&self.attribute.name));
+        let known = row.and_then(|row| self.attribute.of(row));
         if !self.list {
             return applied(self.function, self.one(rng, known, strays));
         }
@@ -91,6 +92,9 @@ impl GeneratedArg {
 
 /// What a function makes of a value.
 fn applied(function: &str, value: Value) -> Value {
+    if let Value::Ss(words) = &value {
+        return words.first().cloned().map_or(Value::Null, Value::S);
+    }
     let Value::S(text) = &value else { return value };
     let head = |chars: usize| Value::S(text.chars().take(chars).collect());
     match function {

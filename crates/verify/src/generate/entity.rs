@@ -3,7 +3,7 @@
 use fastrand::Rng;
 
 use super::keys::{can_stand_alone, names, parts, primary, template, unsorted_primary, when};
-use super::kinds::{COMPUTED, ENDING, ID, KINDS, PLACE, STATE, TOMBSTONE, TYPES, VERSION};
+use super::kinds::{COMPUTED, ENDING, ID, KINDS, PLACE, STATE, TOMBSTONE, TYPES, VERSION, WORDS};
 use super::{GeneratedAttribute, GeneratedEntity, Part, Path, Said};
 
 /// A file up to its reads, and what its entities are.
@@ -20,11 +20,14 @@ pub(super) fn table(rng: &mut Rng) -> (String, Vec<GeneratedEntity>) {
             1 => ", project: [a3, b4]",
             _ => "",
         };
-        indexes.push_str(&format!(
-            "    {index}: {{partition: {index}P, sort: {index}S{project}}}\n"
-        ));
+        let sort = if rng.u8(..8) == 0 {
+            String::new()
+        } else {
+            format!(", sort: {index}S")
+        };
+        indexes.push_str(&format!("    {index}: {{partition: {index}P{sort}{project}}}\n"));
         for entity in &mut made {
-            entity.index(rng, index);
+            entity.index(rng, index, !sort.is_empty());
         }
     }
     let alone = made.len() == 1 && rng.u8(..3) == 0;
@@ -51,10 +54,10 @@ pub(super) fn table(rng: &mut Rng) -> (String, Vec<GeneratedEntity>) {
         true => String::new(),
         false => format!(", sort: {{name: SK, type: {}}}", types.1),
     };
+    let is_only = made.len() == 1 && made.iter().all(|entity| entity.mirror.is_empty());
+    let kind = if is_only && rng.bool() { "" } else { "  type: Kind\n" };
     let key = format!("{{partition: {{name: PK, type: {}}}{sort}}}", types.0);
-    text.push_str(&format!(
-        "  key: {key}\n  indexes:\n{indexes}  type: Kind\n  ttl: ttl\n"
-    ));
+    text.push_str(&format!("  key: {key}\n  indexes:\n{indexes}{kind}  ttl: ttl\n"));
     text.push_str(TYPES);
     text.push_str("callers:\n  jwt: {audience: made, claims: {id: sub}}\nentities:\n");
     made.iter().for_each(|entity| text.push_str(&entity.text()));
@@ -136,6 +139,17 @@ impl Entity {
         if rng.u8(..5) == 0 {
             added.push(("place", &PLACE, rng.u8(..3) == 0));
         }
+        if rng.u8(..5) == 0 {
+            added.push(("words", &WORDS, rng.bool()));
+        }
+        if rng.u8(..4) == 0 {
+            let city = KINDS.first().unwrap_or(&ID);
+            let fields = [
+                ("spot.city", city, rng.bool()),
+                ("spot.n", rng.choice(KINDS).unwrap_or(city), false),
+            ];
+            added.extend(fields);
+        }
         let many = rng.bool();
         if many {
             added.push(("id", &ID, false));
@@ -184,6 +198,9 @@ impl Entity {
             });
         }
         self.primary = made.path.partition.iter().chain(&made.path.sort).cloned().collect();
+        if !self.key.starts_with('\n') {
+            self.keep_in_key(rng);
+        }
         self.paths.extend(self.local.take().map(|local| Path {
             partition: made.path.partition.clone(),
             sort: vec![local],
@@ -193,8 +210,31 @@ impl Entity {
         made.types
     }
 
+    /// Lets an attribute that the primary key has whole stand only there.
+    fn keep_in_key(&mut self, rng: &mut Rng) {
+        let Some(part) = rng
+            .choice(&self.primary)
+            .filter(|part| part.function.is_empty() && rng.u8(..3) == 0)
+        else {
+            return;
+        };
+        let is_own_key = |path: &Path| {
+            path.partition
+                .iter()
+                .chain(&path.sort)
+                .all(|part| part.function.is_empty())
+        };
+        let name = &part.attribute.name;
+        let is_taken = self.index.contains("own") && self.paths.iter().any(is_own_key);
+        for attribute in &mut self.attributes {
+            if attribute.name == *name && attribute.said == Said::Nothing && !name.contains('.') && !is_taken {
+                attribute.said = Said::KeyOnly;
+            }
+        }
+    }
+
     /// An index with templates of its own: one, or two of which the first has a condition.
-    fn index(&mut self, rng: &mut Rng, index: &str) {
+    fn index(&mut self, rng: &mut Rng, index: &str, sorted: bool) {
         let conditions = rng.u8(..3) == 0;
         let current = ("until == absent && !gone".to_owned(), "until != absent".to_owned());
         let condition = match self.history && rng.bool() {
@@ -209,7 +249,12 @@ impl Entity {
         let mut entries = Vec::new();
         for (when, said) in choices {
             let partitions = 1 + rng.usize(..2);
-            let partition = parts(rng, &self.attributes, partitions, false, &[]);
+            let before = self.paths.last().filter(|_| !entries.is_empty() && rng.bool());
+            // Rows of both templates may then lie side by side.
+            let partition = match before {
+                Some(before) => before.partition.clone(),
+                None => parts(rng, &self.attributes, partitions, false, &[]),
+            };
             let sorts = 1 + rng.usize(..3);
             let sort = parts(rng, &self.attributes, sorts, false, &partition);
             let prefix = rng.choice(["", "S#", "X#Y#"]).unwrap_or_default();
@@ -219,15 +264,14 @@ impl Entity {
                 prefix
             };
             let condition = when.map(|when| format!("when: '{when}', ")).unwrap_or_default();
-            let keys = format!(
-                "{index}P: {}, {index}S: {}",
-                template(rng, "I#", &partition),
-                template(rng, prefix, &sort)
-            );
+            let mut keys = format!("{index}P: {}", template(rng, "I#", &partition));
+            if sorted {
+                keys.push_str(&format!(", {index}S: {}", template(rng, prefix, &sort)));
+            }
             entries.push(format!("{{{condition}{keys}}}"));
             self.paths.push(Path {
                 partition,
-                sort,
+                sort: if sorted { sort } else { Vec::new() },
                 // Without a word, a read of what has versions means the current ones.
                 when: said.filter(|_| !self.history).cloned(),
             });
@@ -247,7 +291,10 @@ impl Entity {
     fn own_indexes(&mut self, rng: &mut Rng, unsorted: bool) -> String {
         let fit = |part: &Part| {
             let attribute = &part.attribute;
-            can_stand_alone(attribute.kind) && attribute.name != "state" && attribute.said == Said::Nothing
+            can_stand_alone(attribute.kind)
+                && attribute.name != "state"
+                && attribute.said == Said::Nothing
+                && !attribute.name.contains('.')
         };
         let mut own = parts(rng, &self.attributes, 8, false, &[]);
         own.retain(fit);
@@ -284,7 +331,8 @@ impl Entity {
 
     /// Another row of each row, found by other attributes; it carries all, or only some.
     fn mirror(&mut self, rng: &mut Rng) {
-        if self.history {
+        // Rows with other primary keys might share a mirror's.
+        if self.history || self.key.starts_with('\n') {
             return;
         }
         let partition = parts(rng, &self.attributes, 1, true, &[]);
@@ -314,8 +362,20 @@ impl Entity {
 
     fn text(&self) -> String {
         let mut text = format!("  {}:\n    attributes:\n", self.name);
-        for attribute in &self.attributes {
+        let (fields, own): (Vec<_>, Vec<_>) = self
+            .attributes
+            .iter()
+            .partition(|attribute| attribute.name.contains('.'));
+        for attribute in own {
             text.push_str(&format!("      {}: {}\n", attribute.name, attribute.declared()));
+        }
+        let fields = fields.into_iter().filter_map(|field| {
+            let (_, name) = field.name.split_once('.')?;
+            Some(format!("          {name}: {}\n", field.declared()))
+        });
+        let fields: String = fields.collect();
+        if !fields.is_empty() {
+            text.push_str(&format!("      spot:\n        object:\n{fields}"));
         }
         text.push_str(&format!("    key: {}\n    index:\n{}", self.key, self.index));
         if self.lapses {

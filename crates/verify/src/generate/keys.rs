@@ -16,6 +16,7 @@ pub(super) fn parts(
     let fits = |attribute: &&GeneratedAttribute| {
         let changes = ["state", "at", "until", "gone"].contains(&attribute.name.as_str());
         let may = !primary || !(attribute.optional || changes || attribute.kind.shape == Shape::Place);
+        let may = may && attribute.kind.shape != Shape::Set;
         may && !is_taken(&attribute.name)
     };
     let mut free: Vec<&GeneratedAttribute> = attributes.iter().filter(fits).collect();
@@ -48,9 +49,10 @@ pub(super) fn primary(
     alone: bool,
 ) -> Primary {
     // What versions share is given with each of them.
-    let usable = attributes
-        .iter()
-        .filter(|attribute| !(history && matches!(attribute.said, Said::Is(_))));
+    let usable = attributes.iter().filter(|attribute| {
+        let is_given = !matches!(attribute.said, Said::Is(_)) && !attribute.name.contains('.');
+        is_given || !history
+    });
     let usable: Vec<GeneratedAttribute> = usable.cloned().collect();
     let attributes = usable.as_slice();
     let mut partition = parts(rng, attributes, 1, true, &[]);
@@ -146,13 +148,14 @@ pub(super) fn when(rng: &mut Rng, attributes: &[GeneratedAttribute]) -> Option<(
 
 /// Whether an attribute can be a key by itself.
 pub(super) fn can_stand_alone(kind: &Kind) -> bool {
-    !matches!(kind.shape, Shape::Bool | Shape::Place) && !kind.may_be_empty()
+    kind.is_plain() && kind.shape != Shape::Bool && !kind.may_be_empty()
 }
 
 /// The attributes of some parts, as a list.
 pub(super) fn names(parts: &[Part]) -> String {
-    let names = parts.iter().map(|part| part.attribute.name.clone());
-    names.collect::<Vec<_>>().join(", ")
+    let mut names: Vec<&str> = parts.iter().map(|part| part.attribute.root()).collect();
+    names.dedup();
+    names.join(", ")
 }
 
 /// A template; a part of one width stands at times right before the next.

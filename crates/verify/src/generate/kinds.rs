@@ -13,6 +13,8 @@ pub enum Shape {
     Bool,
     /// A place: its latitude and longitude.
     Place,
+    /// A set of words.
+    Set,
 }
 
 /// A type with its pool.
@@ -209,6 +211,22 @@ pub static KINDS: &[Kind] = &[
         ..PLAIN
     },
     Kind {
+        ty: "month",
+        wide: "month",
+        pool: &["2026-10", "2026-11", "2026-12", "2027-01"],
+        ..PLAIN
+    },
+    Kind {
+        ty: "uuid",
+        wide: "uuid",
+        pool: &[
+            "00000000-0000-0000-0000-000000000000",
+            "0190163d-8694-739b-aea5-966c26f8ad90",
+            "ffffffff-ffff-ffff-ffff-ffffffffffff",
+        ],
+        ..PLAIN
+    },
+    Kind {
         ty: "time | \"never\"",
         wide: "time | \"never\"",
         pool: &[
@@ -296,6 +314,16 @@ pub static PLACE: Kind = Kind {
     ..PLAIN
 };
 
+/// Words of which one may be asked for.
+pub static WORDS: Kind = Kind {
+    ty: "set(string 1..9)",
+    wide: "set(string 1..9)",
+    shape: Shape::Set,
+    functions: &[],
+    pool: &["a", "a b", "ab b", "b"],
+    ..PLAIN
+};
+
 /// The instant of a version, and of the one after it.
 pub static VERSION: Kind = Kind {
     ty: "time",
@@ -336,11 +364,17 @@ impl Kind {
             Shape::Text => Value::S(text.to_owned()),
             Shape::Bool => Value::Bool(text == "true"),
             Shape::Number => text.parse().map_or(Value::Null, Value::N),
+            Shape::Set => Value::Ss(text.split(' ').map(str::to_owned).collect()),
             Shape::Place => {
                 let numbers = text.split(' ').filter_map(|part| part.parse().ok()).map(Value::N);
                 Value::M(["lat".to_owned(), "lon".to_owned()].into_iter().zip(numbers).collect())
             }
         }
+    }
+
+    /// Whether values can be compared and stand in keys as they are.
+    pub fn is_plain(&self) -> bool {
+        !matches!(self.shape, Shape::Place | Shape::Set)
     }
 
     /// Whether some value is the empty text, which no key may be by itself.

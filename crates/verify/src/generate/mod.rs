@@ -4,11 +4,12 @@
 
 mod arguments;
 mod entity;
+mod joined;
 mod keys;
 mod kinds;
 mod read;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use fastrand::Rng;
 use singlet_item::Value;
@@ -66,6 +67,8 @@ enum Said {
     Nothing,
     /// Stored under another name.
     Stored,
+    /// Only in the key.
+    KeyOnly,
     /// Another name of an attribute, or computed from some: no row is given it.
     Is(String),
 }
@@ -84,6 +87,19 @@ impl GeneratedAttribute {
         }
     }
 
+    /// Its value in a row.
+    fn of<'r>(&self, row: &'r Attributes) -> Option<&'r Value> {
+        match self.name.split_once('.') {
+            Some((object, field)) => row.get(object)?.as_map()?.get(field),
+            None => row.get(&self.name),
+        }
+    }
+
+    /// The attribute that a row has: an object for a path into one.
+    fn root(&self) -> &str {
+        self.name.split('.').next().unwrap_or_default()
+    }
+
     /// Its declaration in a model.
     fn declared(&self) -> String {
         let ty = match (self.optional, self.kind.ty.split_once(' ')) {
@@ -94,6 +110,7 @@ impl GeneratedAttribute {
         match &self.said {
             Said::Nothing => format!("'{ty}'"),
             Said::Stored => format!("{{type: '{ty}', stored: \"{}#\"}}", self.name),
+            Said::KeyOnly => format!("{{type: '{ty}', stored: none}}"),
             Said::Is(what) => format!("{{is: '{what}'}}"),
         }
     }
@@ -111,7 +128,7 @@ pub struct GeneratedRead {
     /// The entity that it reads.
     entity: String,
     /// Its text under `reads`.
-    text: String,
+    pub text: String,
     /// Its arguments.
     pub args: Vec<GeneratedArg>,
 }
@@ -182,7 +199,16 @@ impl GeneratedEntity {
             .iter()
             .filter(|attribute| !matches!(attribute.said, Said::Is(_)));
         for attribute in given {
-            if attribute.name == "id" {
+            if let Some((object, field)) = attribute.name.split_once('.') {
+                if !attribute.optional || rng.u8(..4) > 0 {
+                    let fields = row
+                        .entry(object.to_owned())
+                        .or_insert_with(|| Value::M(BTreeMap::new()));
+                    if let Value::M(fields) = fields {
+                        fields.insert(field.to_owned(), attribute.any(rng));
+                    }
+                }
+            } else if attribute.name == "id" {
                 row.insert(attribute.name.clone(), Value::N(rng.i64(0..100_000).into()));
             } else if !attribute.optional || rng.u8(..4) > 0 {
                 row.insert(attribute.name.clone(), attribute.any(rng));

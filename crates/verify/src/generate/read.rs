@@ -2,6 +2,7 @@
 
 use fastrand::Rng;
 
+use super::joined::with;
 use super::{GeneratedArg, GeneratedAttribute, GeneratedEntity, GeneratedRead, Kind, Part, Path, Shape};
 
 /// The most optional arguments: each doubles the plans.
@@ -18,9 +19,10 @@ pub(super) fn read(rng: &mut Rng, entity: &GeneratedEntity, at: usize) -> Option
     };
     let verb = ["find", "find", "find", "find", "find", "get", "count"];
     let verb = writer.rng.choice(verb).unwrap_or_default();
-    let bound = match writer.rng.u8(..8) {
-        0 => writer.branches(path),
-        _ => writer.follow(path),
+    let (bound, each) = match writer.rng.u8(..8) {
+        0 => (writer.branches(path), String::new()),
+        1 if verb == "find" => writer.each(path),
+        _ => (writer.follow(path), String::new()),
     };
     for _ in 0..writer.rng.usize(..3) {
         writer.filter();
@@ -29,7 +31,8 @@ pub(super) fn read(rng: &mut Rng, entity: &GeneratedEntity, at: usize) -> Option
     let (one_in, limit) = (writer.rng.u8(..4), writer.rng.u8(1..9));
     let shape = match verb {
         "count" => writer.by(),
-        "find" if one_in == 0 => writer.order(path, bound) + &format!("    limit: {limit}\n"),
+        "get" if one_in < 2 => writer.order(path, bound) + &with(writer.rng, entity),
+        "find" if one_in == 0 && each.is_empty() => writer.order(path, bound) + &format!("    limit: {limit}\n"),
         _ => writer.order(path, bound),
     };
     let strong = if writer.rng.u8(..10) == 0 {
@@ -49,7 +52,7 @@ pub(super) fn read(rng: &mut Rng, entity: &GeneratedEntity, at: usize) -> Option
     if !writer.conjuncts.is_empty() {
         text.push_str(&format!("    where: '{}'\n", writer.conjuncts.join(" && ")));
     }
-    text.push_str(&format!("{history}{shape}{strong}    allow: '{allow}'\n"));
+    text.push_str(&format!("{each}{history}{shape}{strong}    allow: '{allow}'\n"));
     Some(GeneratedRead {
         name: format!("r{at}"),
         entity: entity.name.clone(),
@@ -58,16 +61,16 @@ pub(super) fn read(rng: &mut Rng, entity: &GeneratedEntity, at: usize) -> Option
     })
 }
 
-struct Writer<'a> {
-    rng: &'a mut Rng,
+pub(super) struct Writer<'a> {
+    pub rng: &'a mut Rng,
     entity: &'a GeneratedEntity,
-    args: Vec<GeneratedArg>,
-    conjuncts: Vec<String>,
+    pub args: Vec<GeneratedArg>,
+    pub conjuncts: Vec<String>,
 }
 
 impl Writer<'_> {
     /// Binds the partition, a beginning of the sort key, and perhaps a range after it. How much of the sort key is bound.
-    fn follow(&mut self, path: &Path) -> usize {
+    pub fn follow(&mut self, path: &Path) -> usize {
         for part in &path.partition {
             self.bind(part, true);
         }
@@ -129,10 +132,8 @@ impl Writer<'_> {
     }
 
     fn by(&mut self) -> String {
-        let values = self.entity.attributes.iter();
-        let values: Vec<_> = values
-            .filter(|attribute| attribute.kind.shape != Shape::Place)
-            .collect();
+        let is_word = |attribute: &&GeneratedAttribute| attribute.kind.is_plain() && !attribute.name.contains('.');
+        let values: Vec<_> = self.entity.attributes.iter().filter(is_word).collect();
         match self.rng.choice(values).filter(|_| self.rng.bool()) {
             Some(attribute) => format!("    by: {}\n", attribute.name),
             None => String::new(),
@@ -229,10 +230,8 @@ impl Writer<'_> {
 
     /// An alternative with an argument that is tested, for it may be left out.
     fn tested(&mut self) -> String {
-        let valued = self.entity.attributes.iter();
-        let valued: Vec<_> = valued
-            .filter(|attribute| attribute.kind.shape != Shape::Place)
-            .collect();
+        let attributes = self.entity.attributes.iter();
+        let valued: Vec<_> = attributes.filter(|attribute| attribute.kind.is_plain()).collect();
         let Some(attribute) = self.rng.choice(valued) else {
             return "true".to_owned();
         };
@@ -255,6 +254,10 @@ impl Writer<'_> {
             let arg = self.arg(&attribute, "", false);
             return near(&attribute, &arg, 30);
         }
+        if kind.shape == Shape::Set {
+            let arg = self.arg(&attribute, "word", false);
+            return format!("{name}.contains({arg})");
+        }
         match self.rng.u8(..10) {
             0 if attribute.optional => format!("{name} != absent"),
             1 if attribute.optional => format!("{name} == absent"),
@@ -263,6 +266,7 @@ impl Writer<'_> {
                 let arg = self.arg(&attribute, "", false);
                 format!("{name}.{call}({arg})")
             }
+            6 if kind.free_text => format!("{name} != caller.id"),
             3 | 4 => {
                 let list = self.list(&attribute);
                 format!("{name} in {list}")
@@ -270,7 +274,7 @@ impl Writer<'_> {
             5 if kind.shape == Shape::Bool && !attribute.optional => name.clone(),
             _ => {
                 let ops: &[&str] = match kind.shape {
-                    Shape::Bool | Shape::Place => &["==", "!="],
+                    Shape::Bool => &["==", "!="],
                     _ => &["==", "!=", "<", "<=", ">", ">="],
                 };
                 let op = self.rng.choice(ops).copied().unwrap_or("==");
@@ -315,7 +319,7 @@ impl Writer<'_> {
     }
 
     /// A value of an attribute: an argument, or one written out.
-    fn arg(&mut self, attribute: &GeneratedAttribute, function: &'static str, may_be_left_out: bool) -> String {
+    pub fn arg(&mut self, attribute: &GeneratedAttribute, function: &'static str, may_be_left_out: bool) -> String {
         let kind = attribute.kind;
         if function.is_empty()
             && self.rng.u8(..8) == 0
@@ -370,6 +374,7 @@ impl Writer<'_> {
         match (self.rng.u8(..8), self.rng.choice(texts)) {
             (0, Some(attribute)) => format!("{} == caller.id", attribute.name),
             (1, Some(attribute)) => format!("caller.authenticated && {} != caller.id", attribute.name),
+            (3, Some(attribute)) => format!("{} != caller.id", attribute.name),
             (2, _) => "caller.authenticated".to_owned(),
             _ => "true".to_owned(),
         }

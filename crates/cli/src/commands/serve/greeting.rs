@@ -6,6 +6,7 @@ use singlet_http::auth::{JwtKeys, LocalToken};
 use singlet_http::{Server, System};
 use singlet_model::model::SelectionKind;
 
+use super::place::Place;
 use super::{Deployment, bundled};
 use crate::store::now;
 
@@ -16,6 +17,9 @@ const TOKEN_SECONDS: i64 = 30 * 24 * 3600;
 pub fn text(server: &Server, tls: bool, systems: &[System], deployment: &Deployment) -> String {
     let scheme = if tls { "https" } else { "http" };
     let address = server.address().map(|address| address.to_string()).unwrap_or_default();
+    // Credentials are shown only where nobody else can use them.
+    let is_local = server.address().is_some_and(|address| address.ip().is_loopback())
+        && !matches!(deployment.place, Place::DynamoDb { .. });
     let root = format!("{scheme}://{address}");
     let count = if systems.len() == 1 {
         "1 system".to_owned()
@@ -29,7 +33,7 @@ pub fn text(server: &Server, tls: bool, systems: &[System], deployment: &Deploym
     for system in systems {
         let base = format!("{root}{}", system.prefix);
         text.push_str(&format!("\n{} at {base}, described at {base}/docs\n", system.name));
-        if let Some(call) = call(system, &base, deployment) {
+        if let Some(call) = call(system, &base, deployment).filter(|_| is_local) {
             text.push_str(&format!("  {call}\n"));
         }
     }

@@ -134,7 +134,7 @@ pub async fn open(
     let cursor_key = secret.cursor_key(&name);
     let engine = Engine::open(Arc::new(model), Arc::clone(store), settings, cursor_key);
     if let Some(rows) = sample.filter(|_| missing) {
-        load_rows(&engine, rows, |_| {})
+        load_rows(&engine, rows, &crate::progress::none())
             .await
             .map_err(|reason| format!("the rows of `{name}`: {reason}"))?;
     }
