@@ -1,5 +1,8 @@
 //! From the YAML tree to scenarios. Every mistake is reported at its place, and reading goes on.
 
+mod callers;
+mod nodes;
+
 use std::collections::BTreeMap;
 
 use singlet_model::diagnostic::Diagnostics;
@@ -56,7 +59,7 @@ struct Reader<'a> {
 impl Reader<'_> {
     fn file(&mut self, root: &Node) -> File {
         self.words(root, &[&FILE_WORDS], "a file of scenarios");
-        for entry in entries(root, "callers") {
+        for entry in self.entries(root.get("callers"), "callers") {
             let caller = self.caller(&entry.value);
             self.callers.insert(entry.key.text.clone(), caller);
         }
@@ -67,9 +70,9 @@ impl Reader<'_> {
                 "a file of scenarios says at which instant they begin: `now`",
             ),
         }
-        self.settings = self.texts(root.get("settings"));
+        self.settings = self.texts(root.get("settings"), "settings");
         let mut file = File {
-            names: pairs(root.get("names")),
+            names: self.pairs(root.get("names"), "names"),
             given: self.rows(root.get("given")),
             unreachable: Vec::new(),
             scenarios: Vec::new(),
@@ -136,13 +139,13 @@ impl Reader<'_> {
             }
         };
         let mut settings = self.settings.clone();
-        settings.extend(self.texts(node.get("settings")));
+        settings.extend(self.texts(node.get("settings"), "settings"));
         Some(Scenario {
             name: name.clone(),
             now: node.get("now").map_or(self.now, |now| self.instant(now)),
             given: self.rows(node.get("given")),
             settings,
-            read_only: node.get("read_only").and_then(Node::str) == Some("true"),
+            read_only: self.truth(node.get("read_only")),
             steps,
         })
     }
@@ -190,12 +193,12 @@ impl Reader<'_> {
             },
             send: node.get("send").cloned(),
             bytes,
-            headers: pairs(node.get("headers")),
+            headers: self.pairs(node.get("headers"), "headers"),
             time: self.time(node),
             times: count,
             at_once: at_once.is_some(),
             then,
-            keep: self.texts(node.get("keep")),
+            keep: self.texts(node.get("keep"), "keep"),
         })
     }
 
@@ -232,13 +235,13 @@ impl Reader<'_> {
         }
         then.body = node.get("body").cloned();
         then.rows = node.get("rows").cloned();
-        then.headers = pairs(node.get("headers"));
+        then.headers = self.pairs(node.get("headers"), "headers");
         if let Some(capacity) = node.get("capacity") {
             self.words(capacity, &[&["read", "write"]], "`capacity`");
             then.read_max = capacity.get("read").and_then(|most| self.most(most));
             then.write_max = capacity.get("write").and_then(|most| self.most(most));
         }
-        for entry in entries(node, "each") {
+        for entry in self.entries(node.get("each"), "each") {
             let status = self.parsed(&entry.key);
             if let (Some(status), Some(count)) = (status, self.number(&entry.value)) {
                 then.each.push((status, count, entry.key.span));
@@ -270,58 +273,6 @@ impl Reader<'_> {
             self.mistake(node.span(), "capacity is bounded from above, such as `..0.5`");
         }
         most.map(|most| (most, node.span()))
-    }
-
-    fn caller(&mut self, node: &Node) -> Caller {
-        match node {
-            Node::Scalar(text) => self.caller_named(text),
-            Node::List(..) => {
-                self.mistake(node.span(), "a caller is a name, `nobody`, or a map of claims");
-                Caller::Nobody
-            }
-            Node::Map(claims, _) => {
-                let tokens = &self.model.callers.claims;
-                let known: Vec<String> = match tokens.is_empty() {
-                    true => vec!["role".to_owned()],
-                    false => tokens.iter().map(|(name, _)| name.clone()).collect(),
-                };
-                self.words(
-                    node,
-                    &[&known.iter().map(String::as_str).collect::<Vec<_>>()],
-                    "a caller",
-                );
-                let said = claims
-                    .iter()
-                    .filter_map(|claim| Some((claim.key.text.clone(), claim.value.str()?.to_owned())));
-                let said: BTreeMap<String, String> = said.collect();
-                match said.get("role").filter(|_| tokens.is_empty()) {
-                    Some(role) => self.api_key(role.clone(), node.span()),
-                    None => Caller::Token(said),
-                }
-            }
-        }
-    }
-
-    fn caller_named(&mut self, text: &Text) -> Caller {
-        if let Some(known) = self.callers.get(&text.text) {
-            return known.clone();
-        }
-        if text.text == "nobody" {
-            return Caller::Nobody;
-        }
-        if self.model.callers.claims.is_empty() {
-            return self.api_key(text.text.clone(), text.span);
-        }
-        Caller::Token(BTreeMap::from([("id".to_owned(), text.text.clone())]))
-    }
-
-    fn api_key(&mut self, role: String, span: Span) -> Caller {
-        let roles = &self.model.callers.roles;
-        if !roles.contains(&role) {
-            let wrong = Diagnostic::new(&rules::MISTAKE, span, format!("the model has no role `{role}`"));
-            self.out.push(wrong.help(format!("its roles are {}", roles.join(", "))));
-        }
-        Caller::ApiKey(role)
     }
 
     fn rows(&mut self, node: Option<&Node>) -> Vec<Row> {
@@ -365,85 +316,10 @@ impl Reader<'_> {
         }
         rows
     }
-
-    fn texts(&mut self, node: Option<&Node>) -> Vec<(Text, Text)> {
-        let mut texts = Vec::new();
-        for entry in node.map(Node::entries).unwrap_or_default() {
-            match entry.value.text() {
-                Some(text) => texts.push((entry.key.clone(), text.clone())),
-                None => self.mistake(entry.value.span(), "one value is expected here"),
-            }
-        }
-        texts
-    }
-
-    fn elements<'n>(&mut self, node: Option<&'n Node>, word: &str) -> &'n [Node] {
-        if let Some(other) = node.filter(|node| !matches!(node, Node::List(..))) {
-            self.mistake(other.span(), &format!("`{word}` is a list"));
-        }
-        node.map(Node::elements).unwrap_or_default()
-    }
-
-    fn instant(&mut self, node: &Node) -> i64 {
-        let instant = node.str().and_then(clocks::instant);
-        if instant.is_none() {
-            self.mistake(node.span(), "this is no instant, such as `2026-03-10T09:00:00Z`");
-        }
-        instant.unwrap_or_default()
-    }
-
-    fn number<T: std::str::FromStr>(&mut self, node: &Node) -> Option<T> {
-        match node {
-            Node::Scalar(text) => self.parsed(text),
-            other => {
-                self.mistake(other.span(), "a whole number is expected here");
-                None
-            }
-        }
-    }
-
-    fn parsed<T: std::str::FromStr>(&mut self, text: &Text) -> Option<T> {
-        let number = text.text.parse().ok();
-        if number.is_none() {
-            self.mistake(text.span, "a whole number is expected here");
-        }
-        number
-    }
-
-    /// Reports what is no map, and keys that mean nothing there.
-    fn words(&mut self, node: &Node, known: &[&[&str]], what: &str) {
-        if !node.is_map() {
-            self.mistake(node.span(), &format!("{what} is a map"));
-        }
-        for entry in node.entries() {
-            let known = || known.iter().flat_map(|words| words.iter().copied());
-            if !known().any(|word| word == entry.key.text) {
-                let message = format!("{what} has no `{}`", entry.key.text);
-                let wrong = Diagnostic::new(&rules::MISTAKE, entry.key.span, message);
-                self.out.push(wrong.did_you_mean(&entry.key.text, known()));
-            }
-        }
-    }
-
-    fn mistake(&mut self, span: Span, message: &str) {
-        self.out.push(Diagnostic::new(&rules::MISTAKE, span, message));
-    }
 }
 
 fn is_call(text: &str) -> bool {
     let methods = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"];
     text.split_once(' ')
         .is_some_and(|(method, path)| methods.contains(&method) && path.starts_with('/') && !path.contains(' '))
-}
-
-fn entries<'n>(node: &'n Node, word: &str) -> &'n [Entry] {
-    node.get(word).map(Node::entries).unwrap_or_default()
-}
-
-fn pairs(node: Option<&Node>) -> Vec<(Text, Node)> {
-    let entries = node.map(Node::entries).unwrap_or_default();
-    entries
-        .iter()
-        .map(|entry| (entry.key.clone(), entry.value.clone()))
-        .collect()
 }
