@@ -69,7 +69,7 @@ async fn transaction(operation: &Operation<'_>, actions: &[Action<'_>], consumed
             continue;
         }
         return Err(match error.kind() {
-            _ if unknown && error.is_conflict() => Stop::Failed(unknown_outcome().into()),
+            _ if unknown && same_again => Stop::Failed(unknown_outcome().into()),
             ErrorKind::Cancelled(reasons) => cancelled(operation, actions, reasons, &error),
             ErrorKind::Conflict => Stop::Again,
             _ => Stop::Failed(error.into()),
@@ -166,11 +166,11 @@ async fn single(
                 return Err(refuse::why(operation, &[(action, old.clone())]));
             }
             ErrorKind::Conflict if unknown && again => {}
-            ErrorKind::Conflict if unknown => return Err(Stop::Failed(unknown_outcome().into())),
-            ErrorKind::Conflict => return Err(Stop::Again),
+            ErrorKind::Conflict if !unknown => return Err(Stop::Again),
             _ if error.is_throttled() && again => {}
             // What adds must not be sent twice when nobody knows whether it arrived.
             _ if error.is_unavailable() && again && !adds(action) => unknown = true,
+            _ if unknown => return Err(Stop::Failed(unknown_outcome().into())),
             _ => return Err(Stop::Failed(error.into())),
         }
         retry::pause(attempt).await;

@@ -16,6 +16,8 @@ use singlet_store_embedded::EmbeddedStore;
 /// What may happen to a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Fault {
+    /// Nothing.
+    None,
     Throttled,
     Conflict,
     /// The call never arrives.
@@ -120,7 +122,7 @@ impl Disturbed {
                 let _lost = call.await;
                 Err(StoreError::unavailable("injected after"))
             }
-            Some(Fault::Partial) | None => call.await,
+            Some(Fault::None | Fault::Partial) | None => call.await,
         }
     }
 

@@ -9,16 +9,20 @@
     reason = "a test fails by panicking"
 )]
 
+mod auctions;
 mod beyond;
 mod booking;
+mod bulk;
 mod clients;
 mod consistency;
 mod country;
 mod crashes;
+mod decisions;
 mod disturbed;
 mod ecobid;
 mod faults;
 mod invariants;
+mod place;
 mod races;
 mod support;
 mod todo;

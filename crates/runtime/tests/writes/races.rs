@@ -7,16 +7,12 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use serde_json::{Value as Json, json};
-use singlet_runtime::Caller;
+use singlet_runtime::{Caller, WriteRequest};
 
-use crate::disturbed::Disturbed;
-use crate::support::{Outcome, System, refused, role, user, word};
-
-/// How many of a hundred writes meet somebody else's transaction.
-const BUSY_PERCENT: u32 = 5;
+use super::support::{Outcome, System, number, outcome, refused, role, user, word};
 
 async fn busy(name: &str, seed: u64) -> Arc<System> {
-    Arc::new(System::on(name, Disturbed::busy(BUSY_PERCENT, seed)).await)
+    Arc::new(System::busy(name, seed).await)
 }
 
 /// One write of a race.
@@ -198,6 +194,32 @@ async fn fifty_replays_of_one_key() {
         let rows = system.promises().await;
         assert_eq!((rows.of("Item").len(), rows.of("Activity").len()), (1, 2));
         assert_eq!(rows.of("Item")[0]["SharedCount"], 1);
+    })
+    .await;
+}
+
+/// The winner's own change gives the row another version than the one that all of them ask for.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn fifty_replays_of_one_key_that_ask_for_a_version() {
+    rounds(10, async |seed| {
+        let system = busy("booking", seed).await;
+        let profile = json!({"email": "a@x.org", "name": "A", "phone": "12345"});
+        system.write("register", &user("ada"), profile).await.unwrap();
+        let request = WriteRequest {
+            idempotency_key: Some("k".to_owned()),
+            version: Some(number(1)),
+            ..system.request("updateProfile", &user("ada"), &json!({"name": "B"}))
+        };
+        let replays: Vec<_> = (0..50)
+            .map(|_| {
+                let (system, request) = (Arc::clone(&system), request.clone());
+                tokio::spawn(async move { outcome(system.send("updateProfile", &request).await) })
+            })
+            .collect();
+        for replay in replays {
+            assert_eq!(replay.await.unwrap().unwrap()["version"], 2);
+        }
+        assert_eq!(system.promises().await.of("User")[0]["version"], 2);
     })
     .await;
 }
