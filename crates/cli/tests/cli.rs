@@ -1,4 +1,4 @@
-//! The command as its users meet it: transcripts under `cmd/`, in `docs/check.md` and in the tutorial, and what a transcript cannot show.
+//! The command as its users meet it: transcripts under `cmd/` and in `docs/`, and what a transcript cannot show.
 
 #![allow(
     clippy::unwrap_used,
@@ -43,7 +43,7 @@ fn every_transcript_is_what_the_command_prints() {
         .unwrap()
         .map(|entry| entry.unwrap().path())
         .collect();
-    files.extend(["docs/check.md", "docs/tutorial.md"].map(|name| repository().join(name)));
+    files.extend(["docs/check.md", "docs/tutorial.md", "docs/verify.md"].map(|name| repository().join(name)));
     files.sort();
     let failures: Vec<String> = files.iter().filter_map(|file| transcripts::check(file)).collect();
     assert!(

@@ -1,7 +1,5 @@
 //! One request to a system, from its path to its answer.
 
-use std::time::{SystemTime, UNIX_EPOCH};
-
 use axum::body::Body;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
 use axum::response::Response;
@@ -12,6 +10,7 @@ use singlet_runtime::{Attributes, Caller, Refused, Request, RuntimeError, WriteR
 use singlet_store::Units;
 use tokio_util::task::TaskTracker;
 
+use crate::clock::Clock;
 use crate::etag::{self, IfMatch};
 use crate::problem::{FieldError, Place, Problem};
 use crate::query::{Page, Query, pages};
@@ -38,6 +37,7 @@ pub struct Call<'a> {
     limits: &'a Limits,
     /// What is written to its end though the client has gone.
     tasks: &'a TaskTracker,
+    clock: &'a Clock,
     /// The read or write that was asked for, as far as it is known.
     pub operation: String,
     /// What it consumed.
@@ -47,11 +47,12 @@ pub struct Call<'a> {
 }
 
 impl<'a> Call<'a> {
-    pub fn new(system: &'a System, limits: &'a Limits, tasks: &'a TaskTracker) -> Self {
+    pub fn new(system: &'a System, limits: &'a Limits, tasks: &'a TaskTracker, clock: &'a Clock) -> Self {
         Call {
             system,
             limits,
             tasks,
+            clock,
             operation: String::new(),
             units: Units::default(),
             left: None,
@@ -137,7 +138,7 @@ impl<'a> Call<'a> {
             caller: caller?,
             limit,
             cursor,
-            now: now(),
+            now: self.clock.now(),
         };
         if explain {
             return Ok(answer::plan(model, &endpoint.name, system.engine.plan(&endpoint.name)));
@@ -193,7 +194,7 @@ impl<'a> Call<'a> {
         let request = WriteRequest {
             args,
             caller: caller?,
-            now: now(),
+            now: self.clock.now(),
             idempotency_key,
             version,
         };
@@ -359,9 +360,3 @@ fn options(allow: &str) -> Response {
 
 /// The header with which a client asks what a request consumed.
 pub const DEBUG: HeaderName = HeaderName::from_static("singlet-debug");
-
-/// The instant, in epoch milliseconds.
-fn now() -> i64 {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
-}

@@ -18,6 +18,7 @@ mod assets;
 pub mod auth;
 pub mod body;
 mod call;
+mod clock;
 pub mod etag;
 mod home;
 pub mod input;
@@ -34,6 +35,7 @@ mod settings;
 mod system;
 mod trace;
 
+pub use clock::Clock;
 pub use server::{Server, TlsFiles};
 pub use service::Service;
 pub use settings::{Limits, Settings};

@@ -18,6 +18,7 @@ use tower_http::compression::predicate::{Predicate, SizeAbove};
 use tower_http::cors::{AllowOrigin, Any, CorsLayer};
 
 use crate::call::{Call, DEBUG, Incoming};
+use crate::clock::Clock;
 use crate::metrics::{Metrics, Operation};
 use crate::problem::Problem;
 use crate::settings::Settings;
@@ -39,6 +40,7 @@ pub struct Service {
     metrics: Metrics,
     closing: AtomicBool,
     tasks: TaskTracker,
+    clock: Clock,
 }
 
 /// Where a request came from.
@@ -48,7 +50,13 @@ pub(crate) struct Peer(pub SocketAddr);
 impl Service {
     /// A service of systems.
     pub fn new(systems: Vec<System>, settings: Settings) -> Arc<Self> {
+        Service::with_clock(systems, settings, Clock::Machine)
+    }
+
+    /// A service of systems whose operations take the time from a clock.
+    pub fn with_clock(systems: Vec<System>, settings: Settings, clock: Clock) -> Arc<Self> {
         Arc::new(Service {
+            clock,
             systems: RwLock::new(systems.into_iter().map(Arc::new).collect()),
             settings,
             metrics: Metrics::default(),
@@ -247,7 +255,7 @@ async fn dispatch(service: &Service, request: Request<Body>) -> Done {
         headers: parts.headers,
         peer: peer.unwrap_or_default(),
     };
-    let mut call = Call::new(&system, &service.settings.limits, &service.tasks);
+    let mut call = Call::new(&system, &service.settings.limits, &service.tasks, &service.clock);
     let mut result = call.answer(&incoming, body).await;
     if let Some((rate, left)) = system.rate.as_ref().zip(call.left) {
         match &mut result {

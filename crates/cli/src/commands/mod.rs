@@ -10,6 +10,7 @@ pub mod plan;
 pub mod schema;
 pub mod serve;
 pub mod token;
+pub mod verify;
 
 use std::future::Future;
 use std::io::Write;
