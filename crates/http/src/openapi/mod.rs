@@ -5,6 +5,7 @@
 
 mod examples;
 mod operation;
+mod parameters;
 mod problems;
 mod refusals;
 mod schema;

@@ -7,10 +7,11 @@ use singlet_model::model::{IdempotencyNeed, Read, Return, SelectionKind, Write};
 use singlet_model::types::{EntityId, Type};
 
 use super::examples::Samples;
+use super::parameters::{path_parameters, query_parameters};
 use super::problems::Problems;
-use super::schema::{Schemas, insert, object};
+use super::schema::{Schemas, insert, object, reference};
 use super::{refusals, shape};
-use crate::routing::{Endpoint, QueryValue};
+use crate::routing::Endpoint;
 use crate::system::patched;
 
 /// Describes what a method of a path answers.
@@ -205,7 +206,14 @@ fn body(model: &Model, endpoint: &Endpoint, write: &Write, schemas: &mut Schemas
     let required: Vec<String> = needed.map(|arg| arg.name.clone()).collect();
     let is_required = !required.is_empty();
     let entity = shape::changed(model, write).and_then(|entity| model.entity(entity));
-    let mut media = json!({"schema": object(properties, required)});
+    // Under a name: clients are generated with one type for it, however many media types carry it.
+    let mut name = write.name.clone();
+    if let Some(first) = name.get_mut(..1) {
+        first.make_ascii_uppercase();
+    }
+    let name = format!("{name}Request");
+    schemas.add(&name, object(properties, required));
+    let mut media = json!({"schema": reference(&name)});
     if let Some(example) = samples.body(entity, &endpoint.body) {
         insert(&mut media, "example", example);
     }
@@ -215,82 +223,6 @@ fn body(model: &Model, endpoint: &Endpoint, write: &Write, schemas: &mut Schemas
         content.insert("application/merge-patch+json".to_owned(), media);
     }
     json!({"required": is_required, "content": content})
-}
-
-fn path_parameters(model: &Model, endpoints: &[Endpoint], schemas: &mut Schemas<'_>, samples: &Samples) -> Vec<Json> {
-    let Some(first) = endpoints.first() else {
-        return Vec::new();
-    };
-    let parameter = |arg: &singlet_model::model::Argument| {
-        let mut parameter = json!({
-            "name": arg.name, "in": "path", "required": true, "schema": path_schema(schemas.of_text(&arg.ty)),
-        });
-        if let Some(example) = samples.argument(model, arg) {
-            insert(&mut parameter, "example", example);
-        }
-        parameter
-    };
-    first.path.iter().map(parameter).collect()
-}
-
-/// An empty part of a path is another path.
-fn path_schema(mut schema: Json) -> Json {
-    let text = schema.get("type").is_some_and(|kind| kind == "string");
-    if text && schema.get("minLength").is_none() {
-        insert(&mut schema, "minLength", json!(1));
-    }
-    schema
-}
-
-fn query_parameters(model: &Model, endpoints: &[Endpoint], schemas: &mut Schemas<'_>, samples: &Samples) -> Vec<Json> {
-    let mut names: Vec<&str> = Vec::new();
-    for parameter in endpoints.iter().flat_map(|endpoint| &endpoint.query) {
-        if !names.contains(&parameter.name.as_str()) {
-            names.push(&parameter.name);
-        }
-    }
-    let mut all = Vec::new();
-    for name in names {
-        let of_name = |endpoint: &Endpoint| endpoint.query.iter().position(|parameter| parameter.name == name);
-        let everywhere = endpoints.iter().all(|endpoint| {
-            of_name(endpoint)
-                .and_then(|at| endpoint.query.get(at))
-                .is_some_and(|parameter| parameter.is_needed())
-        });
-        let mut fixed: Vec<&str> = Vec::new();
-        let mut typed: Vec<Json> = Vec::new();
-        let mut example = None;
-        for parameter in endpoints
-            .iter()
-            .flat_map(|endpoint| &endpoint.query)
-            .filter(|known| known.name == name)
-        {
-            match &parameter.value {
-                QueryValue::Fixed(text) => fixed.push(text),
-                QueryValue::Argument(arg) => {
-                    let schema = schemas.of_text(&arg.ty);
-                    if !typed.contains(&schema) {
-                        typed.push(schema);
-                    }
-                    example =
-                        example.or_else(|| samples.argument(model, arg).filter(|_| !matches!(arg.ty, Type::Geo(_))));
-                }
-            }
-        }
-        if !fixed.is_empty() {
-            typed.push(json!({"type": "string", "enum": fixed}));
-        }
-        let schema = match typed.as_slice() {
-            [one] => one.clone(),
-            _ => json!({"anyOf": typed}),
-        };
-        let mut parameter = json!({"name": name, "in": "query", "required": everywhere, "schema": schema});
-        if let Some(example) = example.filter(|_| everywhere) {
-            insert(&mut parameter, "example", example);
-        }
-        all.push(parameter);
-    }
-    all
 }
 
 fn headers(model: &Model, names: &[&str]) -> Json {

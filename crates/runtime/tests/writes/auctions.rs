@@ -4,8 +4,8 @@ use serde_json::json;
 use singlet_item::Value;
 use singlet_runtime::WriteRequest;
 
-use crate::ecobid::{DAY, NOBODY, item, on_item, with_users};
-use crate::support::{Outcome, System, has, number, outcome, refused, user, word};
+use super::support::{Outcome, System, has, number, outcome, refused, user, word};
+use super::ecobid::{DAY, NOBODY, item, on_item, with_users};
 
 async fn auction(system: &System, caller: &str, item: &str) -> Outcome {
     let args = json!({"itemId": item, "hours": 24, "minBid": 7});

@@ -1,7 +1,7 @@
 use serde_json::{Value as Json, json};
 use singlet_runtime::{Caller, WriteRequest};
 
-use crate::support::{System, has, number, outcome, refused, role, user, word};
+use super::support::{System, has, number, outcome, refused, role, user, word};
 
 pub const PAID: &str = "2026-11-15T09:00:00.000Z";
 

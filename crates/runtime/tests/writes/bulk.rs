@@ -6,8 +6,8 @@ use serde_json::{Value as Json, json};
 use singlet_store::Store;
 use singlet_store_embedded::EmbeddedStore;
 
-use crate::disturbed::{Disturbed, Fault};
-use crate::support::{System, refused, role, user};
+use super::disturbed::{Disturbed, Fault};
+use super::support::{System, refused, role, user};
 
 const LISTS: &str = r#"
 singlet: 1
@@ -71,7 +71,7 @@ writes:
 
 /// Ada's list of five.
 async fn with_list(store: Arc<dyn Store>) -> System {
-    let system = System::of("lists", LISTS, store).await;
+    let system = System::placed("lists", LISTS, (store, false)).await;
     let list = json!({"id": "l"});
     system.write("make", &user("ada"), list.clone()).await.unwrap();
     for _ in 0..5 {

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use serde_json::{Value as Json, json};
 use singlet_runtime::{Caller, WriteRequest};
 
-use crate::support::{Outcome, System, outcome, role, user, word};
+use super::support::{Outcome, System, outcome, role, user, word};
 
 pub const SYSTEMS: [&str; 5] = ["booking", "country", "ecobid", "todo", "wardrobe"];
 

@@ -8,7 +8,7 @@ use singlet_item::{Item, Value};
 use singlet_model::model::{Entity, Role};
 use singlet_runtime::{Attributes, Caller, Scope, load, row, values};
 
-use crate::support::{System, key_text};
+use super::support::{System, key_text};
 
 impl System {
     /// Holds a full dump against what its own rows say of it.

@@ -1,7 +1,7 @@
 use serde_json::{Value as Json, json};
 use singlet_runtime::{Caller, WriteRequest};
 
-use crate::support::{System, has, outcome, refused, role};
+use super::support::{System, has, outcome, refused, role};
 
 fn writer() -> Caller {
     role("office", "writer")

@@ -12,8 +12,8 @@ use serde_json::{Value as Json, json};
 use singlet_store::Store;
 use singlet_store_embedded::EmbeddedStore;
 
-use crate::clients::{Client, SYSTEMS, Sent, counted, rows_after};
-use crate::support::{Outcome, System};
+use super::clients::{Client, SYSTEMS, Sent, counted, rows_after};
+use super::support::{Outcome, System};
 
 /// Where the process that is killed keeps its tables; the test passes it on.
 const FOLDER: &str = "SINGLET_CRASH_FOLDER";

@@ -3,8 +3,8 @@
 use serde_json::{Value as Json, json};
 use singlet_runtime::Caller;
 
-use crate::booking::{PAID, ada, admin, approve, booking, register, with_ada};
-use crate::support::{NOW, System, has, refused, user, word};
+use super::support::{NOW, System, has, refused, user, word};
+use super::booking::{PAID, ada, admin, approve, booking, register, with_ada};
 
 async fn cancel(system: &System, caller: &Caller, id: &str) -> Result<Json, String> {
     system.write("cancelBooking", caller, json!({"bookingId": id})).await

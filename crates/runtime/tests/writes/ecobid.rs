@@ -1,6 +1,6 @@
 use serde_json::{Value as Json, json};
 
-use crate::support::{NOW, Outcome, System, has, refused, user, word};
+use super::support::{NOW, Outcome, System, has, refused, user, word};
 
 const HOUR: i64 = 3_600_000;
 pub const DAY: i64 = 24 * HOUR;

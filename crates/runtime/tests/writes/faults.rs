@@ -6,9 +6,9 @@ use serde_json::json;
 use singlet_item::Item;
 use singlet_runtime::load;
 
-use crate::clients::{Client, SYSTEMS, Sent, counted, rows_after};
-use crate::disturbed::{Disturbed, Fault};
-use crate::support::{Outcome, System, refused, user, word};
+use super::clients::{Client, SYSTEMS, Sent, counted, rows_after};
+use super::disturbed::{Disturbed, Fault};
+use super::support::{Outcome, System, refused, user, word};
 
 const CLIENTS: u32 = 4;
 const TURNS: u32 = 8;

@@ -6,7 +6,7 @@ use serde_json::Value as Json;
 use singlet_item::Value;
 use singlet_runtime::values;
 
-use crate::support::System;
+use super::support::System;
 
 /// The rows of a dump, by entity.
 pub struct Rows(BTreeMap<String, Vec<Json>>);

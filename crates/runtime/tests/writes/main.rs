@@ -22,6 +22,7 @@ mod disturbed;
 mod ecobid;
 mod faults;
 mod invariants;
+mod place;
 mod races;
 mod support;
 mod todo;

@@ -9,14 +9,10 @@ use std::sync::Arc;
 use serde_json::{Value as Json, json};
 use singlet_runtime::{Caller, WriteRequest};
 
-use crate::disturbed::Disturbed;
-use crate::support::{Outcome, System, number, outcome, refused, role, user, word};
-
-/// How many of a hundred writes meet somebody else's transaction.
-const BUSY_PERCENT: u32 = 5;
+use super::support::{Outcome, System, number, outcome, refused, role, user, word};
 
 async fn busy(name: &str, seed: u64) -> Arc<System> {
-    Arc::new(System::on(name, Disturbed::busy(BUSY_PERCENT, seed)).await)
+    Arc::new(System::busy(name, seed).await)
 }
 
 /// One write of a race.

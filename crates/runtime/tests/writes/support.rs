@@ -10,7 +10,8 @@ use singlet_item::{Item, Number, Value};
 use singlet_model::{Model, Source};
 use singlet_runtime::{Attributes, Caller, Engine, Request, RuntimeError, WriteRequest, Written, table, values};
 use singlet_store::{ScanRequest, Store};
-use singlet_store_embedded::EmbeddedStore;
+
+use super::place;
 
 /// 2026-11-16T12:00:00Z.
 pub const NOW: i64 = 1_794_830_400_000;
@@ -32,21 +33,41 @@ pub fn role(id: &str, role: &str) -> Caller {
     Caller::with_id(id).claim("role", role)
 }
 
+/// The model of one of the five systems.
+fn model_of(name: &str) -> String {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("../../systems/{name}"));
+    std::fs::read_to_string(folder.join("model.yaml")).unwrap()
+}
+
 impl System {
     pub async fn new(name: &str) -> System {
-        System::on(name, Arc::new(EmbeddedStore::memory().unwrap())).await
+        System::placed(name, &model_of(name), place::store().await).await
     }
 
+    /// A system for a race.
+    pub async fn busy(name: &str, seed: u64) -> System {
+        System::placed(name, &model_of(name), place::busy(seed).await).await
+    }
+
+    /// A model on a store that it may share with other tests: then its table has a name of its own.
+    pub async fn placed(name: &str, text: &str, (store, shared): (Arc<dyn Store>, bool)) -> System {
+        static TABLES: AtomicI64 = AtomicI64::new(0);
+        let number = TABLES.fetch_add(1, Ordering::Relaxed);
+        let suffix = shared.then(|| format!("-writes-{number}"));
+        System::open(name, text, store, &suffix.unwrap_or_default()).await
+    }
+
+    #[allow(dead_code, reason = "only the embedded engine has faults and crashes")]
     pub async fn on(name: &str, store: Arc<dyn Store>) -> System {
-        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("../../systems/{name}"));
-        let text = std::fs::read_to_string(folder.join("model.yaml")).unwrap();
-        System::of(name, &text, store).await
+        System::open(name, &model_of(name), store, "").await
     }
 
-    pub async fn of(name: &str, text: &str, store: Arc<dyn Store>) -> System {
+    async fn open(name: &str, text: &str, store: Arc<dyn Store>, suffix: &str) -> System {
         let loaded = singlet_model::load(&Source::new(name, text.to_owned()));
         assert!(!loaded.diagnostics.has_errors(), "{:?}", loaded.diagnostics);
-        let model = Arc::new(loaded.model.unwrap());
+        let mut model = loaded.model.unwrap();
+        model.table.name.push_str(suffix);
+        let model = Arc::new(model);
         if let Err(error) = store.create_table(&table::spec(&model)).await {
             assert!(error.is_in_use(), "{error}");
         }

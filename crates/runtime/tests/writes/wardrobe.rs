@@ -2,7 +2,7 @@ use serde_json::{Value as Json, json};
 use singlet_item::Value;
 use singlet_runtime::{Attributes, WriteRequest};
 
-use crate::support::{NOW, System, has, outcome, refused, user, word};
+use super::support::{NOW, System, has, outcome, refused, user, word};
 
 const COAT: &str = "2026-11-16T12:00:00.000Z";
 

@@ -1,5 +1,5 @@
-//! On a foreign endpoint: the conformance suite of stores, and every read of the five systems with the same cases that the
-//! embedded engine answers.
+//! On a foreign endpoint: the conformance suite of stores, every read and every write of the five systems with the same cases
+//! that the embedded engine answers, and the same races.
 
 #![allow(
     clippy::unwrap_used,
@@ -13,7 +13,9 @@
 mod conformance;
 mod endpoint;
 mod moto;
+mod on_runtime;
 mod place;
+mod writes;
 
 #[path = "../../../runtime/tests/reads/booking.rs"]
 mod booking;
@@ -29,6 +31,8 @@ mod ecobid;
 mod predicted;
 #[path = "../../../runtime/tests/reads/recorder.rs"]
 mod recorder;
+#[path = "../../../runtime/tests/reads/requests.rs"]
+mod requests;
 #[path = "../../../runtime/tests/reads/support.rs"]
 mod support;
 #[path = "../../../runtime/tests/reads/todo.rs"]

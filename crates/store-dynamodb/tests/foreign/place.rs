@@ -9,6 +9,7 @@ use singlet_store_embedded::EmbeddedStore;
 use tokio::sync::OnceCell;
 
 use crate::endpoint::{Endpoint, Foreign};
+use crate::on_runtime::OnRuntime;
 
 /// How many tables change at random while they are read.
 pub const ROUNDS: u64 = 4;
@@ -19,6 +20,9 @@ pub const PAGES: &[usize] = &[100, 7, 3];
 /// DynamoDB Local counts nothing for a page without items, where DynamoDB counts the least there is.
 pub const EMPTY_PAGES_MAY_BE_FREE: bool = true;
 
+// It is never dropped: what was started here ends with this process.
+static ENDPOINT: OnceLock<Option<Endpoint>> = OnceLock::new();
+
 /// The store of all tests; each test has tables of its own in it.
 pub async fn store() -> Arc<dyn Store> {
     static STORE: OnceCell<Arc<dyn Store>> = OnceCell::const_new();
@@ -26,8 +30,6 @@ pub async fn store() -> Arc<dyn Store> {
 }
 
 async fn connect() -> Arc<dyn Store> {
-    // It is never dropped: what was started here ends with this process.
-    static ENDPOINT: OnceLock<Option<Endpoint>> = OnceLock::new();
     // Moto's differences say nothing about reads.
     let endpoint = ENDPOINT.get_or_init(Endpoint::start).as_ref();
     let Some(endpoint) = endpoint.filter(|endpoint| endpoint.foreign != Foreign::Moto) else {
@@ -38,5 +40,6 @@ async fn connect() -> Arc<dyn Store> {
         operation_timeout: Duration::from_secs(60),
         ..Settings::local(&endpoint.url)
     };
-    Arc::new(DynamoDbStore::connect(&settings).await.unwrap())
+    let connect = async move { DynamoDbStore::connect(&settings).await.unwrap() };
+    Arc::new(OnRuntime::open(connect).await)
 }
