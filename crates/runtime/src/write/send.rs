@@ -69,7 +69,7 @@ async fn transaction(operation: &Operation<'_>, actions: &[Action<'_>], consumed
             continue;
         }
         return Err(match error.kind() {
-            _ if unknown && same_again => Stop::Failed(unknown_outcome().into()),
+            _ if unknown && same_again && !error.is_unavailable() => Stop::Failed(unknown_outcome().into()),
             ErrorKind::Cancelled(reasons) => cancelled(operation, actions, reasons, &error),
             ErrorKind::Conflict => Stop::Again,
             _ => Stop::Failed(error.into()),
@@ -170,7 +170,7 @@ async fn single(
             _ if error.is_throttled() && again => {}
             // What adds must not be sent twice when nobody knows whether it arrived.
             _ if error.is_unavailable() && again && !adds(action) => unknown = true,
-            _ if unknown => return Err(Stop::Failed(unknown_outcome().into())),
+            _ if unknown && !error.is_unavailable() => return Err(Stop::Failed(unknown_outcome().into())),
             _ => return Err(Stop::Failed(error.into())),
         }
         retry::pause(attempt).await;

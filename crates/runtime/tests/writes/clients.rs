@@ -48,13 +48,14 @@ impl Sent {
             idempotency_key: Some(self.key.clone()),
             ..system.request(&self.write, &caller, &self.args)
         };
+        let mut last = None;
         for _ in 0..SENDINGS_MAX {
             match system.send(&self.write, &request).await {
-                Err(error) if error.is_temporary() => {}
+                Err(error) if error.is_temporary() => last = Some(error),
                 ended => return outcome(ended),
             }
         }
-        panic!("{self:?} does not end");
+        panic!("{self:?} does not end: {last:?}");
     }
 }
 
