@@ -1,6 +1,8 @@
 use std::collections::HashSet;
 
-use singlet_item::key::{Witness, collide};
+use singlet_item::key::{Delimiter, Part, Template, Witness, collide};
+use singlet_model::Model;
+use singlet_model::model::{IdempotencyNeed, Role};
 use singlet_plan::access::AccessPath;
 
 use crate::context::{enumerated, templates};
@@ -13,7 +15,8 @@ design_rule! {
     /// A table has one row under a key. Where the templates of two entities can produce the same one, a put of the second
     /// replaces the first, or a create is refused because a row of another kind is there, for exactly the values that the
     /// message shows. It is decided over all values that the attributes' types, limits and patterns allow, for mirrors and
-    /// idempotency records too.
+    /// idempotency records too, and for the rows that Singlet keeps beside them: guards of unique values, records of requests
+    /// and the progress of bulk writes, whose partition keys begin with `$`.
     ///
     /// ```yaml
     /// Order:    {key: {PK: "USER#{userId}", SK: "{orderId}"}}
@@ -36,7 +39,20 @@ fn check(context: &Context<'_>, findings: &mut Findings<'_>) {
     let space = KeySpace::new(table);
     let mut reported = HashSet::new();
     let mut pairs = 0;
+    let kept = kept_rows(context.model);
     for (at, path) in space.paths().iter().enumerate() {
+        let own = kept
+            .iter()
+            .find_map(|(what, keys)| Some((*what, collide(keys, &templates(path.choice))?)));
+        if let (Some((what, witness)), Some(key)) = (own, path.choice.keys.first()) {
+            let message = format!(
+                "`{}`{} can stand where Singlet keeps {what}",
+                path.entity.name,
+                with_values(&witness.right)
+            );
+            let help = "begin the key with text of its own, or limit the attribute so that it cannot begin with `$`";
+            findings.push(findings.at(key.span, path.entity.name.clone(), message).help(help));
+        }
         let near = space.near(leading_text(path.partition()), leading_text(path.sort()));
         for (_, other) in near.into_iter().filter(|(other, _)| *other < at) {
             if other.entity.id == path.entity.id || reported.contains(&(other.entity.id, path.entity.id)) {
@@ -52,6 +68,32 @@ fn check(context: &Context<'_>, findings: &mut Findings<'_>) {
             }
         }
     }
+}
+
+/// The keys of the rows that Singlet keeps beside those of the model, with what they are.
+fn kept_rows(model: &Model) -> Vec<(&'static str, Vec<Template>)> {
+    let Some(delimiter) = Delimiter::new(model.table.delimiter) else {
+        return Vec::new();
+    };
+    let guards = model.entities.iter().any(|entity| !entity.unique.is_empty());
+    let versions = model.entities.iter().any(|entity| entity.history.is_some());
+    let shaped = model.entities.iter().any(|entity| entity.role == Some(Role::Idempotency));
+    let recorded = model.writes.iter().any(|write| write.idempotency.need != IdempotencyNeed::None);
+    let bulk = model.writes.iter().any(|write| write.bulk);
+    let kinds = [
+        (guards, "$unique", "guards of unique values"),
+        (versions, "$identity", "guards of entities with versions"),
+        (recorded && !shaped, "$request", "records of requests"),
+        (bulk, "$progress", "the progress of bulk writes"),
+    ];
+    let mut rows = Vec::new();
+    for (_, start, what) in kinds.into_iter().filter(|(kept, _, _)| *kept) {
+        let parts = vec![Part::text(&format!("{start}{}", model.table.delimiter)), Part::Anything];
+        let Ok(partition) = Template::new(parts, delimiter) else { continue };
+        let sort = model.table.key.get(1).map(|_| Template::text("$", delimiter));
+        rows.push((what, std::iter::once(partition).chain(sort).collect()));
+    }
+    rows
 }
 
 fn report(findings: &mut Findings<'_>, first: &AccessPath<'_>, second: &AccessPath<'_>, witness: &Witness) {
