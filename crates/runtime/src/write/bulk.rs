@@ -56,6 +56,8 @@ pub(super) async fn run(operation: &Operation<'_>) -> Result<Written, RuntimeErr
     let now = bulk.progress.now;
     let request = super::WriteRequest {
         now,
+        // A version is one row's; every turn is about another.
+        version: None,
         ..operation.request.clone()
     };
     let began = Operation {
@@ -253,7 +255,7 @@ impl<'o> Bulk<'o> {
                     }
                     return Err(RuntimeError::Refused(Box::new(refused)));
                 }
-                Err(Stop::Again | Stop::Recorded) => {
+                Err(Stop::Again | Stop::Recorded | Stop::Skipped) => {
                     tries += 1;
                     if tries == ATTEMPTS_MAX {
                         return Err(RuntimeError::Conflict);
@@ -384,6 +386,6 @@ fn ended<T>(result: Result<T, Stop>) -> Result<T, RuntimeError> {
     result.map_err(|stop| match stop {
         Stop::Failed(error) => error,
         Stop::Refused(refused) => RuntimeError::Refused(Box::new(refused)),
-        Stop::Again | Stop::Recorded | Stop::ReadFirst(_) => RuntimeError::Conflict,
+        Stop::Again | Stop::Recorded | Stop::Skipped | Stop::ReadFirst(_) => RuntimeError::Conflict,
     })
 }

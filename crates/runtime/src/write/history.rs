@@ -40,6 +40,12 @@ impl<'a> Attempt<'a> {
             .get(at)
             .map(|touched| touched.known.clone())
             .unwrap_or_default();
+        // A new row is known by more than its key, and the version before it had other values.
+        let variables = model.catalog.names(entity.id).map(|names| &names.key_variables);
+        let identity: Vec<(&String, &Value)> = known
+            .iter()
+            .filter(|(name, _)| variables.is_some_and(|variables| variables.contains(name)))
+            .collect();
         let partition = model.table.key.first().map(|key| key.name.clone()).unwrap_or_default();
         let template = entity.key_templates().find(|key| key.attribute == partition);
         let lookup = |name: &str| known.get(name).cloned();
@@ -59,9 +65,9 @@ impl<'a> Attempt<'a> {
             self.consumed += &page.consumed;
             for item in page.items {
                 let current = item.contains_key(&history.at) && !item.contains_key(&history.until);
-                let same = known
+                let same = identity
                     .iter()
-                    .all(|(name, value)| item.get(name).is_none_or(|known| known == value));
+                    .all(|(name, value)| item.get(*name).is_none_or(|known| known == *value));
                 if stream::is_of(model, entity, &item) && current && same {
                     return Ok(Some(item));
                 }
@@ -118,6 +124,8 @@ impl<'a> Attempt<'a> {
                 "a number leaves its range".to_owned(),
             )));
         }
+        let changed = touched.edits.summed();
+        let after = self.sums_within_limits(step, entity, changed, after, &before).await?;
         let after = row::completed(entity, after, self.scope(None))?;
         let kept = |name: &str| {
             let attribute = entity.attribute(name);
@@ -166,6 +174,10 @@ impl<'a> Attempt<'a> {
     ) -> Result<(), Stop> {
         let Some(history) = &entity.history else { return Ok(()) };
         let model = self.operation.model;
+        // Another step on the same row has said what the next version is: all of it is one version.
+        if let Some(touched) = self.rows.get_mut(at).filter(|touched| touched.change == Change::Update) {
+            touched.others.clear();
+        }
         let (last, first) = match self.rows.get(at).map(|touched| &touched.before) {
             Some(Before::Read { item: Some(item), .. }) => (Some(row::stored(entity, item)?), false),
             _ => (None, true),
@@ -191,7 +203,8 @@ impl<'a> Attempt<'a> {
                 checks: vec![Check::pin(absent(model))],
             });
         }
-        actions.extend(self.guards_moved(entity, last.as_ref().unwrap_or(&Attributes::new()), &row)?);
+        let by = Some((step, self.order()));
+        actions.extend(self.guards_moved(entity, by, last.as_ref().unwrap_or(&Attributes::new()), &row)?);
         if last.is_some() {
             self.close_version(entity, at, Some(instant))?;
         }
