@@ -571,7 +571,11 @@ impl<'a> Attempt<'a> {
             if let (Some(at), Some(item)) = (wanted, item) {
                 let entity = self.rows.get(at).map(|touched| touched.entity);
                 let row = match entity {
-                    Some(entity) => row::decode(self.operation.model, entity, &item, self.scope(None))?,
+                    // A row that ends with this change is answered all the same.
+                    Some(entity) => match row::decode(self.operation.model, entity, &item, self.scope(None))? {
+                        Some(row) => Some(row),
+                        None => Some(row::stored(entity, &item)?),
+                    },
                     None => None,
                 };
                 if let Some(touched) = self.rows.get_mut(at) {

@@ -576,17 +576,19 @@ impl<'a> Attempt<'a> {
         let new_key = primary_key(entity, after)?.unwrap_or_else(|| touched.key.clone());
         if new_key != touched.key {
             // The row moves to another key.
-            actions.push(Action {
+            let check = touched.by.map(|by| self.rule_check(by, entity, &Why::Exists, free));
+            let gone = Action {
                 key: touched.key.clone(),
                 doing: Doing::Delete,
                 checks,
-            });
-            let check = touched.by.map(|by| self.rule_check(by, entity, &Why::Exists, free));
-            actions.push(Action {
+            };
+            // That its place is taken is said before that a mirror's is.
+            let there = Action {
                 key: new_key,
                 doing: Doing::Put(new_item),
                 checks: check.into_iter().collect(),
-            });
+            };
+            actions.splice(0..0, [gone, there]);
             return Ok(actions);
         }
         let update = difference(model, entity, item, &new_item);

@@ -3,8 +3,8 @@
 use fastrand::Rng;
 use singlet_item::{Number, Value};
 use singlet_model::evaluate::time;
-use singlet_model::model::{Argument, IdempotencyNeed, Write};
-use singlet_model::types::{ObjectType, Type};
+use singlet_model::model::{Argument, IdempotencyNeed, Step, Write};
+use singlet_model::types::{EntityId, ObjectType, Type};
 use singlet_runtime::{Attributes, Caller, WriteRequest, values};
 
 use super::sequence::Sequence;
@@ -39,6 +39,9 @@ const TEXTS: &[&str] = &[
     "123456",
     "EUR",
 ];
+
+/// How many of the texts that fit are used, so that rows share some.
+const TEXTS_USUAL: usize = 8;
 
 /// Who calls.
 const CALLERS: &[&str] = &["ada", "bob", "cyd"];
@@ -93,7 +96,14 @@ impl Draw {
         }
         let model = sequence.model();
         let write = self.rng.choice(&model.writes)?;
-        let focus = self.rng.choice(sequence.rows()).cloned();
+        let about: Vec<EntityId> = write.all_steps().into_iter().filter_map(Step::entity).collect();
+        let near = sequence.rows().iter().filter(|(entity, _)| about.contains(entity));
+        let near: Vec<&Row> = near.collect();
+        let focus = self
+            .rng
+            .choice(near)
+            .or_else(|| self.rng.choice(sequence.rows()))
+            .cloned();
         let caller = self.caller(focus.as_ref());
         let mut args = Attributes::new();
         for arg in &write.args {
@@ -167,8 +177,8 @@ impl Draw {
             return None;
         }
         let known = match self.rng.u8(..10) {
-            0..6 => focus.and_then(|row| self.known(sequence, arg, &[row])),
-            6..8 => {
+            0..8 => focus.and_then(|row| self.known(sequence, arg, &[row])),
+            8 => {
                 let all: Vec<&Row> = sequence.rows().iter().collect();
                 self.known(sequence, arg, &all)
             }
@@ -200,7 +210,7 @@ impl Draw {
             Type::Text(_) => {
                 let fits = |text: &&str| values::checked(&Value::S((*text).to_owned()), ty).is_ok();
                 let texts: Vec<&str> = TEXTS.iter().copied().filter(fits).collect();
-                Value::S(self.rng.choice(texts)?.to_owned())
+                Value::S(self.rng.choice(texts.into_iter().take(TEXTS_USUAL))?.to_owned())
             }
             Type::Int(limits) | Type::Number(limits) => {
                 let near = [limits.min, limits.max].into_iter().flatten();
