@@ -37,8 +37,22 @@ pub fn items(model: &Model, line: &str, scope: Scope<'_>) -> Result<Vec<Item>, R
         .filter(|entity| entity.mirror.is_none())
         .ok_or_else(|| bad(format!("there is no entity `{name}` to load")))?;
     let row = attributes(entity, fields, scope).map_err(|invalid| bad(format!("`{name}` {invalid}")))?;
-    let mut items = row::encode(model, entity, &row, scope)?;
-    items.extend(guards_of_row(model, entity, &row, scope)?);
+    items_of_row(model, entity, &row, scope)
+}
+
+/// Every item that a row is kept as: its own, its mirrors' and its guards'.
+///
+/// # Errors
+///
+/// Where the row has no key, or an expression leaves the range of its type.
+pub fn items_of_row(
+    model: &Model,
+    entity: &Entity,
+    row: &Attributes,
+    scope: Scope<'_>,
+) -> Result<Vec<Item>, RuntimeError> {
+    let mut items = row::encode(model, entity, row, scope)?;
+    items.extend(guards_of_row(model, entity, row, scope)?);
     Ok(items)
 }
 

@@ -13,7 +13,7 @@ use singlet_store::{Consumed, GetRequest};
 
 use super::generate::Generating;
 use super::refuse::{self, Denial, Rule};
-use super::touched::{Action, Before, Change, Check, Touched, present_now};
+use super::touched::{Action, Before, Change, Check, Touched, absent_now, present_now};
 use super::{Operation, Refused, Stop, Written, send};
 use crate::error::RuntimeError;
 use crate::find::{Reading, primary_key};
@@ -44,6 +44,8 @@ pub(super) struct Attempt<'a> {
     pub first: Option<(usize, bool)>,
     /// How many steps were taken, for the order of refusals.
     pub step: u32,
+    /// Whether the step that is being taken is passed over where it cannot be done.
+    pub skipping: bool,
     pub version_checked: bool,
     pub consumed: Consumed,
 }
@@ -63,6 +65,7 @@ impl<'a> Attempt<'a> {
             rows: Vec::new(),
             first: None,
             step: 0,
+            skipping: false,
             version_checked: false,
             consumed: Consumed::default(),
         }
@@ -445,58 +448,80 @@ impl<'a> Attempt<'a> {
 
     /// A refusal that the process found; but what the store would have said first is said first.
     pub async fn refused(&mut self, order: u32, refused: Refused) -> Stop {
-        for at in 0..self.rows.len() {
-            let earlier = self
-                .rows
-                .get(at)
-                .filter(|touched| !touched.is_read() && touched.checks.iter().any(|check| check.order < order));
-            let Some(touched) = earlier else { continue };
-            let checks: Vec<Check<'a>> = touched
-                .checks
-                .iter()
-                .filter(|check| check.order < order)
-                .cloned()
-                .collect();
-            let action = Action {
-                key: touched.key.clone(),
-                doing: super::touched::Doing::Check,
-                checks,
-            };
-            let item = match self.get(action.key.clone()).await {
-                Ok(item) => item,
-                Err(stop) => return stop,
-            };
-            if action.checks.iter().any(|check| !check.condition.holds(item.as_ref())) {
-                return refuse::why(self.operation, &[(&action, item)]);
-            }
+        if self.skipping {
+            return Stop::Skipped;
         }
-        Stop::Refused(refused)
+        let failed = match self.failing(|known| known < order).await {
+            Ok(failed) => failed,
+            Err(stop) => return stop,
+        };
+        if failed.is_empty() {
+            return Stop::Refused(refused);
+        }
+        let failed: Vec<_> = failed.iter().map(|(action, item)| (action, item.clone())).collect();
+        refuse::why(self.operation, &failed)
     }
 
-    /// The version that the caller asked for, where the row was read: it speaks before requirements.
+    /// What the store would refuse of what was said so far, by the order of its checks.
+    pub async fn failing(&mut self, wanted: impl Fn(u32) -> bool) -> Result<Vec<(Action<'a>, Option<Item>)>, Stop> {
+        let mut actions = Vec::new();
+        for at in 0..self.rows.len() {
+            actions.extend(self.actions_of(at)?);
+        }
+        let mut failed = Vec::new();
+        for mut action in actions {
+            action.checks.retain(|check| wanted(check.order));
+            if action.checks.is_empty() {
+                continue;
+            }
+            let item = self.get(action.key.clone()).await?;
+            if action.checks.iter().any(|check| !check.condition.holds(item.as_ref())) {
+                failed.push((action, item));
+            }
+        }
+        Ok(failed)
+    }
+
+    /// The version that the caller asked for: it speaks before requirements.
     async fn check_version_read(&mut self) -> Result<(), Stop> {
         let Some(version) = self.operation.request.version else {
             return Ok(());
         };
-        let first = self.operation.write.steps.iter().find_map(|step| match &step.kind {
-            StepKind::Update(target) | StepKind::Delete(target) | StepKind::Upsert(target) => Some(target),
+        let mut first = None;
+        for step in self.operation.write.steps.iter().filter(|step| step.repeat.is_none()) {
+            let taken = match &step.when {
+                Some(when) => self.holds(when, None)?,
+                None => true,
+            };
+            first = match &step.kind {
+                StepKind::Update(target) | StepKind::Delete(target) | StepKind::Upsert(target) => Some(target),
+                _ => None,
+            }
+            .filter(|_| taken);
+            if first.is_some() {
+                break;
+            }
+        }
+        let at = match first.map(|target| &target.kind) {
+            Some(ExprKind::Bound(name)) => self.names.get(name).copied(),
+            Some(ExprKind::Entity { entity, key }) => {
+                let entity = self.entity(*entity)?;
+                let known = self.key_values(entity, key)?;
+                self.touch(entity, known)?
+            }
             _ => None,
-        });
-        let Some(Expr {
-            kind: ExprKind::Bound(name),
-            ..
-        }) = first
-        else {
-            return Ok(());
         };
-        let Some(at) = self.names.get(name).copied() else {
-            return Ok(());
-        };
+        let Some(at) = at else { return Ok(()) };
+        if self.must_read(at) {
+            self.read(at).await?;
+        }
         self.check_version(at, version).await
     }
 
     /// Checks the version of a row, now or in its condition.
     pub async fn check_version(&mut self, at: usize, version: Number) -> Result<(), Stop> {
+        // It is the version of the first row that changes, and of no other.
+        self.version_checked = true;
         let Some(touched) = self.rows.get_mut(at) else {
             return Ok(());
         };
@@ -506,21 +531,24 @@ impl<'a> Attempt<'a> {
             .iter()
             .find(|attribute| attribute.ty == Type::Version);
         let Some(attribute) = attribute else { return Ok(()) };
-        self.version_checked = true;
         let name = super::touched::stored_name(&attribute.stored, &attribute.name);
+        // A row that is not there has no other version: what is missing is said by who needs it.
         if touched.is_read() {
-            let current = touched
-                .item()
-                .and_then(|item| item.get(name))
-                .and_then(Value::as_number);
-            return match current == Some(version) {
-                true => Ok(()),
-                false => Err(Stop::Failed(RuntimeError::VersionMismatch)),
+            let current = touched.item().and_then(|item| item.get(name));
+            let other = touched.row().is_some() && current != Some(&Value::N(version));
+            return match other {
+                true => Err(Stop::Failed(RuntimeError::VersionMismatch)),
+                false => Ok(()),
             };
         }
+        let gone = absent_now(
+            self.operation.model,
+            touched.entity.expires.is_some(),
+            self.operation.request.now,
+        );
         touched.checks.push(Check {
             order: ORDER_VERSION,
-            condition: singlet_store::Condition::equal(name, Value::N(version)),
+            condition: gone.or(singlet_store::Condition::equal(name, Value::N(version))),
             denial: Denial::Version,
         });
         Ok(())
@@ -546,7 +574,11 @@ impl<'a> Attempt<'a> {
             if let (Some(at), Some(item)) = (wanted, item) {
                 let entity = self.rows.get(at).map(|touched| touched.entity);
                 let row = match entity {
-                    Some(entity) => row::decode(self.operation.model, entity, &item, self.scope(None))?,
+                    // A row that ends with this change is answered all the same.
+                    Some(entity) => match row::decode(self.operation.model, entity, &item, self.scope(None))? {
+                        Some(row) => Some(row),
+                        None => Some(row::stored(entity, &item)?),
+                    },
                     None => None,
                 };
                 if let Some(touched) = self.rows.get_mut(at) {

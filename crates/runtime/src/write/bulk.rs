@@ -64,6 +64,8 @@ pub(super) async fn run(operation: &Operation<'_>) -> Result<Written, RuntimeErr
     }
     let request = super::WriteRequest {
         now: bulk.progress.now,
+        // A version is one row's; every turn is about another.
+        version: None,
         ..operation.request.clone()
     };
     let began = unrecorded(operation, &request);
@@ -299,7 +301,7 @@ impl<'o> Bulk<'o> {
                     }
                     return Err(RuntimeError::Refused(Box::new(refused)));
                 }
-                Err(Stop::Again | Stop::Recorded) => {
+                Err(Stop::Again | Stop::Recorded | Stop::Skipped) => {
                     tries += 1;
                     if tries == ATTEMPTS_MAX || self.is_overtaken().await? {
                         return Err(RuntimeError::Conflict);
@@ -441,6 +443,6 @@ fn ended<T>(result: Result<T, Stop>) -> Result<T, RuntimeError> {
     result.map_err(|stop| match stop {
         Stop::Failed(error) => error,
         Stop::Refused(refused) => RuntimeError::Refused(Box::new(refused)),
-        Stop::Again | Stop::Recorded | Stop::ReadFirst(_) => RuntimeError::Conflict,
+        Stop::Again | Stop::Recorded | Stop::Skipped | Stop::ReadFirst(_) => RuntimeError::Conflict,
     })
 }

@@ -321,7 +321,7 @@ impl<'a> Attempt<'a> {
         for (id, item) in items.into_iter().skip(1) {
             let mirror = self.entity(id)?;
             let why = Why::Mirror(mirror.name.clone());
-            let check = self.rule_check(step, entity, &why, absent_now(model, expires, now));
+            let check = self.rule_check((step, self.order()), entity, &why, absent_now(model, expires, now));
             actions.push(Action {
                 key: key_in(model, &item),
                 doing: Doing::Put(item),
@@ -330,20 +330,28 @@ impl<'a> Attempt<'a> {
         }
         let guards = Guards::of(model, entity, row, self.scope(None))?;
         for (name, key) in &guards.by_name {
-            let check = self.rule_check(step, entity, &Why::Taken(name.clone()), absent_now(model, expires, now));
+            let why = Why::Taken(name.clone());
+            let check = self.rule_check((step, self.order()), entity, &why, absent_now(model, expires, now));
             actions.push(guards.claim(model, key, expires, now, check));
         }
         Ok(actions)
     }
 
-    pub fn rule_check(&self, step: &'a Step, entity: &'a Entity, why: &Why, condition: Condition) -> Check<'a> {
+    /// A check of a step on another item than its row's.
+    pub fn rule_check(
+        &self,
+        (step, order): (&'a Step, u32),
+        entity: &'a Entity,
+        why: &Why,
+        condition: Condition,
+    ) -> Check<'a> {
         let mut rule = Rule::of(entity, step_refusal(step, why), why);
         if !rule.shown.is_empty() {
             rule.bound = self.bound.clone();
         }
         rule.entity = None;
         Check {
-            order: self.order(),
+            order,
             condition,
             denial: Denial::Rule(Box::new(rule)),
         }

@@ -46,6 +46,12 @@ impl Edits {
             .chain(parts)
     }
 
+    /// Attributes whose new value follows from their old one.
+    pub fn summed(&self) -> Vec<String> {
+        let parts = self.parts.iter().map(|(name, _)| name);
+        self.add.keys().chain(parts).cloned().collect()
+    }
+
     /// Whether an attribute is set or removed, whatever it was.
     pub fn sets(&self, name: &str) -> bool {
         self.set.contains_key(name)

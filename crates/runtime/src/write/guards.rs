@@ -125,18 +125,20 @@ impl Guards {
         }
     }
 
-    /// The same guard, expiring as its row now does.
-    pub fn renew<'a>(&self, model: &Model, key: &Item) -> Option<Action<'a>> {
-        let ttl = model.table.ttl.as_ref()?;
-        let update = match &self.ttl {
-            Some(value) => Update::new().set(ttl.as_str(), value.clone()),
-            None => Update::new().remove(ttl.as_str()),
-        };
-        Some(Action {
+    /// The same guard, of its row's new key and expiring as its row now does.
+    pub fn renew<'a>(&self, model: &Model, key: &Item) -> Action<'a> {
+        let mut update = Update::new().set(OWNER, Value::S(self.owner.clone()));
+        if let Some(ttl) = &model.table.ttl {
+            update = match &self.ttl {
+                Some(value) => update.set(ttl.as_str(), value.clone()),
+                None => update.remove(ttl.as_str()),
+            };
+        }
+        Action {
             key: key.clone(),
             doing: Doing::Update(update),
             checks: vec![Check::pin(present(model))],
-        })
+        }
     }
 }
 

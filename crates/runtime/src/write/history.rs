@@ -62,10 +62,8 @@ impl<'a> Attempt<'a> {
             self.consumed += &page.consumed;
             for item in page.items {
                 let current = item.contains_key(&history.at) && !item.contains_key(&history.until);
-                // Only the identity tells versions of one row from those of another: a new row differs in all else.
                 let same = known
                     .iter()
-                    .filter(|(name, _)| entity.is_key_attribute(name) && **name != history.at)
                     .all(|(name, value)| item.get(name).is_none_or(|known| known == value));
                 if stream::is_of(model, entity, &item) && current && same {
                     return Ok(Some(item));
@@ -123,6 +121,8 @@ impl<'a> Attempt<'a> {
                 "a number leaves its range".to_owned(),
             )));
         }
+        let changed = touched.edits.summed();
+        let after = self.sums_within_limits(step, entity, changed, after, &before).await?;
         let after = row::completed(entity, after, self.scope(None))?;
         let kept = |name: &str| {
             let attribute = entity.attribute(name);
@@ -171,6 +171,10 @@ impl<'a> Attempt<'a> {
     ) -> Result<(), Stop> {
         let Some(history) = &entity.history else { return Ok(()) };
         let model = self.operation.model;
+        // Another step on the same row has said what the next version is: all of it is one version.
+        if let Some(touched) = self.rows.get_mut(at).filter(|touched| touched.change == Change::Update) {
+            touched.others.clear();
+        }
         let (last, first) = match self.rows.get(at).map(|touched| &touched.before) {
             Some(Before::Read { item: Some(item), .. }) => (Some(row::stored(entity, item)?), false),
             _ => (None, true),
@@ -196,7 +200,8 @@ impl<'a> Attempt<'a> {
                 checks: vec![Check::pin(absent(model))],
             });
         }
-        actions.extend(self.guards_moved(entity, last.as_ref().unwrap_or(&Attributes::new()), &row)?);
+        let by = Some((step, self.order()));
+        actions.extend(self.guards_moved(entity, by, last.as_ref().unwrap_or(&Attributes::new()), &row)?);
         if last.is_some() {
             self.close_version(entity, at, Some(instant))?;
         }

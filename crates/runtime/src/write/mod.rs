@@ -102,6 +102,8 @@ impl Refused {
 enum Stop {
     /// A rule said no.
     Refused(Refused),
+    /// A step cannot be done, and says that this does not matter.
+    Skipped,
     /// The request's record is there: somebody else did it.
     Recorded,
     /// Somebody was in the way.
@@ -152,6 +154,7 @@ impl Engine {
             request,
             record: None,
         };
+        operation.has_key()?;
         operation.admit()?;
         operation.record = operation.record_of_request()?;
         match write.bulk {
@@ -172,6 +175,19 @@ impl<'a> Operation<'a> {
             attributes: None,
             row: None,
             bound: nothing,
+        }
+    }
+
+    /// What a request lacks is said before who may ask.
+    fn has_key(&self) -> Result<(), RuntimeError> {
+        let idempotency = &self.write.idempotency;
+        let sent = idempotency.key.is_some() || self.request.idempotency_key.is_some();
+        match idempotency.need == IdempotencyNeed::Required && !sent {
+            true => Err(RuntimeError::Request(format!(
+                "`{}` needs an idempotency key",
+                self.write.name
+            ))),
+            false => Ok(()),
         }
     }
 
@@ -237,7 +253,7 @@ impl<'a> Operation<'a> {
                 Err(Stop::Refused(refused)) => {
                     return self.refused(RuntimeError::Refused(Box::new(refused)), consumed).await;
                 }
-                Err(Stop::Recorded | Stop::Again) => {
+                Err(Stop::Recorded | Stop::Again | Stop::Skipped) => {
                     if let Some(written) = self.replayed(&mut consumed).await? {
                         return Ok(Written { consumed, ..written });
                     }

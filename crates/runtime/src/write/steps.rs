@@ -10,7 +10,7 @@ use singlet_plan::write::{Default as Why, Place, StepPlan, requirement_status, s
 
 use super::attempt::{Attempt, ORDER_STEP};
 use super::refuse::{Denial, Rule};
-use super::touched::{Check, absent_now, present_now};
+use super::touched::{Check, Touched, absent_now, present_now};
 use super::{Refused, Stop, refuse};
 use crate::row;
 use crate::scope::Attributes;
@@ -101,6 +101,46 @@ impl<'a> Attempt<'a> {
             return Ok(());
         }
         self.step += 1;
+        if step.or_skip && !matches!(step.kind, StepKind::Group(_) | StepKind::Call { .. }) {
+            return self.unless_refused(step, plan).await;
+        }
+        self.take(step, plan).await
+    }
+
+    /// Takes a step, or passes over it: then nothing of it stays.
+    async fn unless_refused(&mut self, step: &'a Step, plan: &'a StepPlan) -> Result<(), Stop> {
+        let (rows, bound, names) = (self.rows.clone(), self.bound.clone(), self.names.clone());
+        let first = self.first;
+        self.skipping = true;
+        let taken = self.take(step, plan).await;
+        self.skipping = false;
+        let order = self.order();
+        let skipped = match taken {
+            Ok(()) => !self.failing(|known| known == order).await?.is_empty(),
+            Err(Stop::Skipped) => true,
+            Err(stop) => return Err(stop),
+        };
+        if skipped {
+            (self.bound, self.names, self.first) = (bound, names, first);
+            self.undo(rows);
+        }
+        Ok(())
+    }
+
+    /// Takes back what was done to rows. What was read of them stays, for it decided that nothing is done.
+    fn undo(&mut self, known: Vec<Touched<'a>>) {
+        let mut known = known.into_iter();
+        for touched in &mut self.rows {
+            let unchanged = Touched::new(touched.entity, touched.key.clone(), touched.known.clone());
+            let read = std::mem::replace(touched, known.next().unwrap_or(unchanged));
+            if read.is_read() {
+                touched.before = read.before;
+                touched.used.whole = true;
+            }
+        }
+    }
+
+    async fn take(&mut self, step: &'a Step, plan: &'a StepPlan) -> Result<(), Stop> {
         match &step.kind {
             StepKind::Group(inner) => self.steps(inner, &plan.inner).await,
             StepKind::Call { step: name, args } => self.call(name, args, plan).await,

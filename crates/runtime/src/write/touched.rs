@@ -2,7 +2,7 @@
 
 use singlet_item::{Item, Number, Value};
 use singlet_model::Model;
-use singlet_model::model::{Entity, Stored};
+use singlet_model::model::{Entity, Step, Stored};
 use singlet_model::types::Type;
 use singlet_plan::write::Used;
 use singlet_store::{Comparison, Condition, Path};
@@ -12,7 +12,7 @@ use super::refuse::Denial;
 use crate::scope::Attributes;
 
 /// A row that an operation touches.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Touched<'a> {
     pub entity: &'a Entity,
     /// Its primary key.
@@ -27,6 +27,8 @@ pub(super) struct Touched<'a> {
     pub checks: Vec<Check<'a>>,
     /// What becomes of it.
     pub change: Change,
+    /// The step that speaks for an update, and its place in the order of refusals.
+    pub by: Option<(&'a Step, u32)>,
     pub edits: Edits,
     /// The row as it becomes, where that is known before it is written.
     pub after: Option<Attributes>,
@@ -37,7 +39,7 @@ pub(super) struct Touched<'a> {
 }
 
 /// What was read of a row.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) enum Before {
     /// Nothing.
     Unread,
@@ -104,6 +106,7 @@ impl<'a> Touched<'a> {
             used: Used::default(),
             checks: Vec::new(),
             change: Change::Nothing,
+            by: None,
             edits: Edits::default(),
             after: None,
             others: Vec::new(),

@@ -15,7 +15,7 @@ use super::create::key_in;
 use super::edits::{Edits, PartEdit};
 use super::guards::Guards;
 use super::refuse::Rule;
-use super::touched::{Action, Change, Check, Doing, Touched, present, present_now, stored_name};
+use super::touched::{Action, Change, Check, Doing, Touched, absent_now, present, present_now, stored_name};
 use super::{Refused, Stop};
 use crate::error::RuntimeError;
 use crate::find::primary_key;
@@ -52,7 +52,7 @@ impl<'a> Attempt<'a> {
                         touched.used.attributes.insert(states.of.clone());
                     }
                 }
-                self.merge(at, entity, edits)?;
+                self.merge(step, at, entity, edits)?;
                 if entity.history.is_some() {
                     return self.update_version(step, entity, at).await;
                 }
@@ -64,14 +64,16 @@ impl<'a> Attempt<'a> {
         }
     }
 
-    fn merge(&mut self, at: usize, entity: &Entity, edits: Edits) -> Result<(), Stop> {
+    fn merge(&mut self, step: &'a Step, at: usize, entity: &Entity, edits: Edits) -> Result<(), Stop> {
         let always = |name: &str| {
             let attribute = entity.attribute(name);
             attribute.is_some_and(|attribute| attribute.always.is_some() || attribute.ty == Type::Version)
         };
+        let order = self.order();
         let Some(touched) = self.rows.get_mut(at) else {
             return Ok(());
         };
+        touched.by.get_or_insert((step, order));
         // The version rises once, however many steps change the row.
         let mut edits = edits;
         if touched.change == Change::Update {
@@ -97,25 +99,34 @@ impl<'a> Attempt<'a> {
                 "a number leaves its range".to_owned(),
             )));
         }
-        for name in edits.add.keys().chain(edits.parts.iter().map(|(name, _)| name)) {
-            if let (Some(attribute), Some(value)) = (entity.attribute(name), after.get(name).cloned()) {
-                let value = self
-                    .within_limits(step, entity, attribute, value, Some(&before))
-                    .await?;
-                after.insert(name.clone(), value);
-            }
-        }
+        let summed = edits.summed();
+        let after = self
+            .sums_within_limits(step, entity, summed.clone(), after, &before)
+            .await?;
         let after = row::completed(entity, after, self.scope(None))?;
         if let Some(touched) = self.rows.get_mut(at) {
-            let changed = edits
-                .add
-                .keys()
-                .cloned()
-                .chain(edits.parts.iter().map(|(name, _)| name.clone()));
-            touched.used.attributes.extend(changed);
+            touched.used.attributes.extend(summed);
             touched.after = Some(after.clone());
         }
         self.copies_follow(step, entity, &before, &after).await?;
+        Ok(after)
+    }
+
+    /// The row, if what was added to is still within its limits.
+    pub async fn sums_within_limits(
+        &mut self,
+        step: &'a Step,
+        entity: &'a Entity,
+        summed: Vec<String>,
+        mut after: Attributes,
+        before: &Attributes,
+    ) -> Result<Attributes, Stop> {
+        for name in summed {
+            if let (Some(attribute), Some(value)) = (entity.attribute(&name), after.get(&name).cloned()) {
+                let value = self.within_limits(step, entity, attribute, value, Some(before)).await?;
+                after.insert(name, value);
+            }
+        }
         Ok(after)
     }
 
@@ -148,7 +159,7 @@ impl<'a> Attempt<'a> {
             }
             let mut edits = Edits::default();
             edits.set.insert(name.to_owned(), after.get(&copy.attribute).cloned());
-            self.merge(at, holder, edits)?;
+            self.merge(step, at, holder, edits)?;
             Box::pin(self.after_read(step, holder, at)).await?;
         }
         Ok(())
@@ -192,7 +203,10 @@ impl<'a> Attempt<'a> {
         planned.known.extend(touched.known.keys().cloned());
         planned.known.extend(edits.set.keys().cloned());
         let held_unknown = !edits.parts.is_empty();
+        // A row that moves to another key is written there whole.
+        let moves = edits.touched().any(|name| entity.is_key_attribute(name));
         if held_unknown
+            || moves
             || old_values_needed(self.operation.model, entity, &planned).is_some()
             || touched.change == Change::Update
         {
@@ -219,7 +233,7 @@ impl<'a> Attempt<'a> {
                 self.add_check(at, check);
             }
         }
-        self.merge(at, entity, edits)?;
+        self.merge(step, at, entity, edits)?;
         if let Some(name) = &step.named {
             // The new row is not known before it is written: whoever names it needs it read.
             self.names.insert(name.clone(), at);
@@ -514,6 +528,7 @@ impl<'a> Attempt<'a> {
         let inputs = inputs(model, entity, &stored, after);
         let mut also: Vec<&str> = inputs.iter().map(String::as_str).collect();
         let mut actions = Vec::new();
+        let free = absent_now(model, entity.expires.is_some(), self.operation.request.now);
         // Mirrors: those that stay change, those that come or go or move are written whole.
         for (id, new_mirror) in &new {
             let old_mirror = old.iter().find(|(known, _)| known == id).map(|(_, item)| item);
@@ -532,10 +547,12 @@ impl<'a> Attempt<'a> {
                 }
                 _ => {
                     also.extend(mirror.attributes.iter().map(|attribute| attribute.name.as_str()));
+                    let why = Why::Mirror(mirror.name.clone());
+                    let check = touched.by.map(|by| self.rule_check(by, entity, &why, free.clone()));
                     actions.push(Action {
                         key,
                         doing: Doing::Put(new_mirror.clone()),
-                        checks: Vec::new(),
+                        checks: check.into_iter().collect(),
                     });
                 }
             }
@@ -553,28 +570,25 @@ impl<'a> Attempt<'a> {
                 });
             }
         }
-        actions.extend(self.guards_moved(entity, &stored, after)?);
+        actions.extend(self.guards_moved(entity, touched.by, &stored, after)?);
         let mut checks = touched.checks.clone();
         checks.extend(touched.pins(model, &also));
         let new_key = primary_key(entity, after)?.unwrap_or_else(|| touched.key.clone());
         if new_key != touched.key {
             // The row moves to another key.
-            actions.push(Action {
+            let check = touched.by.map(|by| self.rule_check(by, entity, &Why::Exists, free));
+            let gone = Action {
                 key: touched.key.clone(),
                 doing: Doing::Delete,
                 checks,
-            });
-            let rule = Rule::of(entity, None, &Why::Exists);
-            let check = Check {
-                order: self.order(),
-                condition: super::touched::absent_now(model, entity.expires.is_some(), self.operation.request.now),
-                denial: super::refuse::Denial::Rule(Box::new(rule)),
             };
-            actions.push(Action {
+            // That its place is taken is said before that a mirror's is.
+            let there = Action {
                 key: new_key,
                 doing: Doing::Put(new_item),
-                checks: vec![check],
-            });
+                checks: check.into_iter().collect(),
+            };
+            actions.splice(0..0, [gone, there]);
             return Ok(actions);
         }
         let update = difference(model, entity, item, &new_item);
@@ -594,10 +608,11 @@ impl<'a> Attempt<'a> {
         Ok(actions)
     }
 
-    /// Guards released and claimed where a unique value changes, renewed where the row expires at another time.
+    /// Guards released and claimed where a unique value changes, renewed where the row expires at another time or moves.
     pub fn guards_moved(
         &self,
         entity: &'a Entity,
+        by: Option<(&'a Step, u32)>,
         before: &Attributes,
         after: &Attributes,
     ) -> Result<Vec<Action<'a>>, Stop> {
@@ -606,13 +621,12 @@ impl<'a> Attempt<'a> {
         let scope = self.scope(None);
         let old = Guards::of(model, entity, before, scope)?;
         let new = Guards::of(model, entity, after, scope)?;
-        let step = self.step_refusing(entity);
         let mut actions = Vec::new();
         for (name, key) in &old.by_name {
             match new.by_name.get(name) {
                 Some(kept) if kept == key => {
-                    if old.ttl != new.ttl {
-                        actions.extend(new.renew(model, key));
+                    if old.ttl != new.ttl || old.owner != new.owner {
+                        actions.push(new.renew(model, key));
                     }
                 }
                 _ => actions.push(old.release(key)),
@@ -621,21 +635,15 @@ impl<'a> Attempt<'a> {
         for (name, key) in &new.by_name {
             if old.by_name.get(name) != Some(key) {
                 let why = Why::Taken(name.clone());
-                let condition = super::touched::absent_now(model, entity.expires.is_some(), now);
-                let check = match step {
-                    Some(step) => self.rule_check(step, entity, &why, condition),
+                let condition = absent_now(model, entity.expires.is_some(), now);
+                let check = match by {
+                    Some(by) => self.rule_check(by, entity, &why, condition),
                     None => Check::pin(condition),
                 };
                 actions.push(new.claim(model, key, entity.expires.is_some(), now, check));
             }
         }
         Ok(actions)
-    }
-
-    /// The step whose refusals speak for the guards of an entity.
-    fn step_refusing(&self, entity: &Entity) -> Option<&'a Step> {
-        let mut steps = self.operation.write.all_steps().into_iter();
-        steps.find(|step| step.entity() == Some(entity.id))
     }
 
     /// An update of a row that was not read.

@@ -8,6 +8,7 @@ mod joined;
 mod keys;
 mod kinds;
 mod read;
+pub mod writes;
 
 use std::collections::{BTreeMap, BTreeSet};
 

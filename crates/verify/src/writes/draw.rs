@@ -1,0 +1,263 @@
+//! Requests, made up so that most of them are about rows that are there.
+
+use fastrand::Rng;
+use singlet_item::{Number, Value};
+use singlet_model::evaluate::time;
+use singlet_model::model::{Argument, IdempotencyNeed, Step, Write};
+use singlet_model::types::{EntityId, ObjectType, Type};
+use singlet_runtime::{Attributes, Caller, WriteRequest, values};
+
+use super::sequence::Sequence;
+use super::world::Row;
+
+/// Texts that fit one type or another: names, codes, addresses, and characters that keys escape.
+const TEXTS: &[&str] = &[
+    "ada",
+    "bob",
+    "cyd",
+    "Ada",
+    "home",
+    "home office",
+    "a#b",
+    "a$b",
+    "x",
+    "hello there",
+    "ada@x.org",
+    "ADA@x.org",
+    "bob@x.org",
+    "cyd@y.org",
+    "AA",
+    "BB",
+    "CC",
+    "AAA",
+    "BBB",
+    "CCC",
+    "001",
+    "002",
+    "003",
+    "12345678",
+    "123456",
+    "EUR",
+];
+
+/// How many of the texts that fit are used, so that rows share some.
+const TEXTS_USUAL: usize = 8;
+
+/// Who calls.
+const CALLERS: &[&str] = &["ada", "bob", "cyd"];
+
+const KEYS: &[&str] = &["k1", "k2", "k3", "k4", "k5"];
+
+/// Spans by which the clock moves on, in milliseconds: within a second, and past leases, days and retention.
+const JUMPS: &[i64] = &[
+    0,
+    0,
+    0,
+    1,
+    350,
+    1_000,
+    1_000,
+    61_000,
+    3_600_000,
+    20_000_000,
+    86_400_000,
+    8 * 86_400_000,
+];
+
+/// A source of requests.
+#[derive(Debug)]
+pub struct Draw {
+    rng: Rng,
+    now: i64,
+    /// Roles that callers may have.
+    roles: Vec<String>,
+    last: Option<(String, WriteRequest)>,
+}
+
+impl Draw {
+    /// Requests from an instant on, of callers with one of these roles or none.
+    pub fn new(rng: Rng, now: i64, roles: &[&str]) -> Self {
+        Draw {
+            rng,
+            now,
+            roles: roles.iter().map(|role| (*role).to_owned()).collect(),
+            last: None,
+        }
+    }
+
+    /// A write and what is asked of it.
+    pub fn request(&mut self, sequence: &Sequence) -> Option<(String, WriteRequest)> {
+        self.now += self.rng.choice(JUMPS.iter().copied()).unwrap_or_default();
+        if self.rng.u8(..100) < 6
+            && let Some((write, request)) = &self.last
+        {
+            let now = self.now;
+            return Some((write.clone(), WriteRequest { now, ..request.clone() }));
+        }
+        let model = sequence.model();
+        let write = self.rng.choice(&model.writes)?;
+        let about: Vec<EntityId> = write.all_steps().into_iter().filter_map(Step::entity).collect();
+        let near = sequence.rows().iter().filter(|(entity, _)| about.contains(entity));
+        let near: Vec<&Row> = near.collect();
+        let focus = self
+            .rng
+            .choice(near)
+            .or_else(|| self.rng.choice(sequence.rows()))
+            .cloned();
+        let caller = self.caller(focus.as_ref());
+        let mut args = Attributes::new();
+        for arg in &write.args {
+            if let Some(value) = self.argument(sequence, arg, focus.as_ref()) {
+                args.insert(arg.name.clone(), value);
+            }
+        }
+        let request = WriteRequest {
+            args,
+            caller,
+            now: self.now,
+            idempotency_key: self.key(write),
+            version: self.version(sequence, focus.as_ref()),
+        };
+        self.last = Some((write.name.clone(), request.clone()));
+        Some((write.name.clone(), request))
+    }
+
+    fn caller(&mut self, focus: Option<&Row>) -> Caller {
+        if self.rng.u8(..100) < 2 {
+            return Caller::anonymous();
+        }
+        let texts = focus
+            .into_iter()
+            .flat_map(|(_, row)| row.values())
+            .filter_map(Value::as_str);
+        let near: Vec<&str> = texts.filter(|text| CALLERS.contains(text)).collect();
+        let near = self.rng.choice(near).filter(|_| self.rng.u8(..10) < 7);
+        let id = near
+            .or_else(|| self.rng.choice(CALLERS.iter().copied()))
+            .unwrap_or("ada");
+        let caller = Caller::with_id(id);
+        match self.rng.choice(&self.roles).cloned() {
+            Some(role) if self.rng.u8(..10) < 9 => caller.claim("role", role),
+            _ => caller,
+        }
+    }
+
+    fn key(&mut self, write: &Write) -> Option<String> {
+        let often = match write.idempotency.need {
+            IdempotencyNeed::Required => 97,
+            _ => 12,
+        };
+        let key = self.rng.choice(KEYS.iter().copied())?;
+        (self.rng.u8(..100) < often).then(|| match self.rng.bool() {
+            true => key.to_owned(),
+            false => format!("k{}", self.rng.u32(..)),
+        })
+    }
+
+    fn version(&mut self, sequence: &Sequence, focus: Option<&Row>) -> Option<Number> {
+        let (entity, row) = focus.filter(|_| self.rng.u8(..100) < 8)?;
+        let mut attributes = sequence.model().entity(*entity)?.attributes.iter();
+        let version = attributes.find(|attribute| attribute.ty == Type::Version)?;
+        let current = row.get(&version.name)?.as_number()?;
+        match self.rng.bool() {
+            true => Some(current),
+            false => current.checked_add(Number::from(1)).ok(),
+        }
+    }
+
+    fn argument(&mut self, sequence: &Sequence, arg: &Argument, focus: Option<&Row>) -> Option<Value> {
+        let odds = self.rng.u8(..100);
+        if arg.optional || arg.default.is_some() {
+            match odds {
+                0..35 => return None,
+                35..45 if arg.optional => return Some(Value::Null),
+                _ => {}
+            }
+        } else if odds == 0 {
+            return None;
+        }
+        let known = match self.rng.u8(..10) {
+            0..8 => focus.and_then(|row| self.known(sequence, arg, &[row])),
+            8 => {
+                let all: Vec<&Row> = sequence.rows().iter().collect();
+                self.known(sequence, arg, &all)
+            }
+            _ => None,
+        };
+        known.or_else(|| self.fresh(&arg.ty, 0))
+    }
+
+    /// A value that some row has for an attribute of that type.
+    fn known(&mut self, sequence: &Sequence, arg: &Argument, rows: &[&Row]) -> Option<Value> {
+        let mut values = Vec::new();
+        for (id, row) in rows {
+            let entity = sequence.model().entity(*id)?;
+            let same = entity.attributes.iter().filter(|attribute| {
+                attribute.name == arg.name || (attribute.ty == arg.ty && !matches!(arg.ty, Type::Bool | Type::Enum(_)))
+            });
+            values.extend(same.filter_map(|attribute| row.get(&attribute.name)));
+        }
+        values.retain(|value| values::checked(value, &arg.ty).is_ok());
+        self.rng.choice(values).cloned()
+    }
+
+    fn fresh(&mut self, ty: &Type, depth: u8) -> Option<Value> {
+        if depth > 3 {
+            return None;
+        }
+        let days = self.rng.i64(-2..4) * 86_400_000;
+        Some(match ty {
+            Type::Text(_) => {
+                let fits = |text: &&str| values::checked(&Value::S((*text).to_owned()), ty).is_ok();
+                let texts: Vec<&str> = TEXTS.iter().copied().filter(fits).collect();
+                Value::S(self.rng.choice(texts.into_iter().take(TEXTS_USUAL))?.to_owned())
+            }
+            Type::Int(limits) | Type::Number(limits) => {
+                let near = [limits.min, limits.max].into_iter().flatten();
+                let mut numbers: Vec<Number> = near.chain((0..8).map(Number::from)).collect();
+                numbers.extend(limits.only.iter().flat_map(|only| only.iter().copied()));
+                numbers.retain(|number| values::checked(&Value::N(*number), ty).is_ok());
+                Value::N(self.rng.choice(numbers)?)
+            }
+            Type::Bool => Value::Bool(self.rng.bool()),
+            Type::Date => Value::S(time::iso(self.now + days).ok()?.get(..10)?.to_owned()),
+            Type::Time | Type::Seconds | Type::Millis => time::instant(self.now + days, ty).ok()?,
+            Type::Ulid => Value::S(format!("{:026}", self.rng.u8(..3))),
+            Type::Enum(words) => Value::S(self.rng.choice(&words.members)?.clone()),
+            Type::Object(object) | Type::Geo(Some(object)) => self.object(object, depth)?,
+            Type::List(element, limits) => {
+                let least = limits.min.unwrap_or(0).max(1);
+                let count = self.rng.u64(least..least + 3).min(limits.max.unwrap_or(u64::MAX));
+                let elements = (0..count).filter_map(|_| self.fresh(element, depth + 1));
+                Value::L(elements.collect())
+            }
+            Type::Set(element, _) => {
+                let words: Vec<Value> = (0..2).filter_map(|_| self.fresh(element, depth + 1)).collect();
+                match words.first()? {
+                    Value::N(_) => Value::Ns(words.iter().filter_map(Value::as_number).collect()),
+                    _ => Value::Ss(
+                        words
+                            .iter()
+                            .filter_map(|word| word.as_str().map(str::to_owned))
+                            .collect(),
+                    ),
+                }
+            }
+            Type::Map(element, _) => {
+                let value = self.fresh(element, depth + 1)?;
+                Value::M(Attributes::from([("k".to_owned(), value)]))
+            }
+            _ => return None,
+        })
+    }
+
+    fn object(&mut self, object: &ObjectType, depth: u8) -> Option<Value> {
+        let mut fields = Attributes::new();
+        for field in &object.fields {
+            if !field.optional || self.rng.bool() {
+                fields.insert(field.name.clone(), self.fresh(&field.ty, depth + 1)?);
+            }
+        }
+        Some(Value::M(fields))
+    }
+}

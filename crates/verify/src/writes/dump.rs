@@ -1,0 +1,118 @@
+//! Every item of a table against the rows that the items are: index keys, mirrors, guards and expiry made anew.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use singlet_item::{Item, Value};
+use singlet_model::Model;
+use singlet_model::model::{Entity, Role};
+use singlet_runtime::{Attributes, RuntimeError, Scope, load, row, values};
+use singlet_store::{ScanRequest, Store};
+
+use super::world::Row;
+
+/// Every item of a model's table.
+///
+/// # Errors
+///
+/// Where the store fails.
+pub async fn items(model: &Model, store: &Arc<dyn Store>) -> Result<Vec<Item>, RuntimeError> {
+    let mut items = Vec::new();
+    let mut start = None;
+    loop {
+        let request = ScanRequest {
+            table: model.table.name.clone(),
+            consistent: true,
+            start,
+            ..ScanRequest::default()
+        };
+        let page = store.scan(&request).await?;
+        items.extend(page.items);
+        start = page.last_key;
+        if start.is_none() {
+            return Ok(items);
+        }
+    }
+}
+
+/// The rows that items hold, as they are at the scope's instant.
+///
+/// # Errors
+///
+/// Where an item is not as the model has it.
+pub fn rows(model: &Model, items: &[Item], scope: Scope<'_>) -> Result<Vec<Row>, RuntimeError> {
+    let mut rows = Vec::new();
+    for item in items {
+        if let Some(entity) = entity_of(model, item) {
+            let row = row::decode(model, entity, item, scope)?;
+            rows.extend(row.map(|row| (entity.id, row)));
+        }
+    }
+    Ok(rows)
+}
+
+/// How the items differ from those that their rows are kept as.
+///
+/// # Errors
+///
+/// Where an item is not as the model has it.
+pub fn difference(model: &Model, items: &[Item], scope: Scope<'_>) -> Result<Option<String>, RuntimeError> {
+    let alive = |item: &&Item| !row::has_expired(model, item, scope.now) && !is_own(model, item);
+    let there: BTreeMap<String, &Item> = items
+        .iter()
+        .filter(alive)
+        .map(|item| (key(model, item), item))
+        .collect();
+    let mut meant: BTreeMap<String, Item> = BTreeMap::new();
+    for item in there.values() {
+        let Some(entity) = entity_of(model, item) else { continue };
+        let row = row::stored(entity, item)?;
+        for item in load::items_of_row(model, entity, &row, scope)? {
+            if let Some(other) = meant.insert(key(model, &item), item.clone())
+                && other != item
+            {
+                return Ok(Some(format!(
+                    "two rows are kept in one place: {} and {}",
+                    json(&other),
+                    json(&item)
+                )));
+            }
+        }
+    }
+    for (key, item) in &there {
+        match meant.get(key) {
+            None => return Ok(Some(format!("no row is kept as {}", json(item)))),
+            Some(meant) if meant != *item => {
+                return Ok(Some(format!("an item is {} and should be {}", json(item), json(meant))));
+            }
+            Some(_) => {}
+        }
+    }
+    let missing = meant.iter().find(|(key, _)| !there.contains_key(*key));
+    Ok(missing.map(|(_, item)| format!("an item is missing: {}", json(item))))
+}
+
+/// The entity of an item that is a row of its own: no mirror, no guard, no record of a request.
+fn entity_of<'m>(model: &'m Model, item: &Item) -> Option<&'m Entity> {
+    let name = item.get(model.table.type_attribute.as_ref()?)?.as_str()?;
+    let entity = model.entity_named(name)?;
+    Some(entity).filter(|entity| entity.mirror.is_none() && entity.role.is_none())
+}
+
+/// Whether an item is a record of a request, or of how far an operation came.
+fn is_own(model: &Model, item: &Item) -> bool {
+    let name = model.table.type_attribute.as_ref().and_then(|name| item.get(name));
+    let name = name.and_then(Value::as_str).unwrap_or_default();
+    let role = model.entity_named(name).and_then(|entity| entity.role);
+    matches!(name, "$request" | "$progress") || role == Some(Role::Idempotency)
+}
+
+fn key(model: &Model, item: &Item) -> String {
+    let parts = model.table.key.iter().map(|key| format!("{:?}", item.get(&key.name)));
+    parts.collect::<Vec<_>>().join(" ")
+}
+
+fn json(item: &Item) -> String {
+    let attributes: Attributes = item.iter().map(|(name, value)| (name.clone(), value.clone())).collect();
+    values::to_json(&Value::M(attributes)).to_string()
+}

@@ -1,0 +1,21 @@
+//! What writes mean, and sequences of them that hold the engine against it.
+//!
+//! The [`oracle`] keeps every row as plain attributes and does one operation at a time, straight from the model: no items, no
+//! conditions, no pins. A [`sequence`] does each operation twice and compares the outcome and every row; the [`dump`] encodes
+//! every row anew and compares the items, index keys, guards and mirrors included. Ids and digits are made up on both sides:
+//! the oracle's stand for the engine's from the first time they meet ([`unify`]).
+
+mod change;
+pub mod draw;
+pub mod dump;
+pub mod oracle;
+mod request;
+mod rows;
+pub mod sequence;
+mod steps;
+pub mod unify;
+pub mod world;
+
+pub use draw::Draw;
+pub use oracle::Outcome;
+pub use sequence::{Op, Sequence};

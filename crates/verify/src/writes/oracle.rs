@@ -1,0 +1,339 @@
+//! What a write means, by looking at every row.
+
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
+
+use singlet_item::{Number, Value};
+use singlet_model::Model;
+use singlet_model::evaluate::{Environment, EvaluateError};
+use singlet_model::expression::{Expr, ExprKind, FunctionId, Word};
+use singlet_model::model::{LetValue, Step, Write};
+use singlet_runtime::{Attributes, Refused, Scope, Setting, WriteRequest};
+
+use super::request::{Recorded, RequestId};
+use super::steps::Operation;
+use super::world::Row;
+
+/// What must become of an operation.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Outcome {
+    /// It is done.
+    Done {
+        /// 200, 201, 204, or what the model says.
+        status: u16,
+        /// What is answered.
+        value: Option<Value>,
+        /// Whether it is the answer of an earlier request.
+        replayed: bool,
+    },
+    /// A rule says no. Where several rules of one step do, any of them may speak.
+    Refused(Vec<Refused>),
+    /// The caller may not.
+    Forbidden,
+    /// The caller has shown no credentials.
+    Unauthenticated,
+    /// The request is wrong.
+    BadRequest,
+    /// The row has another version.
+    VersionMismatch,
+    /// The idempotency key was used for something else.
+    KeyReused,
+}
+
+impl From<EvaluateError> for Outcome {
+    fn from(_: EvaluateError) -> Self {
+        Outcome::BadRequest
+    }
+}
+
+/// Everything that there is.
+#[derive(Debug, Default)]
+pub struct Oracle {
+    /// The rows, as they were last written.
+    pub rows: Vec<Row>,
+    /// Answers by request.
+    pub(super) records: BTreeMap<RequestId, Recorded>,
+    /// How far operations came that stopped on their way.
+    progress: BTreeMap<String, Progress>,
+}
+
+/// What an operation would make of everything.
+#[derive(Debug)]
+pub struct Meant {
+    /// What becomes of it.
+    pub outcome: Outcome,
+    /// The rows afterwards.
+    pub rows: Vec<Row>,
+    /// Values that were made up.
+    pub made: Vec<String>,
+    record: Option<(RequestId, Recorded)>,
+    progress: Option<(String, Option<Progress>)>,
+}
+
+#[derive(Clone, Debug)]
+struct Progress {
+    step: usize,
+    element: usize,
+    done: u64,
+    now: i64,
+    bound: Attributes,
+}
+
+impl Meant {
+    /// Puts the engine's values in place of those that were made up here.
+    pub(super) fn put(&mut self, made: &super::unify::Made) {
+        for (_, row) in &mut self.rows {
+            *row = made.put_row(row);
+        }
+        let recorded = self.record.iter_mut().map(|(_, recorded)| &mut recorded.outcome);
+        for outcome in recorded.chain([&mut self.outcome]) {
+            if let Outcome::Done { value: Some(value), .. } = outcome {
+                *value = made.put(value);
+            }
+        }
+    }
+}
+
+/// Makes up values that are the same in every run of an operation of that number.
+#[derive(Debug)]
+pub(super) struct Maker {
+    operation: u64,
+    count: Cell<u64>,
+    made: RefCell<Vec<String>>,
+}
+
+impl Maker {
+    fn next(&self) -> u64 {
+        self.count.set(self.count.get() + 1);
+        self.operation * 1_000 + self.count.get()
+    }
+
+    fn value(&self, function: FunctionId, argument: Option<u64>) -> Option<Value> {
+        let number = self.next();
+        let text = match function {
+            FunctionId::Ulid => format!("{number:026}"),
+            FunctionId::Ksuid => format!("{number:027}"),
+            FunctionId::Uuid => format!("00000000-0000-7000-8000-{number:012}"),
+            FunctionId::Digits => {
+                let length = usize::try_from(argument.unwrap_or(6)).ok()?;
+                let digits = format!("{number:038}");
+                digits.get(digits.len().checked_sub(length)?..)?.to_owned()
+            }
+            _ => return None,
+        };
+        self.made.borrow_mut().push(text.clone());
+        Some(Value::S(text))
+    }
+}
+
+/// A scope in which values can be made up.
+pub(super) struct Making<'a> {
+    pub scope: Scope<'a>,
+    pub maker: &'a Maker,
+}
+
+impl Environment for Making<'_> {
+    fn attribute(&self, name: &str) -> Option<Value> {
+        self.scope.attribute(name)
+    }
+    fn row(&self) -> Option<Value> {
+        self.scope.row()
+    }
+    fn arg(&self, name: &str) -> Option<Value> {
+        self.scope.arg(name)
+    }
+    fn caller(&self, claim: &str) -> Option<Value> {
+        self.scope.caller(claim)
+    }
+    fn setting(&self, name: &str) -> Option<Value> {
+        self.scope.setting(name)
+    }
+    fn bound(&self, name: &str) -> Option<Value> {
+        self.scope.bound(name)
+    }
+    fn word(&self, word: Word) -> Option<Value> {
+        self.scope.word(word)
+    }
+    fn now(&self) -> i64 {
+        self.scope.now
+    }
+    fn zone(&self) -> &jiff::tz::TimeZone {
+        self.scope.zone()
+    }
+    fn generate(&self, expr: &Expr, argument: Option<u64>) -> Option<Value> {
+        match &expr.kind {
+            ExprKind::Call(function, _) => self.maker.value(*function, argument),
+            _ => None,
+        }
+    }
+}
+
+/// What stays the same while an operation is looked at.
+#[derive(Clone, Copy)]
+pub(super) struct Frame<'a> {
+    pub model: &'a Model,
+    pub setting: &'a Setting,
+    pub write: &'a Write,
+    pub request: &'a WriteRequest,
+    pub maker: &'a Maker,
+}
+
+impl Oracle {
+    /// What an operation must come to. The number tells what it makes up from what others do.
+    pub fn meant(&self, model: &Model, setting: &Setting, write: &Write, request: &WriteRequest, number: u64) -> Meant {
+        let maker = Maker {
+            operation: number,
+            count: Cell::new(0),
+            made: RefCell::default(),
+        };
+        let frame = Frame {
+            model,
+            setting,
+            write,
+            request,
+            maker: &maker,
+        };
+        let mut meant = Meant {
+            outcome: Outcome::BadRequest,
+            rows: self.rows.clone(),
+            made: Vec::new(),
+            record: None,
+            progress: None,
+        };
+        meant.outcome = match self.done(frame, &mut meant) {
+            Ok(outcome) | Err(outcome) => outcome,
+        };
+        meant.made = maker.made.take();
+        meant
+    }
+
+    /// Takes what an operation made of everything.
+    pub fn accept(&mut self, meant: Meant) {
+        self.rows = meant.rows;
+        self.records.extend(meant.record);
+        if let Some((place, progress)) = meant.progress {
+            self.progress.remove(&place);
+            self.progress.extend(progress.map(|progress| (place, progress)));
+        }
+    }
+
+    fn done(&self, frame: Frame<'_>, meant: &mut Meant) -> Result<Outcome, Outcome> {
+        let args = super::request::arguments(frame)?;
+        super::request::admit(frame, &args)?;
+        let id = super::request::id(frame, &args)?;
+        if let Some(id) = &id
+            && let Some(outcome) = self.replayed(frame, id)
+        {
+            return outcome;
+        }
+        let outcome = match frame.write.bulk {
+            true => self.bulk(frame, args, meant)?,
+            false => {
+                let mut operation = Operation::new(frame, &self.rows, args);
+                operation.prepare()?;
+                operation.steps(&frame.write.steps)?;
+                meant.rows = operation.rows_after()?;
+                operation.answer()?
+            }
+        };
+        if let Some(id) = id {
+            meant.record = Some((id, super::request::recorded(frame, &outcome)?));
+        }
+        Ok(outcome)
+    }
+
+    /// Each step, and each turn of an outermost loop, by itself and in order.
+    fn bulk(&self, frame: Frame<'_>, args: Attributes, meant: &mut Meant) -> Result<Outcome, Outcome> {
+        let request = frame.request;
+        let place = format!(
+            "{} {:?} {:?} {:?}",
+            frame.write.name,
+            request.caller.claims.get("id"),
+            request.idempotency_key,
+            request.args
+        );
+        let known = self.progress.get(&place).cloned();
+        let resumed = known.is_some();
+        let mut progress = match known {
+            Some(progress) => progress,
+            None => {
+                let mut operation = Operation::new(frame, &self.rows, args.clone());
+                operation.prepare()?;
+                Progress {
+                    step: 0,
+                    element: 0,
+                    done: 0,
+                    now: request.now,
+                    bound: operation.bound,
+                }
+            }
+        };
+        let began = WriteRequest {
+            now: progress.now,
+            ..request.clone()
+        };
+        let frame = Frame {
+            request: &began,
+            ..frame
+        };
+        let mut turns = 0;
+        let steps = frame.write.steps.iter().enumerate().skip(progress.step);
+        for (at, step) in steps {
+            for element in elements(frame, step, &meant.rows, &args, &progress)? {
+                let mut turn = Operation::new(frame, &meant.rows, args.clone());
+                turn.bound = progress.bound.clone();
+                let done = match element {
+                    Some((name, element)) => {
+                        turn.bind(&name, element);
+                        turn.turn(step)
+                    }
+                    None => turn.turn(step),
+                };
+                match done {
+                    Ok(()) => {
+                        meant.rows = turn.rows_after()?;
+                        turns += 1;
+                        progress.done += u64::from(step.repeat.is_some());
+                    }
+                    // What is gone was somebody else's, or this operation's own before it stopped.
+                    Err(Outcome::Refused(why))
+                        if (resumed || turns > 0) && why.iter().all(|refused| refused.status == 404) => {}
+                    Err(why) => {
+                        let stays = (resumed || turns > 0).then_some(progress);
+                        meant.progress = Some((place, stays));
+                        return Err(why);
+                    }
+                }
+                let counted = matches!(&step.repeat, Some((_, LetValue::Value(_))));
+                progress.element += usize::from(counted);
+            }
+            progress.step = at + 1;
+            progress.element = 0;
+        }
+        meant.progress = Some((place, None));
+        let mut last = Operation::new(frame, &meant.rows, args);
+        last.bound = progress.bound;
+        let done = i64::try_from(progress.done).unwrap_or(i64::MAX);
+        last.bound.insert("done".to_owned(), Value::N(Number::from(done)));
+        last.answer()
+    }
+}
+
+type Bound = (Value, Option<(singlet_model::types::EntityId, Attributes)>);
+
+/// What a step is done for: once, or for each element that is left.
+fn elements(
+    frame: Frame<'_>,
+    step: &Step,
+    rows: &[Row],
+    args: &Attributes,
+    progress: &Progress,
+) -> Result<Vec<Option<(String, Bound)>>, Outcome> {
+    let Some((name, list)) = &step.repeat else {
+        return Ok(vec![None]);
+    };
+    let mut operation = Operation::new(frame, rows, args.clone());
+    operation.bound = progress.bound.clone();
+    let elements = operation.elements(list)?.into_iter().skip(progress.element);
+    Ok(elements.map(|element| Some((name.clone(), element))).collect())
+}

@@ -1,0 +1,347 @@
+//! Operations one after another, each done twice: by the engine on a store, and by the oracle.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use singlet_item::Value;
+use singlet_model::model::Write;
+use singlet_model::{Model, Source};
+use singlet_runtime::{Attributes, Caller, Engine, Refused, RuntimeError, Scope, WriteRequest, Written, table, values};
+use singlet_store::Store;
+
+use super::dump;
+use super::oracle::{Oracle, Outcome};
+use super::unify::Made;
+use super::world;
+
+/// How long an operation may take: one that is in its own way would be tried for minutes.
+const ANSWER_WITHIN: Duration = Duration::from_secs(3);
+
+/// One operation. Values that an earlier one made up stand here as the oracle made them up, so that it can be done again.
+#[derive(Clone, Debug)]
+pub struct Op {
+    /// Tells what it makes up from what others make up.
+    pub number: u64,
+    /// The write.
+    pub write: String,
+    /// What is asked of it.
+    pub request: WriteRequest,
+}
+
+/// A table, and what must be in it.
+#[derive(Debug)]
+pub struct Sequence {
+    engine: Engine,
+    oracle: Oracle,
+    /// The engine's values of what the oracle made up.
+    made: BTreeMap<String, String>,
+}
+
+impl Sequence {
+    /// An empty table of a model.
+    ///
+    /// # Errors
+    ///
+    /// What is wrong with the model, or why the store has no table.
+    pub async fn open(text: &str, store: Arc<dyn Store>, settings: Attributes) -> Result<Self, String> {
+        let loaded = singlet_model::load(&Source::new("made", text));
+        let errors = loaded.diagnostics.iter();
+        let errors = errors.filter(|finding| finding.rule.severity == singlet_model::Severity::Error);
+        let errors: Vec<String> = errors.map(|finding| finding.message.clone()).collect();
+        let model = loaded.model.filter(|_| errors.is_empty());
+        let model = Arc::new(model.ok_or_else(|| errors.join("\n"))?);
+        let created = store.create_table(&table::spec(&model)).await;
+        created.map_err(|error| error.to_string())?;
+        Ok(Sequence {
+            engine: Engine::open(model, store, settings, [7; 32]),
+            oracle: Oracle::default(),
+            made: BTreeMap::new(),
+        })
+    }
+
+    /// The model.
+    pub fn model(&self) -> &Model {
+        self.engine.model()
+    }
+
+    /// The rows, as the engine has them.
+    pub fn rows(&self) -> &[world::Row] {
+        &self.oracle.rows
+    }
+
+    /// A request in which values that were made up stand as the oracle made them up.
+    pub fn recorded(&self, request: WriteRequest) -> WriteRequest {
+        let mut back = Made::default();
+        back.known = self
+            .made
+            .iter()
+            .map(|(made, known)| (known.clone(), made.clone()))
+            .collect();
+        translated(&back, request)
+    }
+
+    /// Does an operation and says what came of it.
+    ///
+    /// # Errors
+    ///
+    /// How the engine differs from what is meant.
+    pub async fn step(&mut self, op: &Op) -> Result<Outcome, String> {
+        let mut known = Made::default();
+        known.known = self.made.clone();
+        let request = translated(&known, op.request.clone());
+        let model = Arc::clone(self.engine.model());
+        let write = write_named(&model, &op.write)?;
+        let mut meant = self
+            .oracle
+            .meant(&model, self.engine.setting(), write, &request, op.number);
+        let got = tokio::time::timeout(ANSWER_WITHIN, self.engine.write(&op.write, &request)).await;
+        // Nobody else is there, so that nothing can be in the way.
+        let got = got.unwrap_or(Err(RuntimeError::Conflict));
+        let mut made = Made::new(std::mem::take(&mut meant.made));
+        compare(&mut made, &meant.outcome, got)?;
+        self.compare_rows(&mut made, &meant.rows, request.now).await?;
+        meant.put(&made);
+        let outcome = meant.outcome.clone();
+        self.made.extend(made.known);
+        self.oracle.accept(meant);
+        Ok(outcome)
+    }
+
+    async fn compare_rows(&self, made: &mut Made, meant: &[world::Row], now: i64) -> Result<(), String> {
+        let model = self.engine.model();
+        let failed = |error: RuntimeError| format!("the table cannot be read: {error}");
+        let items = dump::items(model, self.engine.store()).await.map_err(failed)?;
+        let (nothing, nobody) = (Attributes::new(), Caller::anonymous());
+        let scope = Scope {
+            setting: self.engine.setting(),
+            now,
+            args: &nothing,
+            caller: &nobody,
+            attributes: None,
+            row: None,
+            bound: &nothing,
+        };
+        let got = dump::rows(model, &items, scope).map_err(failed)?;
+        for entity in &model.entities {
+            let mut seen = Vec::new();
+            for (_, row) in meant.iter().filter(|(id, _)| *id == entity.id) {
+                seen.extend(world::seen(entity, row, scope).map_err(|error| error.to_string())?);
+            }
+            let own = got.iter().filter(|(id, _)| *id == entity.id);
+            let own = own.map(|(_, row)| row.clone()).collect();
+            if let Err([meant, got]) = made.same_rows(seen, own) {
+                let (meant, got) = (shown_rows(&meant), shown_rows(&got));
+                return Err(format!(
+                    "rows of `{}` differ\n  meant:\n{meant}\n  stored:\n{got}",
+                    entity.name
+                ));
+            }
+        }
+        match dump::difference(model, &items, scope).map_err(failed)? {
+            Some(what) => Err(what),
+            None => Ok(()),
+        }
+    }
+}
+
+fn write_named<'m>(model: &'m Model, name: &str) -> Result<&'m Write, String> {
+    let mut writes = model.writes.iter();
+    writes
+        .find(|write| write.name == name)
+        .ok_or_else(|| format!("there is no write `{name}`"))
+}
+
+fn translated(made: &Made, mut request: WriteRequest) -> WriteRequest {
+    request.args = made.put_row(&request.args);
+    request
+}
+
+fn compare(made: &mut Made, meant: &Outcome, got: Result<Written, RuntimeError>) -> Result<(), String> {
+    let same = match (meant, &got) {
+        (
+            Outcome::Done {
+                status,
+                value,
+                replayed,
+            },
+            Ok(written),
+        ) => {
+            let values = match (value, &written.value) {
+                (Some(meant), Some(got)) => made.same(meant, got),
+                (meant, got) => meant.is_none() && got.is_none(),
+            };
+            values && *status == written.status && *replayed == written.replayed
+        }
+        (Outcome::Refused(any), Err(RuntimeError::Refused(got))) => {
+            any.iter().any(|meant| same_refusal(made, meant, got))
+        }
+        (Outcome::Forbidden, Err(RuntimeError::Forbidden))
+        | (Outcome::Unauthenticated, Err(RuntimeError::Unauthenticated))
+        | (Outcome::BadRequest, Err(RuntimeError::Request(_)))
+        | (Outcome::VersionMismatch, Err(RuntimeError::VersionMismatch))
+        | (Outcome::KeyReused, Err(RuntimeError::IdempotencyKeyReused)) => true,
+        _ => false,
+    };
+    match same {
+        true => Ok(()),
+        false => Err(format!("meant: {}\n  got:   {}", shown(meant), shown_result(&got))),
+    }
+}
+
+fn same_refusal(made: &mut Made, meant: &Refused, got: &Refused) -> bool {
+    meant.name == got.name && meant.status == got.status && made.same_row(&meant.shown, &got.shown)
+}
+
+/// An outcome in a line.
+pub fn shown(outcome: &Outcome) -> String {
+    match outcome {
+        Outcome::Done {
+            status,
+            value,
+            replayed,
+        } => {
+            let value = value.as_ref().map(values::to_json).unwrap_or_default();
+            format!("{status}{} {value}", if *replayed { " (replayed)" } else { "" })
+        }
+        Outcome::Refused(any) => any.iter().map(shown_refusal).collect::<Vec<_>>().join(" or "),
+        other => format!("{other:?}"),
+    }
+}
+
+fn shown_refusal(refused: &Refused) -> String {
+    let shown = values::to_json(&Value::M(refused.shown.clone()));
+    format!("{} {} {shown}", refused.name, refused.status)
+}
+
+fn shown_result(got: &Result<Written, RuntimeError>) -> String {
+    match got {
+        Ok(written) => shown(&Outcome::Done {
+            status: written.status,
+            value: written.value.clone(),
+            replayed: written.replayed,
+        }),
+        Err(RuntimeError::Refused(refused)) => shown_refusal(refused),
+        Err(error) => format!("{error:?}"),
+    }
+}
+
+fn shown_rows(rows: &[Attributes]) -> String {
+    let lines = rows
+        .iter()
+        .map(|row| format!("    {}", values::to_json(&Value::M(row.clone()))));
+    lines.collect::<Vec<_>>().join("\n")
+}
+
+/// As few operations as still show a difference, and the difference.
+pub async fn smallest(
+    text: &str,
+    settings: &Attributes,
+    store: &dyn Fn() -> Arc<dyn Store>,
+    mut ops: Vec<Op>,
+    mut what: String,
+) -> (Vec<Op>, String) {
+    let mut at = ops.len();
+    while at > 0 {
+        at -= 1;
+        let mut fewer = ops.clone();
+        fewer.remove(at);
+        if let Some((end, other)) = first_difference(text, settings, store(), &fewer).await {
+            fewer.truncate(end + 1);
+            (ops, what) = (fewer, other);
+            at = at.min(ops.len());
+        }
+    }
+    (ops, what)
+}
+
+/// Which of some operations is the first to differ, and how.
+pub async fn first_difference(
+    text: &str,
+    settings: &Attributes,
+    store: Arc<dyn Store>,
+    ops: &[Op],
+) -> Option<(usize, String)> {
+    let mut sequence = match Sequence::open(text, store, settings.clone()).await {
+        Ok(sequence) => sequence,
+        Err(what) => return Some((0, what)),
+    };
+    for (at, op) in ops.iter().enumerate() {
+        if let Err(what) = sequence.step(op).await {
+            return Some((at, what));
+        }
+    }
+    None
+}
+
+/// Operations as lines that [`parsed`] reads.
+pub fn pasteable(ops: &[Op]) -> String {
+    let lines = ops.iter().map(|op| {
+        let request = &op.request;
+        let claims = values::to_json(&Value::M(request.caller.claims.clone()));
+        let args = values::to_json(&Value::M(request.args.clone()));
+        format!(
+            "{} {} {} {} {} {} {claims} {args}",
+            op.number,
+            request.now,
+            op.write,
+            request.caller.authenticated,
+            request.idempotency_key.as_deref().unwrap_or("-"),
+            request.version.map_or("-".to_owned(), |version| version.to_string()),
+        )
+    });
+    lines.collect::<Vec<_>>().join("\n")
+}
+
+/// Operations from lines of [`pasteable`].
+///
+/// # Errors
+///
+/// The line that is none.
+pub fn parsed(model: &Model, text: &str) -> Result<Vec<Op>, String> {
+    let lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
+    lines
+        .map(|line| parsed_line(model, line).ok_or_else(|| line.to_owned()))
+        .collect()
+}
+
+fn parsed_line(model: &Model, line: &str) -> Option<Op> {
+    let mut words = line.splitn(7, ' ');
+    let number = words.next()?.parse().ok()?;
+    let now = words.next()?.parse().ok()?;
+    let name = words.next()?;
+    let write = write_named(model, name).ok()?;
+    let authenticated = words.next()? == "true";
+    let key = Some(words.next()?).filter(|key| *key != "-");
+    let version = Some(words.next()?).filter(|version| *version != "-");
+    let mut objects = serde_json::Deserializer::from_str(words.next()?).into_iter::<serde_json::Value>();
+    let claims = objects.next()?.ok()?;
+    let sent = objects.next()?.ok()?;
+    let mut caller = Caller {
+        authenticated,
+        ..Caller::default()
+    };
+    for (claim, value) in claims.as_object()? {
+        caller = caller.claim(claim, value.as_str()?);
+    }
+    let mut args = Attributes::new();
+    for (name, json) in sent.as_object()? {
+        let arg = write.args.iter().find(|arg| arg.name == *name)?;
+        let value = match json {
+            serde_json::Value::Null => Value::Null,
+            json => values::from_json(json, &arg.ty).ok()?,
+        };
+        args.insert(name.clone(), value);
+    }
+    Some(Op {
+        number,
+        write: name.to_owned(),
+        request: WriteRequest {
+            args,
+            caller,
+            now,
+            idempotency_key: key.map(str::to_owned),
+            version: version.and_then(|version| version.parse().ok()),
+        },
+    })
+}

@@ -1,0 +1,525 @@
+//! One operation: names, clauses and steps, each seeing the rows as they were.
+
+use std::collections::BTreeMap;
+
+use singlet_item::{Number, Value};
+use singlet_model::evaluate::{evaluate, evaluate_as, holds};
+use singlet_model::expression::{Expr, ExprKind};
+use singlet_model::model::{Entity, Let, LetValue, Requirement, Return, Selection, Step, StepKind};
+use singlet_model::types::{EntityId, Type};
+use singlet_plan::write::{Default as Why, default_name, default_status, requirement_status, step_refusal};
+use singlet_runtime::{Attributes, Refused, Scope};
+
+use super::change::{Edits, Fate};
+use super::oracle::{Frame, Making, Outcome};
+use super::request::{first_bound, request_words};
+use super::world::{self, Identity, Row};
+
+/// A row that an operation looks at or changes.
+#[derive(Clone, Debug)]
+pub(super) struct Touched {
+    pub entity: EntityId,
+    pub identity: Identity,
+    /// The row as it was; none where there is none.
+    pub was: Option<Attributes>,
+    pub fate: Fate,
+    pub edits: Edits,
+    pub becomes: Option<Attributes>,
+}
+
+/// An operation, as far as it came.
+pub(super) struct Operation<'a> {
+    pub frame: Frame<'a>,
+    pub before: &'a [Row],
+    pub args: Attributes,
+    pub bound: Attributes,
+    /// Which row a name stands for.
+    names: BTreeMap<String, usize>,
+    pub touched: Vec<Touched>,
+    /// The row of the first create or update, and whether it is new.
+    first: Option<(usize, bool)>,
+}
+
+/// An element of a loop, and the row that it is.
+pub(super) type Element = (Value, Option<(EntityId, Attributes)>);
+
+impl<'a> Operation<'a> {
+    pub fn new(frame: Frame<'a>, before: &'a [Row], args: Attributes) -> Self {
+        Operation {
+            frame,
+            before,
+            args,
+            bound: request_words(frame),
+            names: BTreeMap::new(),
+            touched: Vec::new(),
+            first: None,
+        }
+    }
+
+    pub fn scope<'s>(&'s self, attributes: Option<&'s Attributes>) -> Scope<'s> {
+        Scope {
+            setting: self.frame.setting,
+            now: self.frame.request.now,
+            args: &self.args,
+            caller: &self.frame.request.caller,
+            attributes,
+            row: None,
+            bound: &self.bound,
+        }
+    }
+
+    fn making<'s>(&'s self, attributes: Option<&'s Attributes>) -> Making<'s> {
+        Making {
+            scope: self.scope(attributes),
+            maker: self.frame.maker,
+        }
+    }
+
+    pub fn value(&self, expr: &Expr, own: Option<&Attributes>) -> Result<Option<Value>, Outcome> {
+        Ok(evaluate(expr, &self.making(own))?)
+    }
+
+    pub fn value_as(&self, expr: &Expr, ty: &Type, own: Option<&Attributes>) -> Result<Option<Value>, Outcome> {
+        Ok(evaluate_as(expr, ty, &self.making(own))?)
+    }
+
+    pub fn holds(&self, expr: &Expr, own: Option<&Attributes>) -> Result<bool, Outcome> {
+        Ok(holds(expr, &self.making(own))?)
+    }
+
+    pub fn entity(&self, id: EntityId) -> Result<&'a Entity, Outcome> {
+        self.frame.model.entity(id).ok_or(Outcome::BadRequest)
+    }
+
+    /// Names, who may, the version, and what is required.
+    pub fn prepare(&mut self) -> Result<(), Outcome> {
+        let write = self.frame.write;
+        for bound in &write.lets {
+            self.bind_let(bound)?;
+        }
+        for clause in write.allow.conjuncts() {
+            if !clause.is_of_request() && !self.holds(clause, None)? {
+                let name = first_bound(clause, &|name| self.names.contains_key(name));
+                let row = name.and_then(|name| self.touched.get(*self.names.get(name)?));
+                return Err(match row {
+                    Some(row) => self.not_found(row.entity)?,
+                    None => refused(Refused {
+                        name: "not_found".to_owned(),
+                        status: 404,
+                        shown: Attributes::new(),
+                    }),
+                });
+            }
+        }
+        self.check_version()?;
+        for requirement in &write.requirements {
+            if !self.holds(&requirement.condition, None)? {
+                return Err(refused(self.required(requirement, None)?));
+            }
+        }
+        Ok(())
+    }
+
+    fn bind_let(&mut self, bound: &Let) -> Result<(), Outcome> {
+        let (entity, at) = match &bound.value {
+            LetValue::Value(expr) => match &expr.kind {
+                ExprKind::Entity { entity, key } => {
+                    let key = self.key(*entity, key, None)?;
+                    (*entity, self.touch(*entity, &key)?)
+                }
+                _ => {
+                    let value = self.value(expr, None)?;
+                    self.bound.extend(value.map(|value| (bound.name.clone(), value)));
+                    return Ok(());
+                }
+            },
+            LetValue::Read(selection) => {
+                let Some(entity) = selection.entity() else {
+                    return Ok(());
+                };
+                let found = self.found(selection)?.into_iter().next();
+                let at = found.map(|row| self.touch(entity, &row)).transpose()?.flatten();
+                (entity, at)
+            }
+        };
+        let row = at.and_then(|at| self.touched.get(at)?.was.clone());
+        match (at, row) {
+            (Some(at), Some(row)) => {
+                self.bound.insert(bound.name.clone(), Value::M(row));
+                self.names.insert(bound.name.clone(), at);
+                Ok(())
+            }
+            _ if bound.optional => Ok(()),
+            _ => Err(self.not_found(entity)?),
+        }
+    }
+
+    fn not_found(&self, entity: EntityId) -> Result<Outcome, Outcome> {
+        let entity = self.entity(entity)?;
+        Ok(refused(Refused {
+            name: default_name(&entity.name, &Why::Absent),
+            status: 404,
+            shown: Attributes::new(),
+        }))
+    }
+
+    /// The version that the caller asked for is that of the row of the first step that changes one.
+    fn check_version(&mut self) -> Result<(), Outcome> {
+        let Some(wanted) = self.frame.request.version.filter(|_| !self.frame.write.bulk) else {
+            return Ok(());
+        };
+        let Some(target) = self.first_changed(&self.frame.write.steps)? else {
+            return Ok(());
+        };
+        let Some(at) = self.target(target)? else { return Ok(()) };
+        let Some(touched) = self.touched.get(at) else {
+            return Ok(());
+        };
+        let entity = self.entity(touched.entity)?;
+        let mut attributes = entity.attributes.iter();
+        let attribute = attributes.find(|attribute| attribute.ty == Type::Version);
+        match (attribute, &touched.was) {
+            (Some(attribute), Some(row)) if row.get(&attribute.name) != Some(&Value::N(wanted)) => {
+                Err(Outcome::VersionMismatch)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// The row of the first step that is taken and changes one.
+    fn first_changed(&self, steps: &'a [Step]) -> Result<Option<&'a Expr>, Outcome> {
+        for step in steps.iter().filter(|step| step.repeat.is_none()) {
+            let taken = match &step.when {
+                Some(when) => self.holds(when, None)?,
+                None => true,
+            };
+            let found = match &step.kind {
+                _ if !taken => None,
+                StepKind::Update(target) | StepKind::Delete(target) | StepKind::Upsert(target) => Some(target),
+                StepKind::Group(inner) => self.first_changed(inner)?,
+                _ => None,
+            };
+            if found.is_some() {
+                return Ok(found);
+            }
+        }
+        Ok(None)
+    }
+
+    fn required(&self, requirement: &Requirement, own: Option<&Attributes>) -> Result<Refused, Outcome> {
+        Ok(Refused {
+            name: requirement.refusal.name.clone(),
+            status: requirement_status(requirement),
+            shown: self.shown(&requirement.refusal.shown, own)?,
+        })
+    }
+
+    fn shown(&self, shown: &[(String, Expr)], own: Option<&Attributes>) -> Result<Attributes, Outcome> {
+        let mut values = Attributes::new();
+        for (name, expr) in shown {
+            values.extend(self.value(expr, own)?.map(|value| (name.clone(), value)));
+        }
+        Ok(values)
+    }
+
+    pub fn refusal(
+        &self,
+        step: &Step,
+        entity: &Entity,
+        why: &Why,
+        own: Option<&Attributes>,
+    ) -> Result<Refused, Outcome> {
+        let said = step_refusal(step, why);
+        Ok(Refused {
+            name: said.map_or_else(|| default_name(&entity.name, why), |said| said.name.clone()),
+            status: said.and_then(|said| said.status).unwrap_or(default_status(why)),
+            shown: said.map_or(Ok(Attributes::new()), |said| self.shown(&said.shown, own))?,
+        })
+    }
+
+    pub fn key(
+        &self,
+        entity: EntityId,
+        key: &[(String, Expr)],
+        own: Option<&Attributes>,
+    ) -> Result<Attributes, Outcome> {
+        let entity = self.entity(entity)?;
+        let mut found = Attributes::new();
+        for (name, expr) in key {
+            let value = match entity.attribute(name) {
+                Some(attribute) => self.value_as(expr, &attribute.ty, own)?,
+                None => self.value(expr, own)?,
+            };
+            found.extend(value.map(|value| (name.clone(), value)));
+        }
+        Ok(found)
+    }
+
+    /// The row with that key; none where a part of it has no value.
+    pub fn touch(&mut self, entity: EntityId, key: &Attributes) -> Result<Option<usize>, Outcome> {
+        let identity = world::identity(self.frame.model, entity, key);
+        if identity.iter().any(Option::is_none) {
+            return Ok(None);
+        }
+        let known = self
+            .touched
+            .iter()
+            .position(|touched| touched.entity == entity && touched.identity == identity);
+        if known.is_some() {
+            return Ok(known);
+        }
+        let mut was = None;
+        for row in self.seen(entity)? {
+            if world::identity(self.frame.model, entity, &row) == identity {
+                was = Some(row);
+            }
+        }
+        self.touched.push(Touched {
+            entity,
+            identity,
+            was,
+            fate: Fate::Looked,
+            edits: Edits::default(),
+            becomes: None,
+        });
+        Ok(Some(self.touched.len() - 1))
+    }
+
+    /// The rows of an entity as everybody sees them.
+    fn seen(&self, entity: EntityId) -> Result<Vec<Attributes>, Outcome> {
+        let described = self.entity(entity)?;
+        let mut rows = Vec::new();
+        for (_, row) in self.before.iter().filter(|(known, _)| *known == entity) {
+            let row = world::seen(described, row, self.scope(None))?;
+            rows.extend(row.filter(|row| world::is_current(described, row)));
+        }
+        Ok(rows)
+    }
+
+    fn found(&self, selection: &Selection) -> Result<Vec<Attributes>, Outcome> {
+        let mut rows = Vec::new();
+        for entity in &selection.entities {
+            for row in self.seen(*entity)? {
+                let meant = match &selection.filter {
+                    Some(filter) => self.holds(filter, Some(&row))?,
+                    None => true,
+                };
+                if meant {
+                    rows.push(row);
+                }
+            }
+        }
+        Ok(rows)
+    }
+
+    pub fn elements(&self, list: &LetValue) -> Result<Vec<Element>, Outcome> {
+        Ok(match list {
+            LetValue::Value(expr) => {
+                let elements = match self.value(expr, None)? {
+                    Some(Value::L(elements)) => elements,
+                    Some(Value::Ss(words)) => words.into_iter().map(Value::S).collect(),
+                    Some(Value::Ns(numbers)) => numbers.into_iter().map(Value::N).collect(),
+                    _ => Vec::new(),
+                };
+                elements.into_iter().map(|element| (element, None)).collect()
+            }
+            LetValue::Read(selection) => {
+                let entity = selection.entity().ok_or(Outcome::BadRequest)?;
+                let rows = self.found(selection)?.into_iter();
+                rows.map(|row| (Value::M(row.clone()), Some((entity, row)))).collect()
+            }
+        })
+    }
+
+    pub fn bind(&mut self, name: &str, (value, row): Element) {
+        self.bound.insert(name.to_owned(), value);
+        self.names.remove(name);
+        if let Some((entity, row)) = row
+            && let Ok(Some(at)) = self.touch(entity, &row)
+        {
+            self.names.insert(name.to_owned(), at);
+        }
+    }
+
+    pub fn steps(&mut self, steps: &'a [Step]) -> Result<(), Outcome> {
+        for step in steps {
+            let Some((name, list)) = &step.repeat else {
+                self.turn(step)?;
+                continue;
+            };
+            for element in self.elements(list)? {
+                self.bind(name, element);
+                self.turn(step)?;
+            }
+            self.bound.remove(name);
+            self.names.remove(name);
+        }
+        Ok(())
+    }
+
+    /// Takes a step once.
+    pub fn turn(&mut self, step: &'a Step) -> Result<(), Outcome> {
+        if let Some(when) = &step.when
+            && !self.holds(when, None)?
+        {
+            return Ok(());
+        }
+        match &step.kind {
+            StepKind::Group(inner) => self.steps(inner),
+            StepKind::Call { step, args } => self.call(step, args),
+            StepKind::Create(entity) => self.create(step, *entity, Attributes::new()),
+            StepKind::Upsert(target) => match self.target(target)? {
+                Some(at) if self.touched.get(at).is_some_and(|touched| touched.was.is_some()) => self.update(step, at),
+                Some(at) => {
+                    let entity = step.entity().ok_or(Outcome::BadRequest)?;
+                    let names = world::key_variables(self.frame.model, entity).iter().cloned();
+                    let identity = self.touched.get(at).map(|touched| touched.identity.clone());
+                    let known = names.zip(identity.into_iter().flatten());
+                    let known = known.filter_map(|(name, value)| Some((name, value?))).collect();
+                    self.create(step, entity, known)
+                }
+                None => self.absent(step),
+            },
+            StepKind::Update(target) => match self.target(target)? {
+                Some(at) => self.update(step, at),
+                None => self.absent(step),
+            },
+            StepKind::Delete(target) => match self.target(target)? {
+                Some(at) => self.delete(step, at),
+                None => self.absent(step),
+            },
+            StepKind::Present(target) => match self.target(target)? {
+                Some(at) => match self.touched.get(at).and_then(|touched| touched.was.clone()) {
+                    Some(row) => {
+                        let problems = self.step_requirements(step, &row)?;
+                        self.refuse(step, problems).map(|_| ())
+                    }
+                    None => self.absent(step),
+                },
+                None => self.absent(step),
+            },
+            StepKind::Absent(target) => {
+                let at = self.target(target)?;
+                let row = at.and_then(|at| self.touched.get(at)?.was.clone());
+                let (Some(row), Some(entity)) = (row, step.entity()) else {
+                    return Ok(());
+                };
+                let refusal = self.refusal(step, self.entity(entity)?, &Why::Exists, Some(&row))?;
+                self.refuse(step, vec![refusal]).map(|_| ())
+            }
+        }
+    }
+
+    fn call(&mut self, name: &str, args: &[(String, Expr)]) -> Result<(), Outcome> {
+        let mut known = self.frame.model.steps.iter();
+        let named = known.find(|known| known.name == name).ok_or(Outcome::BadRequest)?;
+        let mut given = Attributes::new();
+        for param in &named.args {
+            let value = match args.iter().find(|(name, _)| *name == param.name) {
+                Some((_, expr)) => self.value_as(expr, &param.ty, None)?,
+                None => match &param.default {
+                    Some(default) => self.value(default, None)?,
+                    None => None,
+                },
+            };
+            given.extend(value.map(|value| (param.name.clone(), value)));
+        }
+        let outer = std::mem::replace(&mut self.args, given);
+        let done = self.steps(&named.steps);
+        self.args = outer;
+        done
+    }
+
+    /// The row that a step is about.
+    pub fn target(&mut self, target: &Expr) -> Result<Option<usize>, Outcome> {
+        match &target.kind {
+            ExprKind::Bound(name) => Ok(self.names.get(name).copied()),
+            ExprKind::Entity { entity, key } => {
+                let key = self.key(*entity, key, None)?;
+                self.touch(*entity, &key)
+            }
+            _ => Ok(None),
+        }
+    }
+
+    /// What is said of a row that is not there.
+    pub fn absent(&self, step: &Step) -> Result<(), Outcome> {
+        let entity = self.entity(step.entity().ok_or(Outcome::BadRequest)?)?;
+        let refusal = self.refusal(step, entity, &Why::Absent, None)?;
+        self.refuse(step, vec![refusal]).map(|_| ())
+    }
+
+    /// Whether a step with these problems is passed over; where it is not, they are what is said.
+    pub fn refuse(&self, step: &Step, problems: Vec<Refused>) -> Result<bool, Outcome> {
+        match problems.is_empty() {
+            true => Ok(false),
+            false if step.or_skip => Ok(true),
+            false => Err(Outcome::Refused(problems)),
+        }
+    }
+
+    pub fn step_requirements(&self, step: &Step, own: &Attributes) -> Result<Vec<Refused>, Outcome> {
+        for requirement in &step.requirements {
+            if !self.holds(&requirement.condition, Some(own))? {
+                return Ok(vec![self.required(requirement, Some(own))?]);
+            }
+        }
+        Ok(Vec::new())
+    }
+
+    /// Remembers what a step made of a row: under its name, and as what is answered.
+    pub fn became(&mut self, step: &Step, at: usize, row: &Attributes, created: bool) {
+        if let Some(name) = &step.named {
+            self.bound.insert(name.clone(), Value::M(row.clone()));
+            self.names.insert(name.clone(), at);
+        }
+        self.first.get_or_insert((at, created));
+    }
+
+    /// The answer, from what rows become.
+    pub fn answer(&mut self) -> Result<Outcome, Outcome> {
+        let becomes = |at: &usize| self.touched.get(*at)?.becomes.clone();
+        let names = self.names.iter();
+        let after: Vec<(String, Value)> = names
+            .filter_map(|(name, at)| Some((name.clone(), Value::M(becomes(at)?))))
+            .collect();
+        self.bound.extend(after);
+        let first = self.first.and_then(|(at, _)| self.touched.get(at));
+        let value = match &self.frame.write.returns {
+            Return::Nothing => None,
+            Return::Usual => first.and_then(|touched| touched.becomes.clone().or(touched.was.clone()).map(Value::M)),
+            Return::Value(expr) => self.value(expr, None)?,
+            Return::Fields(fields) => Some(Value::M(self.shown(fields, None)?)),
+        };
+        let said = self.frame.write.http.as_ref().and_then(|route| route.status);
+        let created = self.first.is_some_and(|(_, created)| created);
+        let status = said.unwrap_or(match (&value, created) {
+            (None, _) => 204,
+            (Some(_), true) => 201,
+            (Some(_), false) => 200,
+        });
+        Ok(Outcome::Done {
+            status,
+            value: value.filter(|_| status != 204),
+            replayed: false,
+        })
+    }
+}
+
+fn refused(refused: Refused) -> Outcome {
+    Outcome::Refused(vec![refused])
+}
+
+/// What is said where one row would be changed in two ways at once.
+pub(super) fn same_item() -> Outcome {
+    refused(Refused {
+        name: "same_item".to_owned(),
+        status: 409,
+        shown: Attributes::new(),
+    })
+}
+
+/// The number that a version begins with.
+pub(super) fn first_version() -> Value {
+    Value::N(Number::from(1))
+}

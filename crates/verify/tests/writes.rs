@@ -1,0 +1,171 @@
+//! Sequences of writes come to what they mean: the same outcomes, the same rows, and every item as its row is kept.
+//!
+//! `SINGLET_CASES` does more operations than usual, `SINGLET_SEED` begins elsewhere, `SINGLET_KEEP_GOING` shows many differences
+//! and not only the first.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::print_stdout,
+    reason = "a test fails by panicking, and says what it tried"
+)]
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Arc;
+
+use fastrand::Rng;
+use singlet_model::types::Type;
+use singlet_runtime::{Attributes, values};
+use singlet_store::Store;
+use singlet_store_embedded::EmbeddedStore;
+use singlet_verify::generate;
+use singlet_verify::writes::{Draw, Op, Outcome, Sequence, sequence};
+
+/// 2026-11-16T12:00:00.500Z: between two seconds.
+const NOW: i64 = 1_794_830_400_500;
+
+const SEED: u64 = 1;
+
+/// Operations on one table.
+const SEQUENCE: u64 = 60;
+
+/// Differences after which a run that goes on stops all the same.
+const FAILURES_MAX: usize = 12;
+
+/// The systems, with the roles of their callers.
+const SYSTEMS: &[(&str, &[&str])] = &[
+    ("todo", &[]),
+    ("booking", &["admin", "admin", "user"]),
+    ("country", &["writer", "writer", "writer", "reader"]),
+    ("ecobid", &[]),
+    ("wardrobe", &[]),
+];
+
+fn setting(name: &str, usual: u64) -> u64 {
+    let text = std::env::var(name).ok();
+    text.and_then(|text| text.parse().ok()).unwrap_or(usual)
+}
+
+fn memory() -> Arc<dyn Store> {
+    Arc::new(EmbeddedStore::memory().unwrap())
+}
+
+/// What came of operations.
+#[derive(Debug, Default)]
+struct Tally {
+    operations: u64,
+    /// By outcome: done, replayed, a refusal's status.
+    outcomes: BTreeMap<String, u64>,
+    /// By the refusal's name.
+    refusals: BTreeMap<String, u64>,
+    /// Those that were done, by write.
+    done: BTreeMap<String, u64>,
+    failures: usize,
+}
+
+impl Tally {
+    fn count(&mut self, op: &Op, outcome: &Outcome) {
+        self.operations += 1;
+        let kind = match outcome {
+            Outcome::Done { replayed: true, .. } => "replayed".to_owned(),
+            Outcome::Done { .. } => {
+                *self.done.entry(op.write.clone()).or_default() += 1;
+                "done".to_owned()
+            }
+            Outcome::Refused(any) => {
+                let first = any.first().unwrap();
+                *self.refusals.entry(first.name.clone()).or_default() += 1;
+                format!("refused {}", first.status)
+            }
+            other => format!("{other:?}"),
+        };
+        *self.outcomes.entry(kind).or_default() += 1;
+    }
+
+    fn share(&self, kind: &str) -> f64 {
+        self.outcomes.get(kind).copied().unwrap_or_default() as f64 / self.operations as f64
+    }
+}
+
+/// One table, and operations on it until one differs.
+async fn run(name: &str, text: &str, settings: &Attributes, mut draw: Draw, tally: &mut Tally) {
+    let mut sequence = match Sequence::open(text, memory(), settings.clone()).await {
+        Ok(sequence) => sequence,
+        Err(what) => panic!("{name} is not a model: {what}\n{text}"),
+    };
+    let mut ops = Vec::new();
+    for number in 1..=SEQUENCE {
+        let Some((write, request)) = draw.request(&sequence) else {
+            return;
+        };
+        let request = sequence.recorded(request);
+        let op = Op { number, write, request };
+        ops.push(op.clone());
+        match sequence.step(&op).await {
+            Ok(outcome) => tally.count(&op, &outcome),
+            Err(what) => {
+                let (ops, what) = sequence::smallest(text, settings, &memory, ops, what).await;
+                println!("{name}: {what}\n{}\n{text}=====", sequence::pasteable(&ops));
+                tally.failures += 1;
+                let keep = std::env::var("SINGLET_KEEP_GOING").is_ok() && tally.failures < FAILURES_MAX;
+                assert!(keep, "{name}: {what}");
+                return;
+            }
+        }
+    }
+}
+
+fn rng(seed: u64, at: u64) -> Rng {
+    Rng::with_seed(seed.wrapping_mul(1_000_003).wrapping_add(at))
+}
+
+#[tokio::test]
+async fn the_five_systems_do_what_they_mean() {
+    let (seed, operations) = (setting("SINGLET_SEED", SEED), setting("SINGLET_CASES", 6_000));
+    let only = std::env::var("SINGLET_ONLY").ok();
+    let mut tallies: BTreeMap<&str, Tally> = BTreeMap::new();
+    let retention = values::from_text("30d", &Type::Duration).unwrap();
+    let settings = Attributes::from([("retention".to_owned(), retention)]);
+    for (at, (name, roles)) in SYSTEMS.iter().enumerate() {
+        if only.as_ref().is_some_and(|only| only != name) {
+            continue;
+        }
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("../../systems/{name}"));
+        let text = std::fs::read_to_string(folder.join("model.yaml")).unwrap();
+        let tally = tallies.entry(name).or_default();
+        for round in 0.. {
+            if tally.operations >= operations / SYSTEMS.len() as u64 {
+                break;
+            }
+            let draw = Draw::new(rng(seed, (at as u64) << 32 | round), NOW, roles);
+            run(name, &text, &settings, draw, tally).await;
+        }
+    }
+    println!("{tallies:#?}");
+    assert!(tallies.values().all(|tally| tally.failures == 0));
+}
+
+#[tokio::test]
+async fn made_up_models_do_what_they_mean() {
+    let (seed, operations) = (setting("SINGLET_SEED", SEED), setting("SINGLET_CASES", 6_000));
+    let mut tally = Tally::default();
+    for at in 0.. {
+        if tally.operations >= operations {
+            break;
+        }
+        let mut rng = rng(seed, at);
+        let text = generate::writes::model(&mut rng);
+        let draw = Draw::new(rng, NOW, &["teller"]);
+        run(
+            &format!("seed {seed}, model {at}"),
+            &text,
+            &Attributes::new(),
+            draw,
+            &mut tally,
+        )
+        .await;
+    }
+    println!("{tally:#?}");
+    assert_eq!(tally.failures, 0);
+}
