@@ -1,9 +1,11 @@
-//! What a command asks of a read: which one, with which arguments, for whom.
+//! What a command asks for: which read or write, with which arguments, for whom.
 
 use clap::Args;
+use serde_json::Value as Json;
+use singlet_item::Value;
 use singlet_model::Model;
 use singlet_model::diagnostic::nearest;
-use singlet_model::model::Read;
+use singlet_model::model::{Argument, Read, Write};
 use singlet_runtime::{Attributes, Caller, values};
 
 /// Who calls.
@@ -26,26 +28,59 @@ impl CallerArgs {
 
 /// The read of that name.
 pub fn read_named<'m>(model: &'m Model, name: &str) -> Result<&'m Read, String> {
-    model.reads.iter().find(|read| read.name == name).ok_or_else(|| {
-        let near = nearest(name, model.reads.iter().map(|read| read.name.as_str()));
-        let hint = near.map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
-        format!("`{}` has no read `{name}`{hint}", model.name)
-    })
+    match named(model, name)? {
+        Operation::Read(read) => Ok(read),
+        Operation::Write(_) => Err(format!("`{name}` is a write")),
+    }
 }
 
-/// Arguments, each `name=value`.
-pub fn arguments(read: &Read, given: &[String]) -> Result<Attributes, String> {
+/// A read or a write.
+#[derive(Clone, Copy)]
+pub enum Operation<'m> {
+    /// A read.
+    Read(&'m Read),
+    /// A write.
+    Write(&'m Write),
+}
+
+/// The read or write of that name.
+pub fn named<'m>(model: &'m Model, name: &str) -> Result<Operation<'m>, String> {
+    if let Some(read) = model.reads.iter().find(|read| read.name == name) {
+        return Ok(Operation::Read(read));
+    }
+    if let Some(write) = model.writes.iter().find(|write| write.name == name) {
+        return Ok(Operation::Write(write));
+    }
+    let reads = model.reads.iter().map(|read| read.name.as_str());
+    let near = nearest(name, reads.chain(model.writes.iter().map(|write| write.name.as_str())));
+    let hint = near.map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
+    Err(format!("`{}` has no read or write `{name}`{hint}", model.name))
+}
+
+/// Arguments, each `name=value`, or `name:=JSON` for lists, maps and null.
+pub fn arguments(operation: &str, known: &[Argument], given: &[String]) -> Result<Attributes, String> {
     let mut args = Attributes::new();
     for pair in given {
         let (name, text) = pair
             .split_once('=')
             .ok_or_else(|| format!("`{pair}` is not `name=value`"))?;
-        let Some(arg) = read.arg(name) else {
-            let near = nearest(name, read.args.iter().map(|arg| arg.name.as_str()));
-            let hint = near.map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
-            return Err(format!("`{}` has no argument `{name}`{hint}", read.name));
+        let (name, is_json) = match name.strip_suffix(':') {
+            Some(name) => (name, true),
+            None => (name, false),
         };
-        let value = values::from_text(text, &arg.ty).map_err(|invalid| format!("`{name}`: {invalid}"))?;
+        let Some(arg) = known.iter().find(|arg| arg.name == name) else {
+            let near = nearest(name, known.iter().map(|arg| arg.name.as_str()));
+            let hint = near.map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
+            return Err(format!("`{operation}` has no argument `{name}`{hint}"));
+        };
+        let wrong = |invalid: values::Invalid| format!("`{name}`: {invalid}");
+        let value = match is_json {
+            false => values::from_text(text, &arg.ty).map_err(wrong)?,
+            true => match serde_json::from_str(text).map_err(|error| format!("`{name}` is not JSON: {error}"))? {
+                Json::Null => Value::Null,
+                json => values::from_json(&json, &arg.ty).map_err(wrong)?,
+            },
+        };
         args.insert(name.to_owned(), value);
     }
     Ok(args)

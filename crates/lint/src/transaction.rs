@@ -93,7 +93,7 @@ fn followers(model: &Model, entity: &Entity, step: &Step) -> u64 {
     2 * guards.count() as u64 + mirrors.count() as u64
 }
 
-fn excluded(excludes: &Expr) -> u64 {
+pub(crate) fn excluded(excludes: &Expr) -> u64 {
     match &excludes.kind {
         ExprKind::List(rows) => rows.len() as u64,
         ExprKind::Conditional(_, then, otherwise) => excluded(then).max(excluded(otherwise)),

@@ -4,14 +4,16 @@
 use std::collections::HashSet;
 
 use singlet_item::capacity::{WriteMode, write_units};
+use singlet_model::expression::ExprKind;
 use singlet_model::model::{
-    Entity, Guard, IdempotencyNeed, IndexEntry, Kept, KeyChoice, KeyPart, MoveTo, Projection, Role, Step, StepKind,
-    Write,
+    Entity, Guard, IdempotencyNeed, IndexEntry, Kept, KeyChoice, KeyPart, LetValue, MoveTo, Projection, Role,
+    SelectionKind, Step, StepKind, Write,
 };
 use singlet_model::types::{EntityId, Type};
 
 use crate::Context;
 use crate::traffic::{Turn, turns};
+use crate::transaction::excluded;
 
 /// From, to.
 pub type Units = (u64, u64);
@@ -65,7 +67,7 @@ impl<'a, 'c> WriteCosts<'a, 'c> {
         }
     }
 
-    /// What a write costs; nothing where it does more than this arithmetic knows: history, `excludes`, copies kept in the
+    /// What a write costs; nothing where it does more than this arithmetic knows: history, copies kept in the
     /// transaction, changed primary keys.
     pub fn of(&self, write: &'a Write) -> Option<WriteCost> {
         let turns = turns(self.context, write);
@@ -85,7 +87,14 @@ impl<'a, 'c> WriteCosts<'a, 'c> {
             ceiling: (!optional_record).then_some(0),
             ..WriteCost::default()
         };
-        let all = transaction_rows(&steps, record);
+        let checked = if by_hand || write.bulk {
+            Vec::new()
+        } else {
+            checked(write)
+        };
+        let mut all = transaction_rows(&steps, record);
+        all.0 += checked.len() as u64;
+        all.1 = all.1.map(|most| most + checked.len() as u64);
         for (turn, rows) in &steps {
             let together = if write.bulk {
                 transaction_rows(&[(*turn, rows_of(rows))], (0, 0))
@@ -93,6 +102,12 @@ impl<'a, 'c> WriteCosts<'a, 'c> {
                 all
             };
             self.add(&mut cost, turn, rows, factors(turn.step, together));
+        }
+        for name in &checked {
+            cost.least += CHECK_UNITS;
+            cost.most = cost.most.map(|most| most + CHECK_UNITS);
+            cost.ceiling = None;
+            cost.terms.push(format!("{CHECK_UNITS} for the check of `{name}`"));
         }
         self.add_record(&mut cost, record, all);
         Some(cost)
@@ -149,8 +164,7 @@ impl<'a, 'c> WriteCosts<'a, 'c> {
         let entity = model.entity(step.entity()?)?;
         let simple =
             entity.history.is_none() && entity.mirror.is_none() && !self.copied.contains(&entity.id) && !step.rekey;
-        let excluded = entity.excludes.is_some() && !matches!(step.kind, StepKind::Delete(_));
-        if !simple || excluded {
+        if !simple {
             return None;
         }
         if matches!(step.kind, StepKind::Present(_) | StepKind::Absent(_)) {
@@ -177,6 +191,13 @@ impl<'a, 'c> WriteCosts<'a, 'c> {
                 entries,
             });
         }
+        if let (Some(excludes), StepKind::Create(_)) = (&entity.excludes, &step.kind) {
+            rows.push(Row {
+                entity,
+                rows: (1, excluded(excludes)),
+                entries: Vec::new(),
+            });
+        }
         Some(rows)
     }
 
@@ -190,6 +211,30 @@ impl<'a, 'c> WriteCosts<'a, 'c> {
         let entries = entries.collect();
         Row { entity, rows, entries }
     }
+}
+
+/// What a check of a small row costs: it stands in a transaction.
+const CHECK_UNITS: u64 = 2;
+
+/// The rows that a write names with `let` and does not change: they are checked in its transaction.
+fn checked(write: &Write) -> Vec<&str> {
+    let changed: Vec<&str> = write
+        .all_steps()
+        .into_iter()
+        .filter_map(|step| match &step.kind {
+            StepKind::Update(target) | StepKind::Delete(target) | StepKind::Upsert(target) => match &target.kind {
+                ExprKind::Bound(name) => Some(name.as_str()),
+                _ => None,
+            },
+            _ => None,
+        })
+        .collect();
+    let rows = write.lets.iter().filter(|bound| match &bound.value {
+        LetValue::Value(expr) => matches!(expr.kind, ExprKind::Entity { .. }),
+        LetValue::Read(selection) => matches!(selection.kind, SelectionKind::Get { .. }),
+    });
+    let names = rows.map(|bound| bound.name.as_str());
+    names.filter(|name| !changed.contains(name)).collect()
 }
 
 /// What a step does to a row, as far as it is certain.
@@ -223,16 +268,21 @@ impl<'a> Change<'a> {
             .iter()
             .filter(|attribute| attribute.always.is_some() || attribute.ty == Type::Version);
         change.changed.extend(always.map(|attribute| attribute.name.as_str()));
-        if let (Some(states), Some(moves)) = (&entity.states, &step.moves) {
-            let held = states
-                .holding
-                .iter()
-                .flat_map(|(_, values)| values)
-                .map(|(name, _)| name.as_str());
-            change.touched.extend(held.chain([states.of.as_str()]));
-            change
-                .changed
-                .extend(matches!(moves, MoveTo::Named(..)).then_some(states.of.as_str()));
+        if let Some(states) = &entity.states {
+            // The write after a state has lapsed stores the later one: it may move what it does not name, and a move from a
+            // state that only lapsed to be there may leave the stored one as it is.
+            let lapses = !states.lapses.is_empty() && !matches!(step.kind, StepKind::Create(_));
+            if step.moves.is_some() || lapses {
+                let held = states
+                    .holding
+                    .iter()
+                    .flat_map(|(_, values)| values)
+                    .map(|(name, _)| name.as_str());
+                change.touched.extend(held.chain([states.of.as_str()]));
+            }
+            if let (Some(MoveTo::Named(..)), false) = (&step.moves, lapses) {
+                change.changed.insert(states.of.as_str());
+            }
         }
         change.touched.extend(change.changed.clone());
         let computed = entity.attributes.iter().filter(|attribute| {

@@ -5,11 +5,11 @@ use std::process::ExitCode;
 
 use clap::{Args, ValueEnum};
 use serde_json::{Value as Json, json};
-use singlet_item::Value;
-use singlet_runtime::{Answer, Engine, Request, values};
+use singlet_item::{Number, Value};
+use singlet_runtime::{Answer, Attributes, Caller, Engine, Request, RuntimeError, WriteRequest, Written, values};
 
 use super::load::text_of;
-use crate::request::{self, CallerArgs};
+use crate::request::{self, CallerArgs, Operation};
 use crate::store::{StoreArgs, load_rows, now};
 use crate::table::{self, counted};
 use crate::{model, progress};
@@ -17,16 +17,18 @@ use crate::{model, progress};
 /// The longest cell of a table.
 const CELL_CHARS_MAX: usize = 40;
 
-/// Run a read from the shell.
+/// Run a read or a write from the shell.
 ///
 /// `singlet call systems/todo/model.yaml tasksByStatus status=pending --as ada --sample`
+///
+/// Arguments are `name=value`, or `name:=JSON` for lists, maps and null. A write that a rule refuses says its name.
 #[derive(Args)]
 pub struct Call {
     /// The model file.
     model: PathBuf,
-    /// The read's name.
+    /// The name of the read or write.
     name: String,
-    /// Arguments, `name=value`.
+    /// Arguments, `name=value` or `name:=JSON`.
     #[arg(value_name = "NAME=VALUE")]
     args: Vec<String>,
     #[command(flatten)]
@@ -37,6 +39,12 @@ pub struct Call {
     /// Where an earlier page ended.
     #[arg(long)]
     cursor: Option<String>,
+    /// Of a write: by which a retry is told from a new request.
+    #[arg(long, value_name = "TEXT")]
+    key: Option<String>,
+    /// Of a write: the version that the row must have.
+    #[arg(long, value_name = "NUMBER")]
+    if_version: Option<i64>,
     /// Load the model's sample data first.
     #[arg(long)]
     sample: bool,
@@ -51,7 +59,7 @@ pub struct Call {
 enum Format {
     /// A table, then what it consumed.
     Text,
-    /// `{value, next, capacity: {read, write, predicted}}`.
+    /// `{value, next, capacity: {read, write, predicted}}`; of a write `{status, value, replayed, capacity}`.
     Json,
 }
 
@@ -63,33 +71,124 @@ impl Call {
 
     async fn call(self) -> Result<ExitCode, ExitCode> {
         let loaded = model::load(&self.model)?;
-        let read = request::read_named(&loaded, &self.name).map_err(|reason| model::fail(&reason))?;
-        let request = Request {
-            args: request::arguments(read, &self.args).map_err(|reason| model::fail(&reason))?,
-            caller: self.caller.caller().map_err(|reason| model::fail(&reason))?,
-            limit: self.limit,
-            cursor: self.cursor.clone(),
-            now: now(),
+        let operation = request::named(&loaded, &self.name).map_err(|reason| model::fail(&reason))?;
+        let (known, reads) = match operation {
+            Operation::Read(read) => (&read.args, true),
+            Operation::Write(write) => (&write.args, false),
         };
+        let args = request::arguments(&self.name, known, &self.args).map_err(|reason| model::fail(&reason))?;
+        self.check_flags(reads).map_err(|reason| model::fail(&reason))?;
+        let caller = self.caller.caller().map_err(|reason| model::fail(&reason))?;
         let engine = self.store.open(loaded).await.map_err(|reason| model::fail(&reason))?;
         if self.sample {
             let rows = self.model.with_file_name("sample.jsonl");
             let loading = load_rows(&engine, &text_of(&rows)?, &progress::none()).await;
             loading.map_err(|reason| model::fail(&format!("`{}` {reason}", rows.display())))?;
-        } else if self.store.is_memory() {
+        } else if self.store.is_memory() && reads {
             eprintln!("note: the store is empty; add `--sample`, or `--store embedded:DIR`");
         }
-        match engine.read(&self.name, &request).await {
-            Ok(answer) => {
-                let predicted = predicted(&engine, &self.name, &request);
-                Ok(super::print(&shown(&answer, &predicted, self.format)))
-            }
-            Err(error) => {
-                eprintln!("error: {error}");
-                Err(ExitCode::from(crate::exit::FINDINGS))
-            }
+        match reads {
+            true => self.read(&engine, args, caller).await,
+            false => self.write(&engine, args, caller).await,
         }
     }
+
+    /// Flags that say nothing here are mistakes.
+    fn check_flags(&self, reads: bool) -> Result<(), String> {
+        let of_reads = [("--limit", self.limit.is_some()), ("--cursor", self.cursor.is_some())];
+        let of_writes = [
+            ("--key", self.key.is_some()),
+            ("--if-version", self.if_version.is_some()),
+        ];
+        let (wrong, what) = if reads {
+            (of_writes, "read")
+        } else {
+            (of_reads, "write")
+        };
+        match wrong.into_iter().find(|(_, given)| *given) {
+            Some((flag, _)) => Err(format!("`{flag}` says nothing here: `{}` is a {what}", self.name)),
+            None => Ok(()),
+        }
+    }
+
+    async fn read(&self, engine: &Engine, args: Attributes, caller: Caller) -> Result<ExitCode, ExitCode> {
+        let request = Request {
+            args,
+            caller,
+            limit: self.limit,
+            cursor: self.cursor.clone(),
+            now: now(),
+        };
+        match engine.read(&self.name, &request).await {
+            Ok(answer) => {
+                let predicted = predicted(engine, &self.name, &request);
+                Ok(super::print(&shown(&answer, &predicted, self.format)))
+            }
+            Err(error) => Err(refused(&error)),
+        }
+    }
+
+    async fn write(&self, engine: &Engine, args: Attributes, caller: Caller) -> Result<ExitCode, ExitCode> {
+        let request = WriteRequest {
+            args,
+            caller,
+            now: now(),
+            idempotency_key: self.key.clone(),
+            version: self.if_version.map(Number::from),
+        };
+        match engine.write(&self.name, &request).await {
+            Ok(written) => Ok(super::print(&written_text(&written, self.format))),
+            Err(error) => Err(refused(&error)),
+        }
+    }
+}
+
+/// Says why nothing came of it.
+fn refused(error: &RuntimeError) -> ExitCode {
+    match error {
+        RuntimeError::Refused(refused) => {
+            let shown = refused.shown.iter();
+            let shown: Vec<String> = shown
+                .map(|(name, value)| format!("{name} = {}", values::to_json(value)))
+                .collect();
+            let shown = if shown.is_empty() {
+                String::new()
+            } else {
+                format!(" ({})", shown.join(", "))
+            };
+            eprintln!("refused: {}{shown}", refused.name);
+        }
+        error => eprintln!("error: {error}"),
+    }
+    ExitCode::from(crate::exit::FINDINGS)
+}
+
+fn written_text(written: &Written, format: Format) -> String {
+    let units = written.consumed.total();
+    let value = written.value.as_ref().map_or(Json::Null, values::to_json);
+    if format == Format::Json {
+        let whole = json!({
+            "status": written.status,
+            "value": value,
+            "replayed": written.replayed,
+            "capacity": {"read": units.read.halves() as f64 / 2.0, "write": units.write.get()},
+        });
+        return format!("{whole:#}\n");
+    }
+    let body = if written.value.is_some() {
+        format!("{value:#}\n")
+    } else {
+        String::new()
+    };
+    let again = if written.replayed {
+        ", the answer of an earlier request"
+    } else {
+        ""
+    };
+    format!(
+        "{body}{}{again}; {} write units, {} read units\n",
+        written.status, units.write, units.read
+    )
 }
 
 /// What the plan says that the requests of this call cost.

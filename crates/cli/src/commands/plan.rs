@@ -1,6 +1,7 @@
 //! `singlet plan`.
 
 mod json;
+mod writes;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -9,6 +10,7 @@ use std::sync::Arc;
 use clap::{Args, ValueEnum};
 use singlet_item::Value;
 use singlet_model::Model;
+use singlet_model::model::Write;
 use singlet_plan::cost::Sizes;
 use singlet_plan::read::{PlanRow, ReadPlan, plan_read, plan_rows, priced_plan_text};
 use singlet_runtime::{Attributes, Engine, Preview, Request, values};
@@ -16,7 +18,7 @@ use singlet_store::{KeyRange, SortRange};
 use singlet_store_embedded::EmbeddedStore;
 
 use crate::model;
-use crate::request::{self, CallerArgs};
+use crate::request::{self, CallerArgs, Operation};
 use crate::store::now;
 use crate::table::{self, counted};
 
@@ -25,14 +27,14 @@ const KEY_CHARS_MAX: usize = 60;
 const FILTER_CHARS_MAX: usize = 40;
 const CAPACITY_CHARS_MAX: usize = 44;
 
-/// Show what each read becomes: index, key condition, filter, and what it costs.
+/// Show what each read and write becomes: index, key condition, filter, rows and conditions, and what it costs.
 ///
 /// `singlet plan systems/ecobid/model.yaml itemsNear at=47.37,8.54 km=5 --why`
 #[derive(Args)]
 pub struct Plan {
     /// The model file.
     model: PathBuf,
-    /// One read, in detail; a table of all of them without it.
+    /// One read or write, in detail; tables of all of them without it.
     name: Option<String>,
     /// Arguments, `name=value`: the keys that this call asks for.
     #[arg(value_name = "NAME=VALUE")]
@@ -66,6 +68,10 @@ impl Plan {
 
     fn planned(&self) -> Result<String, ExitCode> {
         let model = model::load(&self.model)?;
+        let named = self.name.as_ref().map(|name| request::named(&model, name));
+        if let Some(Operation::Write(write)) = named.transpose().map_err(|reason| model::fail(&reason))? {
+            return self.planned_write(&model, write).map_err(|reason| model::fail(&reason));
+        }
         let read = self.name.as_ref().map(|name| request::read_named(&model, name));
         let read = read.transpose().map_err(|reason| model::fail(&reason))?;
         let plans: Vec<ReadPlan> = match read {
@@ -73,7 +79,10 @@ impl Plan {
             None => model.reads.iter().map(|read| plan_read(&model, read)).collect(),
         };
         if self.format == Format::Json {
-            let plans = json::plans(&model, &plans);
+            let plans = match read {
+                None => json::with_writes(json::plans(&model, &plans), writes::all_json(&model)),
+                Some(_) => json::plans(&model, &plans),
+            };
             return match read.filter(|_| !self.args.is_empty()) {
                 None => Ok(format!("{plans:#}\n")),
                 Some(read) => {
@@ -91,7 +100,7 @@ impl Plan {
                     .iter()
                     .map(|plan| priced_plan_text(&model, plan, &sizes, true))
                     .collect(),
-                false => reads_table(&model, &plans, &sizes),
+                false => format!("{}\n{}", reads_table(&model, &plans, &sizes), writes::table(&model)),
             });
         };
         let text = priced_plan_text(&model, plan, &sizes, self.why);
@@ -103,9 +112,21 @@ impl Plan {
         asked(model, &name, &request, asked_text).map_err(|reason| model::fail(&reason))
     }
 
+    fn planned_write(&self, model: &Model, write: &Write) -> Result<String, String> {
+        if let Some(first) = self.args.first() {
+            return Err(format!(
+                "`{first}` says nothing here: the plan of a write is the same for all arguments"
+            ));
+        }
+        Ok(match self.format {
+            Format::Text => writes::text(model, write),
+            Format::Json => format!("{:#}\n", writes::json(model, write)),
+        })
+    }
+
     fn request(&self, read: &singlet_model::model::Read) -> Result<Request, String> {
         Ok(Request {
-            args: request::arguments(read, &self.args)?,
+            args: request::arguments(&read.name, &read.args, &self.args)?,
             caller: self.caller.caller()?,
             now: now(),
             ..Request::default()

@@ -2,24 +2,30 @@
 
 use crate::catalog::Catalog;
 use crate::expression::Args;
+use crate::model::Entity;
 use crate::node::Node;
 use crate::text::Text;
 use crate::types::EntityId;
 
 /// Declares the arguments that the steps of a write take, before any expression of it is checked: a `let` may use them.
-pub(super) fn declare(write: &Node, catalog: &Catalog, args: &mut Args) {
-    declare_steps(write.get("do").map_or(&[][..], Node::elements), write, catalog, args);
+pub(super) fn declare(write: &Node, catalog: &Catalog, entities: &[Entity], args: &mut Args) {
+    let steps = write.get("do").map_or(&[][..], Node::elements);
+    declare_steps(steps, write, (catalog, entities), args);
 }
 
-fn declare_steps(steps: &[Node], write: &Node, catalog: &Catalog, args: &mut Args) {
+fn declare_steps(steps: &[Node], write: &Node, known: (&Catalog, &[Entity]), args: &mut Args) {
+    let (catalog, entities) = known;
     for step in steps {
-        declare_steps(step.get("do").map_or(&[][..], Node::elements), write, catalog, args);
+        let inner = step.get("do").map_or(&[][..], Node::elements);
+        declare_steps(inner, write, known, args);
         let Some(entity) = entity_of_step(step, write, catalog) else {
             continue;
         };
         if step.get("from").is_none() {
             for text in texts(step.get("take")) {
-                declare_one(text, entity, catalog, args, false);
+                // What a new row starts with need not be sent.
+                let defaulted = step.get("create").is_some() && has_default(text, entity, entities);
+                declare_one(text, entity, catalog, args, defaulted);
             }
         }
         for text in texts(step.get("patch")) {
@@ -28,12 +34,18 @@ fn declare_steps(steps: &[Node], write: &Node, catalog: &Catalog, args: &mut Arg
     }
 }
 
-fn declare_one(text: &Text, entity: EntityId, catalog: &Catalog, args: &mut Args, patch: bool) {
+fn has_default(text: &Text, entity: EntityId, entities: &[Entity]) -> bool {
+    let (name, required) = split(text);
+    let attribute = super::entity(entities, entity).and_then(|entity| entity.attribute(name));
+    !required && attribute.is_some_and(|attribute| attribute.default.is_some())
+}
+
+fn declare_one(text: &Text, entity: EntityId, catalog: &Catalog, args: &mut Args, may_be_left_out: bool) {
     let (name, required) = split(text);
     let Some(attribute) = catalog.attribute(entity, name) else {
         return;
     };
-    let optional = patch || (attribute.optional && !required);
+    let optional = may_be_left_out || (attribute.optional && !required);
     args.declare(name, attribute.ty.clone(), optional, text.span);
     if let Some(arg) = args.get(name) {
         arg.mark_used();

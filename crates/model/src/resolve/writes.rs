@@ -87,7 +87,7 @@ impl Resolver<'_> {
         self.refuse_triggers(node);
         let http = Http::of(node.get("http"), false, self.out);
         let mut args = self.declare_args(node.get("args"), &http, types);
-        taken::declare(node, &self.names.catalog, &mut args);
+        taken::declare(node, &self.names.catalog, entities, &mut args);
         let mut bound: Vec<Bound> = Vec::new();
         let lets = self.lets(node.get("let"), &args, &mut bound);
         let bulk = flag(node, "bulk");

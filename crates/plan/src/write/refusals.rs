@@ -1,6 +1,5 @@
 //! What a refusal is called where the model does not say.
 
-use singlet_model::expression::ExprKind;
 use singlet_model::model::{Cause, Refusal, Requirement, Step};
 
 /// Why a step cannot be done, with what its name is made of.
@@ -70,10 +69,7 @@ pub fn default_status(why: &Default) -> u16 {
 
 /// The status of a requirement's refusal: 409 unless said, 400 where the request alone decides.
 pub fn requirement_status(requirement: &Requirement) -> u16 {
-    let alone = requirement.condition.is_of_request()
-        && !requirement
-            .condition
-            .any(|part| matches!(part.kind, ExprKind::Now | ExprKind::Today));
+    let alone = requirement.condition.is_of_request();
     requirement.refusal.status.unwrap_or(if alone { 400 } else { 409 })
 }
 

@@ -6,7 +6,7 @@ use singlet_model::Model;
 use singlet_model::model::{MoveTo, Step, StepKind, Write};
 
 use super::{Clause, Place, StepPlan, WritePlan};
-use crate::show::expression;
+use crate::show::{expression, expression_in};
 
 /// What a write becomes, for people to read.
 pub fn write_text(model: &Model, write: &Write, plan: &WritePlan) -> String {
@@ -52,7 +52,7 @@ fn steps(model: &Model, out: &mut String, steps_of: &[Step], plans: &[StepPlan],
             depth += 1;
         }
         if let Some(when) = &step.when {
-            line(out, depth, &format!("when     {}", expression(when)));
+            line(out, depth, &format!("when     {}", expression_in(&model.catalog, when)));
             depth += 1;
         }
         match &step.kind {
@@ -78,10 +78,10 @@ fn one(model: &Model, out: &mut String, step: &Step, plan: &StepPlan, depth: usi
     };
     let (verb, target) = match &step.kind {
         StepKind::Create(_) => ("put", entity.name.clone()),
-        StepKind::Update(target) => ("update", expression(target)),
-        StepKind::Delete(target) => ("delete", expression(target)),
-        StepKind::Upsert(target) => ("upsert", expression(target)),
-        StepKind::Present(target) | StepKind::Absent(target) => ("check", expression(target)),
+        StepKind::Update(target) => ("update", expression_in(&model.catalog, target)),
+        StepKind::Delete(target) => ("delete", expression_in(&model.catalog, target)),
+        StepKind::Upsert(target) => ("upsert", expression_in(&model.catalog, target)),
+        StepKind::Present(target) | StepKind::Absent(target) => ("check", expression_in(&model.catalog, target)),
         StepKind::Call { .. } | StepKind::Group(_) => return,
     };
     let mut text = format!("{verb:<8} {target}");

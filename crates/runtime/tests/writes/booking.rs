@@ -169,7 +169,7 @@ async fn a_day_is_past_on_the_clock_of_the_hall() {
     system.pass(11 * 3_600_000 + 1_800_000);
     assert_eq!(
         system.write("requestBooking", &ada(), today).await,
-        refused("date_in_past 409")
+        refused("date_in_past 400")
     );
 }
 

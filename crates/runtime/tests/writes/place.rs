@@ -5,6 +5,9 @@ use std::sync::Arc;
 use singlet_store::Store;
 use singlet_store_embedded::EmbeddedStore;
 
+/// Whether what a write takes is held against its plan.
+pub const PREDICTED: bool = true;
+
 /// A store that measures what writes cost, and whether other tests have tables in it too.
 pub async fn store() -> (Arc<dyn Store>, bool) {
     let store = Arc::new(EmbeddedStore::memory().unwrap());

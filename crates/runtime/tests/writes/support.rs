@@ -20,6 +20,8 @@ pub const NOW: i64 = 1_794_830_400_000;
 pub struct System {
     pub engine: Engine,
     now: AtomicI64,
+    /// What each write costs, as its plan says.
+    costs: Vec<Option<singlet_lint::WriteCost>>,
 }
 
 /// A refusal as `name status`, with what it shows.
@@ -72,6 +74,7 @@ impl System {
             assert!(error.is_in_use(), "{error}");
         }
         System {
+            costs: singlet_lint::write_costs(&model),
             engine: Engine::open(model, store, Attributes::new(), [1; 32]),
             now: AtomicI64::new(NOW),
         }
@@ -118,7 +121,29 @@ impl System {
     }
 
     pub async fn send(&self, name: &str, request: &WriteRequest) -> Result<Written, RuntimeError> {
-        self.engine.write(name, request).await
+        let written = self.engine.write(name, request).await?;
+        if place::PREDICTED && request.idempotency_key.is_none() && !written.replayed {
+            self.check_predicted(name, &written);
+        }
+        Ok(written)
+    }
+
+    /// What a write took lies within what its plan says of small rows.
+    fn check_predicted(&self, name: &str, written: &Written) {
+        let at = self.engine.model().writes.iter().position(|write| write.name == name);
+        let Some(cost) = at.and_then(|at| self.costs[at].as_ref()) else {
+            return;
+        };
+        let bulk = self.engine.model().writes[at.unwrap()].bulk;
+        let units = written.consumed.total().write.get();
+        let within = units >= cost.least && cost.most.is_none_or(|most| units <= most);
+        assert!(
+            within || bulk,
+            "{name} took {units} write units, not {} to {:?}: {:?}",
+            cost.least,
+            cost.most,
+            cost.terms
+        );
     }
 
     /// The answer's JSON, or the refusal.

@@ -25,6 +25,14 @@ pub fn plans(model: &Model, plans: &[ReadPlan]) -> Json {
     json!({"model": model.name, "reads": reads.collect::<Vec<_>>()})
 }
 
+/// The same with the writes of the model.
+pub fn with_writes(mut plans: Json, writes: Vec<Json>) -> Json {
+    if let Some(object) = plans.as_object_mut() {
+        object.insert("writes".to_owned(), Json::Array(writes));
+    }
+    plans
+}
+
 fn request(row: &PlanRow<'_>, sizes: &Sizes<'_>) -> Json {
     let (least, most) = row.cost.sent();
     let worked = row.cost.worked(sizes);

@@ -1,0 +1,109 @@
+//! What writes become: rows, conditions, refusals, and what they cost.
+
+use serde_json::{Value as Json, json};
+use singlet_lint::{WriteCost, transaction_actions, write_costs};
+use singlet_model::Model;
+use singlet_model::model::Write;
+use singlet_plan::write::{Place, WritePlan, plan_write, possible_refusals, write_text};
+
+use crate::table;
+
+/// A line for each write.
+pub fn table(model: &Model) -> String {
+    let rows = model.writes.iter().zip(write_costs(model)).map(|(write, cost)| {
+        let plan = plan_write(model, write);
+        vec![
+            write.name.clone(),
+            call(model, write),
+            read_first(&plan).join(", "),
+            cost.as_ref().map_or_else(|| "not predicted".to_owned(), units),
+        ]
+    });
+    let columns = ["write", "call", "reads first", "write units"];
+    table::aligned(&columns, rows.collect())
+}
+
+/// The rows that a write reads before it decides.
+fn read_first(plan: &WritePlan) -> Vec<&str> {
+    let rows = plan.rows.iter().filter(|(_, row)| row.is_read());
+    rows.map(|(name, _)| name.as_str()).collect()
+}
+
+fn call(model: &Model, write: &Write) -> String {
+    match (write.bulk, transaction_actions(model, write)) {
+        (true, _) => "in chunks".to_owned(),
+        (false, 0 | 1) => "one item".to_owned(),
+        (false, most) => format!("up to {most} items"),
+    }
+}
+
+fn units(cost: &WriteCost) -> String {
+    match cost.most {
+        Some(most) if most == cost.least => most.to_string(),
+        Some(most) => format!("{} to {most}", cost.least),
+        None => format!("{} or more", cost.least),
+    }
+}
+
+fn cost_of(model: &Model, write: &Write) -> Option<WriteCost> {
+    let mut costs = model.writes.iter().zip(write_costs(model));
+    costs
+        .find(|(known, _)| known.name == write.name)
+        .and_then(|(_, cost)| cost)
+}
+
+/// One write in full.
+pub fn text(model: &Model, write: &Write) -> String {
+    let mut text = write_text(model, write, &plan_write(model, write));
+    let cost = match cost_of(model, write) {
+        Some(cost) => format!("{}: {}", units(&cost), cost.terms.join(", ")),
+        None => "not predicted: versions, copies and changed keys are not counted".to_owned(),
+    };
+    text.push_str(&format!("  call     {}\n  units    {cost}\n", call(model, write)));
+    let refusals = possible_refusals(model, write);
+    let refusals: Vec<String> = refusals
+        .iter()
+        .map(|(status, name)| format!("{name} {status}"))
+        .collect();
+    if !refusals.is_empty() {
+        text.push_str(&format!("  refusals {}\n", refusals.join(", ")));
+    }
+    text
+}
+
+/// `{name, bulk, items, readFirst, clauses, units, refusals}`.
+pub fn json(model: &Model, write: &Write) -> Json {
+    let plan = plan_write(model, write);
+    let clauses = plan
+        .allow
+        .iter()
+        .chain(plan.requirements.iter().flatten())
+        .map(|clause| {
+            let place = match &clause.place {
+                Place::Request => "request",
+                Place::Pushed(_) => "condition",
+                Place::Pinned => "pinned",
+            };
+            let text = singlet_plan::show::expression_in(&model.catalog, &clause.expr);
+            json!({"holds": text, "place": place})
+        });
+    let cost = cost_of(model, write);
+    let refusals = possible_refusals(model, write);
+    let refusals = refusals
+        .iter()
+        .map(|(status, name)| json!({"name": name, "status": status}));
+    json!({
+        "name": write.name,
+        "bulk": write.bulk,
+        "items": transaction_actions(model, write),
+        "readFirst": read_first(&plan),
+        "clauses": clauses.collect::<Vec<_>>(),
+        "units": cost.map(|cost| json!({"least": cost.least, "most": cost.most, "of": cost.terms})),
+        "refusals": refusals.collect::<Vec<_>>(),
+    })
+}
+
+/// Every write.
+pub fn all_json(model: &Model) -> Vec<Json> {
+    model.writes.iter().map(|write| json(model, write)).collect()
+}
