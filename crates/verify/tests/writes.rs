@@ -28,15 +28,37 @@ const NOW: i64 = 1_794_830_400_500;
 const SEED: u64 = 1;
 
 /// Operations on one table.
-const SEQUENCE: u64 = 60;
+const SEQUENCE: u64 = 100;
 
 /// Differences after which a run that goes on stops all the same.
 const FAILURES_MAX: usize = 12;
 
+/// Runs of fewer operations say nothing of what is covered.
+const FLOORS_FROM: u64 = 1_000;
+
+/// Refusals of made-up models, by part of their names: none may fall silent.
+const REFUSALS: &[&str] = &[
+    "_not_found",
+    "e0_exists",
+    "_by_exists",
+    "name_taken",
+    "note_taken",
+    "_not_open",
+    "_not_held",
+    "too_many",
+    "total_out_of_range",
+    "too_few",
+    "no_note",
+    "other_kind",
+    "place_taken",
+    "same_item",
+    "full",
+];
+
 /// The systems, with the roles of their callers.
 const SYSTEMS: &[(&str, &[&str])] = &[
     ("todo", &[]),
-    ("booking", &["admin", "admin", "user"]),
+    ("booking", &["admin", "admin", "admin", "user"]),
     ("country", &["writer", "writer", "writer", "reader"]),
     ("ecobid", &[]),
     ("wardrobe", &[]),
@@ -144,6 +166,29 @@ async fn the_five_systems_do_what_they_mean() {
     }
     println!("{tallies:#?}");
     assert!(tallies.values().all(|tally| tally.failures == 0));
+    for (name, tally) in tallies.iter().filter(|(_, tally)| tally.operations >= FLOORS_FROM) {
+        assert!(tally.share("done") > 0.15, "{name}: too few operations are done");
+        assert!(tally.share("refused 404") > 0.05, "{name}: too few rows are missing");
+        assert!(tally.share("BadRequest") > 0.005, "{name}: too few requests are wrong");
+    }
+    let all = |kind: &str| {
+        tallies
+            .values()
+            .filter_map(|tally| tally.outcomes.get(kind))
+            .sum::<u64>()
+    };
+    if only.is_none() && operations >= FLOORS_FROM * SYSTEMS.len() as u64 {
+        for kind in [
+            "refused 409",
+            "Forbidden",
+            "Unauthenticated",
+            "replayed",
+            "KeyReused",
+            "VersionMismatch",
+        ] {
+            assert!(all(kind) > 10, "too few operations come to `{kind}`");
+        }
+    }
 }
 
 #[tokio::test]
@@ -168,4 +213,16 @@ async fn made_up_models_do_what_they_mean() {
     }
     println!("{tally:#?}");
     assert_eq!(tally.failures, 0);
+    if operations < FLOORS_FROM {
+        return;
+    }
+    assert!(tally.share("done") > 0.25, "too few operations are done");
+    assert!(tally.share("refused 409") > 0.08, "too few operations are refused");
+    assert!(tally.share("VersionMismatch") > 0.002, "too few versions differ");
+    for name in REFUSALS {
+        let count = tally.refusals.iter().filter(|(known, _)| known.contains(name));
+        let count: u64 = count.map(|(_, count)| count).sum();
+        assert!(count > 4, "too few refusals `{name}`");
+    }
+    assert!(tally.done.len() > 35, "too few writes are ever done");
 }
