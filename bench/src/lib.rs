@@ -4,6 +4,8 @@
 //! partitions of its own. Each entity has five to nine attributes, entries in two indexes, three reads and one write, and
 //! the expressions differ in shape from entity to entity. The same size always gives the same text.
 
+pub mod error;
+
 use std::fmt::Write;
 
 /// What rows are called; entities beyond these get a number.

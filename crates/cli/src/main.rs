@@ -6,9 +6,12 @@
 
 mod commands;
 mod model;
+mod progress;
 mod report;
+mod request;
 mod source;
 mod store;
+mod table;
 
 use std::process::ExitCode;
 
@@ -30,8 +33,12 @@ enum Command {
     Check(commands::check::Check),
     Explain(commands::explain::Explain),
     Plan(commands::plan::Plan),
+    Verify(commands::verify::Verify),
     Call(commands::call::Call),
     Load(commands::load::Load),
+    Docs(commands::docs::Docs),
+    Serve(Box<commands::serve::Serve>),
+    Token(commands::token::Token),
     Schema(commands::schema::Schema),
     Completions(commands::completions::Completions),
 }
@@ -41,8 +48,12 @@ fn main() -> ExitCode {
         Command::Check(command) => command.run(),
         Command::Explain(command) => command.run(),
         Command::Plan(command) => command.run(),
+        Command::Verify(command) => command.run(),
         Command::Call(command) => command.run(),
         Command::Load(command) => command.run(),
+        Command::Docs(command) => command.run(),
+        Command::Serve(command) => command.run(),
+        Command::Token(command) => command.run(),
         Command::Schema(command) => command.run(),
         Command::Completions(command) => command.run(),
     }

@@ -5,50 +5,126 @@ use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use clap::Args;
+use indicatif::ProgressBar;
 use singlet_model::Model;
 use singlet_runtime::{Attributes, Caller, Engine, Scope, load, table};
-use singlet_store::Store;
+use singlet_store::{Store, StoreError};
+use singlet_store_dynamodb::{DynamoDbStore, Settings};
 use singlet_store_embedded::EmbeddedStore;
 
 /// Where the data is.
 #[derive(Args)]
 pub struct StoreArgs {
-    /// `memory`, or `embedded:DIR` for a folder that survives.
+    /// `memory`, `embedded:DIR` for a folder that survives, or `dynamodb`.
     #[arg(long, default_value = "memory", env = "SINGLET_STORE", value_name = "STORE")]
     store: String,
+    /// With `dynamodb`: another endpoint than the region's own.
+    #[arg(long, env = "SINGLET_ENDPOINT_URL", value_name = "URL")]
+    endpoint_url: Option<String>,
+    /// With `dynamodb`: the region; what the environment says, unless given.
+    #[arg(long, env = "SINGLET_REGION", value_name = "REGION")]
+    region: Option<String>,
 }
 
 impl StoreArgs {
     /// Opens a model on the store; a table that is not there yet is created.
     pub async fn open(&self, model: Model) -> Result<Engine, String> {
-        let store: Arc<dyn Store> = match self.store.split_once(':') {
-            None if self.store == "memory" => Arc::new(EmbeddedStore::memory().map_err(|error| error.to_string())?),
-            Some(("embedded", folder)) if !folder.is_empty() => {
-                let folder = PathBuf::from(folder);
-                Arc::new(
-                    EmbeddedStore::open(&folder)
-                        .map_err(|error| format!("`{}` cannot be opened: {error}", folder.display()))?,
-                )
-            }
-            _ => {
-                return Err(format!(
-                    "`{}` is no store: write `memory` or `embedded:DIR`",
-                    self.store
-                ));
-            }
-        };
+        let store = self.store().await?;
         let spec = table::spec(&model);
-        let tables = store.list_tables().await.map_err(|error| error.to_string())?;
+        let tables = store.list_tables().await.map_err(|error| self.failed(&error))?;
         if !tables.contains(&spec.name) {
-            store.create_table(&spec).await.map_err(|error| error.to_string())?;
+            store.create_table(&spec).await.map_err(|error| self.failed(&error))?;
         }
         Ok(Engine::open(Arc::new(model), store, Attributes::new(), cursor_key()))
+    }
+
+    async fn store(&self) -> Result<Arc<dyn Store>, String> {
+        let flags = [("--endpoint-url", &self.endpoint_url), ("--region", &self.region)];
+        if let Some((flag, _)) = flags
+            .iter()
+            .find(|(_, value)| value.is_some() && self.store != "dynamodb")
+        {
+            return Err(format!(
+                "`{flag}` is for `--store dynamodb`, and the store is `{}`",
+                self.store
+            ));
+        }
+        match self.store.split_once(':') {
+            None if self.store == "memory" => Ok(Arc::new(EmbeddedStore::memory().map_err(|error| error.to_string())?)),
+            None if self.store == "dynamodb" => {
+                let store = DynamoDbStore::connect(&self.settings()?).await;
+                Ok(Arc::new(store.map_err(|error| self.failed(&error))?))
+            }
+            Some(("embedded", folder)) if !folder.is_empty() => {
+                let folder = PathBuf::from(folder);
+                let store = EmbeddedStore::open(&folder);
+                Ok(Arc::new(store.map_err(|error| {
+                    format!("`{}` cannot be opened: {error}", folder.display())
+                })?))
+            }
+            _ => Err(format!(
+                "`{}` is no store: write `memory`, `embedded:DIR` or `dynamodb`",
+                self.store
+            )),
+        }
+    }
+
+    fn settings(&self) -> Result<Settings, String> {
+        if let Some(url) = &self.endpoint_url
+            && !(url.starts_with("http://") || url.starts_with("https://"))
+        {
+            return Err(format!(
+                "`{url}` is no endpoint: write `http://HOST:PORT` or `https://HOST`"
+            ));
+        }
+        let said = Settings {
+            endpoint_url: self.endpoint_url.clone(),
+            region: self.region.clone(),
+            ..Settings::default()
+        };
+        let Some(url) = self
+            .endpoint_url
+            .as_ref()
+            .filter(|url| is_local(url) && !has_credentials())
+        else {
+            return Ok(said);
+        };
+        let local = Settings::local(url);
+        Ok(Settings {
+            region: said.region.or(local.region.clone()),
+            ..local
+        })
+    }
+
+    /// What a store says, with the place where it was asked.
+    fn failed(&self, error: &StoreError) -> String {
+        match (&self.endpoint_url, self.store.as_str()) {
+            (Some(url), _) => format!("`{url}`: {error}"),
+            (None, "dynamodb") => format!("DynamoDB: {error}"),
+            (None, _) => error.to_string(),
+        }
     }
 
     /// Whether the data is gone with the process.
     pub fn is_memory(&self) -> bool {
         self.store == "memory"
     }
+}
+
+/// Whether an endpoint is on this machine, where engines take any credentials.
+fn is_local(url: &str) -> bool {
+    let host = url.split_once("://").map_or(url, |(_, rest)| rest);
+    ["localhost", "127.0.0.1", "[::1]"].iter().any(|local| {
+        let rest = host.strip_prefix(local);
+        rest.is_some_and(|rest| rest.is_empty() || rest.starts_with([':', '/']))
+    })
+}
+
+/// Whether the environment says who asks.
+fn has_credentials() -> bool {
+    ["AWS_ACCESS_KEY_ID", "AWS_PROFILE"]
+        .iter()
+        .any(|name| std::env::var_os(name).is_some())
 }
 
 /// Cursors of the command line are for this machine's next call only; a service brings a key of its own.
@@ -65,7 +141,7 @@ pub fn now() -> i64 {
 }
 
 /// Loads lines of `{"Entity": {…}}` into an engine's table; says how many rows and items there were.
-pub async fn load_rows(engine: &Engine, text: &str, progress: impl FnMut(usize)) -> Result<(usize, usize), String> {
+pub async fn load_rows(engine: &Engine, text: &str, bar: &ProgressBar) -> Result<(usize, usize), String> {
     let nothing = Attributes::new();
     let nobody = Caller::anonymous();
     let scope = Scope {
@@ -84,6 +160,8 @@ pub async fn load_rows(engine: &Engine, text: &str, progress: impl FnMut(usize))
         rows += 1;
     }
     let count = items.len();
+    bar.set_length(count as u64);
+    let progress = |put: usize| bar.set_position(put as u64);
     load::put_all(engine.store(), &engine.model().table.name, items, progress)
         .await
         .map_err(|error| error.to_string())?;

@@ -1,4 +1,4 @@
-//! The command as its users meet it: transcripts under `cmd/` and in `docs/check.md`, and what a transcript cannot show.
+//! The command as its users meet it: transcripts under `cmd/` and in `docs/`, and what a transcript cannot show.
 
 #![allow(
     clippy::unwrap_used,
@@ -11,6 +11,10 @@
 
 #[path = "cli/running.rs"]
 mod running;
+#[path = "cli/serving.rs"]
+mod serving;
+#[path = "cli/shell.rs"]
+mod shell;
 #[path = "cli/transcripts.rs"]
 mod transcripts;
 
@@ -39,7 +43,7 @@ fn every_transcript_is_what_the_command_prints() {
         .unwrap()
         .map(|entry| entry.unwrap().path())
         .collect();
-    files.push(repository().join("docs/check.md"));
+    files.extend(["docs/check.md", "docs/tutorial.md", "docs/verify.md"].map(|name| repository().join(name)));
     files.sort();
     let failures: Vec<String> = files.iter().filter_map(|file| transcripts::check(file)).collect();
     assert!(
@@ -318,7 +322,8 @@ fn the_readme_says_what_is_so() {
         .split("```text\n")
         .skip(1)
         .filter_map(|rest| rest.split("```").next());
-    let printed = run(&["check", "systems/todo/documented.yaml"]) + &run(&["plan", "systems/todo/model.yaml"]);
+    let printed =
+        run(&["check", "systems/todo/documented.yaml"]) + &run(&["plan", "systems/todo/model.yaml", "overdueTasks"]);
     for block in blocks {
         assert!(
             printed.contains(block.trim_end()),

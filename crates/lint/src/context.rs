@@ -14,8 +14,10 @@ use singlet_model::{Diagnostic, Diagnostics, Model, Rule, Span};
 use singlet_plan::access::{self, AccessPath, Bindings};
 use singlet_plan::by_hand::{self, ByHand};
 
-use crate::size::{self, SizeBound};
 use crate::traffic::Traffic;
+use singlet_plan::cost::Sizes;
+use singlet_plan::read::{ReadPlan, plan_read};
+use singlet_plan::size::SizeBound;
 
 /// A model, and what follows from it that several rules need.
 pub struct Context<'a> {
@@ -23,7 +25,7 @@ pub struct Context<'a> {
     pub model: &'a Model,
     written: HashSet<(EntityId, &'a str)>,
     given: HashSet<(EntityId, &'a str)>,
-    sizes: Vec<SizeBound<'a>>,
+    sizes: Sizes<'a>,
     traffic: Traffic<'a>,
     named_steps: HashMap<&'a str, &'a NamedStep>,
     by_hand: OnceCell<Vec<ByHand<'a>>>,
@@ -76,7 +78,7 @@ impl<'a> Context<'a> {
             model,
             written: written(model),
             given: given(model),
-            sizes: size::bounds(model),
+            sizes: Sizes::of(model),
             traffic: Traffic::default(),
             by_hand: OnceCell::new(),
             named_steps: model.steps.iter().map(|named| (named.name.as_str(), named)).collect(),
@@ -92,7 +94,17 @@ impl<'a> Context<'a> {
 
     /// How large the items of an entity can be, as far as limits say.
     pub fn size_bound(&self, entity: &Entity) -> Option<&SizeBound<'a>> {
-        self.sizes.get(entity.id.0 as usize)
+        self.sizes.bound(entity.id)
+    }
+
+    /// How large rows and index entries are.
+    pub fn sizes(&self) -> &Sizes<'a> {
+        &self.sizes
+    }
+
+    /// How a read is answered.
+    pub fn plan(&self, read: &Read) -> ReadPlan {
+        plan_read(self.model, read)
     }
 
     /// How often rows are read and written, as far as the estimates say.
@@ -424,6 +436,11 @@ pub fn thousands(number: u64) -> String {
         text.push(digit);
     }
     text
+}
+
+/// Read units as a number.
+pub fn units(units: singlet_item::ReadUnits) -> f64 {
+    units.halves() as f64 / 2.0
 }
 
 /// One thing or several: `1 partition`, `4 partitions`.

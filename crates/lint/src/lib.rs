@@ -13,7 +13,6 @@ mod context;
 mod key_space;
 mod prices;
 mod rules;
-mod size;
 mod steps;
 mod traffic;
 mod transaction;
@@ -21,8 +20,10 @@ mod write_cost;
 
 pub use context::{Context, Findings};
 pub use rules::DESIGN_RULES;
+pub use transaction::actions as transaction_actions;
+pub use write_cost::WriteCost;
 
-use singlet_model::{Diagnostics, Loaded, Rule, Severity};
+use singlet_model::{Diagnostics, Loaded, Model, Rule, Severity};
 
 /// A design rule: what it is called, and how it is found.
 #[derive(Debug)]
@@ -83,6 +84,13 @@ pub fn check(loaded: Loaded) -> Diagnostics {
         (design.check)(&context, &mut Findings::new(&design.rule, &mut diagnostics));
     }
     accept::apply(&model, diagnostics)
+}
+
+/// What each write of a model costs in write units, in their order; nothing where one does more than the arithmetic knows.
+pub fn write_costs(model: &Model) -> Vec<Option<WriteCost>> {
+    let context = Context::new(model);
+    let costs = write_cost::WriteCosts::new(&context);
+    model.writes.iter().map(|write| costs.of(write)).collect()
 }
 
 /// Whether the severity makes `check` fail.

@@ -1,5 +1,5 @@
 //! The holes that are known in the five documents, as a table: `systems/*/holes.yaml` says what finds each of them in
-//! `systems/*/documented.yaml`, or why nothing can yet.
+//! `systems/*/documented.yaml`, which plan shows it, or why nothing can yet.
 
 #![allow(
     clippy::unwrap_used,
@@ -15,7 +15,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use singlet_model::node::{self, Node};
-use singlet_model::{Diagnostic, Diagnostics, Source};
+use singlet_model::{Diagnostic, Diagnostics, Model, Source};
+use singlet_plan::cost::Sizes;
+use singlet_plan::read::{plan_read, priced_plan_text};
 
 /// How many holes each system's page numbers.
 const HOLES: [(&str, usize); 5] = [
@@ -31,8 +33,11 @@ fn every_hole_is_found_or_says_why_not() {
     let mut failures = Vec::new();
     for (system, _) in HOLES {
         let found = findings(system);
+        let documented = singlet_model::load(&source(system, "documented.yaml"))
+            .model
+            .expect("a model");
         for hole in holes(system) {
-            let problems = hole.problems(&found);
+            let problems = hole.problems(&found, &documented);
             failures.extend(
                 problems
                     .into_iter()
@@ -71,7 +76,14 @@ struct Hole {
     number: usize,
     text: String,
     found_by: Vec<FoundBy>,
+    shown_by: Option<ShownBy>,
     open: Option<String>,
+}
+
+/// Reads whose plans say it.
+struct ShownBy {
+    plans: Vec<String>,
+    says: String,
 }
 
 /// A rule, and what its findings are about.
@@ -94,11 +106,12 @@ impl Hole {
                 .expect("a hole has a number"),
             text: word("text").unwrap_or_default(),
             found_by,
+            shown_by: node.get("shown_by").map(ShownBy::of),
             open: word("open"),
         }
     }
 
-    fn problems(&self, found: &[Diagnostic]) -> Vec<String> {
+    fn problems(&self, found: &[Diagnostic], model: &Model) -> Vec<String> {
         let mut problems = Vec::new();
         if self.text.trim().is_empty() {
             problems.push("has no text".to_owned());
@@ -106,11 +119,37 @@ impl Hole {
         if self.open.as_deref().is_some_and(|reason| reason.trim().is_empty()) {
             problems.push("is open without a reason".to_owned());
         }
-        if self.found_by.is_empty() && self.open.is_none() {
-            problems.push("has neither `found_by` nor `open`".to_owned());
+        if self.found_by.is_empty() && self.shown_by.is_none() && self.open.is_none() {
+            problems.push("has neither `found_by` nor `shown_by` nor `open`".to_owned());
         }
+        problems.extend(self.shown_by.iter().flat_map(|by| by.problems(model)));
         problems.extend(self.found_by.iter().flat_map(|by| by.problems(found)));
         problems
+    }
+}
+
+impl ShownBy {
+    fn of(node: &Node) -> Self {
+        let plans = node.get("plan").map_or(&[][..], Node::elements);
+        ShownBy {
+            plans: plans.iter().filter_map(Node::str).map(str::to_owned).collect(),
+            says: node.get("says").and_then(Node::str).unwrap_or_default().to_owned(),
+        }
+    }
+
+    fn problems(&self, model: &Model) -> Vec<String> {
+        assert!(
+            !self.plans.is_empty() && !self.says.is_empty(),
+            "`shown_by` has `plan` and `says`"
+        );
+        let sizes = Sizes::of(model);
+        let silent = self.plans.iter().filter(|name| {
+            let read = model.reads.iter().find(|read| read.name == **name).expect("a read");
+            !priced_plan_text(model, &plan_read(model, read), &sizes, false).contains(&self.says)
+        });
+        silent
+            .map(|name| format!("the plan of `{name}` does not say `{}`", self.says))
+            .collect()
     }
 }
 
@@ -161,7 +200,7 @@ fn holes(system: &str) -> Vec<Hole> {
     );
     let entries = root.elements();
     for entry in entries {
-        let known = ["hole", "text", "found_by", "open"];
+        let known = ["hole", "text", "found_by", "shown_by", "open"];
         let strange = entry
             .entries()
             .iter()

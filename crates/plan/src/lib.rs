@@ -16,10 +16,12 @@
 pub mod access;
 pub mod alignment;
 pub mod by_hand;
+pub mod cost;
 pub mod example;
 pub mod facts;
 pub mod meaning;
 pub mod read;
 pub mod show;
+pub mod size;
 pub mod values;
 pub mod write;

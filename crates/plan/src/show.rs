@@ -1,18 +1,29 @@
 //! Expressions as text, for plans that people read and for comparing meanings.
 
 use singlet_item::key::Part;
+use singlet_model::catalog::Catalog;
 use singlet_model::expression::{EachOp, Expr, ExprKind, Form, Literal};
 use singlet_model::model::KeyTemplate;
 
-/// An expression as it would be written. Two expressions with one text mean the same.
+/// An expression as it would be written, but for the names of entities. Two expressions with one text mean the same.
 pub fn expression(expr: &Expr) -> String {
-    write(expr, 0)
+    Writer { catalog: None }.write(expr, 0)
+}
+
+/// An expression as it would be written, for people.
+pub fn expression_in(catalog: &Catalog, expr: &Expr) -> String {
+    let catalog = Some(catalog);
+    Writer { catalog }.write(expr, 0)
 }
 
 /// Several conditions that must all hold.
 pub fn conjunction(conditions: &[Expr]) -> String {
     const AND: u8 = 3;
-    let texts: Vec<String> = conditions.iter().map(|condition| write(condition, AND + 1)).collect();
+    let writer = Writer { catalog: None };
+    let texts: Vec<String> = conditions
+        .iter()
+        .map(|condition| writer.write(condition, AND + 1))
+        .collect();
     texts.join(" && ")
 }
 
@@ -31,74 +42,93 @@ fn strength(expr: &Expr) -> u8 {
     }
 }
 
-fn write(expr: &Expr, around: u8) -> String {
-    let own = strength(expr);
-    let text = match &expr.kind {
-        ExprKind::Literal(literal) => literal_text(literal),
-        ExprKind::Attribute(name) | ExprKind::Bound(name) => name.clone(),
-        ExprKind::Row => "row".to_owned(),
-        ExprKind::Arg(name) => format!("args.{name}"),
-        ExprKind::Caller(name) => format!("caller.{name}"),
-        ExprKind::Setting(name) => format!("settings.{name}"),
-        ExprKind::Now => "now".to_owned(),
-        ExprKind::Today => "today".to_owned(),
-        ExprKind::Word(word) => word.as_str().to_owned(),
-        ExprKind::Field(of, name) => format!("{}.{name}", write(of, own)),
-        ExprKind::Index(of, at) => format!("{}[{}]", write(of, own), write(at, 0)),
-        ExprKind::Not(inner) => format!("!{}", write(inner, own)),
-        ExprKind::Negate(inner) => format!("-{}", write(inner, own)),
-        ExprKind::Binary(op, left, right) => {
-            format!("{} {} {}", write(left, own), op.symbol(), write(right, own + 1))
-        }
-        ExprKind::Conditional(test, then, otherwise) => {
-            format!(
-                "{} ? {} : {}",
-                write(test, own + 1),
-                write(then, own),
-                write(otherwise, own)
-            )
-        }
-        ExprKind::List(elements) => format!("[{}]", joined(elements)),
-        ExprKind::Record(fields) => {
-            let fields: Vec<String> = fields
-                .iter()
-                .map(|(name, value)| format!("{name}: {}", write(value, 0)))
-                .collect();
-            format!("{{{}}}", fields.join(", "))
-        }
-        ExprKind::Call(function, args) => call(function.function().map(|known| known.form), function.name(), args),
-        ExprKind::Each { op, list, var, body } => each(*op, list, var, body),
-        ExprKind::Entity { entity, key } => {
-            let key: Vec<String> = key.iter().map(|(_, value)| write(value, 0)).collect();
-            format!("#{}({})", entity.0, key.join(", "))
-        }
-        ExprKind::Invalid => "?".to_owned(),
-    };
-    if own < around { format!("({text})") } else { text }
+/// Expressions as text; entities have names where a catalog is at hand.
+struct Writer<'a> {
+    catalog: Option<&'a Catalog>,
 }
 
-fn call(form: Option<Form>, name: &str, args: &[Expr]) -> String {
-    match (form, args.split_first()) {
-        (Some(Form::Method), Some((receiver, rest))) => format!("{}.{name}({})", write(receiver, 8), joined(rest)),
-        _ => format!("{name}({})", joined(args)),
+impl Writer<'_> {
+    fn write(&self, expr: &Expr, around: u8) -> String {
+        let own = strength(expr);
+        let text = match &expr.kind {
+            ExprKind::Literal(literal) => literal_text(literal),
+            ExprKind::Attribute(name) | ExprKind::Bound(name) => name.clone(),
+            ExprKind::Row => "row".to_owned(),
+            ExprKind::Arg(name) => format!("args.{name}"),
+            ExprKind::Caller(name) => format!("caller.{name}"),
+            ExprKind::Setting(name) => format!("settings.{name}"),
+            ExprKind::Now => "now".to_owned(),
+            ExprKind::Today => "today".to_owned(),
+            ExprKind::Word(word) => word.as_str().to_owned(),
+            ExprKind::Field(of, name) => format!("{}.{name}", self.write(of, own)),
+            ExprKind::Index(of, at) => format!("{}[{}]", self.write(of, own), self.write(at, 0)),
+            ExprKind::Not(inner) => format!("!{}", self.write(inner, own)),
+            ExprKind::Negate(inner) => format!("-{}", self.write(inner, own)),
+            ExprKind::Binary(op, left, right) => {
+                format!(
+                    "{} {} {}",
+                    self.write(left, own),
+                    op.symbol(),
+                    self.write(right, own + 1)
+                )
+            }
+            ExprKind::Conditional(test, then, otherwise) => {
+                format!(
+                    "{} ? {} : {}",
+                    self.write(test, own + 1),
+                    self.write(then, own),
+                    self.write(otherwise, own)
+                )
+            }
+            ExprKind::List(elements) => format!("[{}]", self.joined(elements)),
+            ExprKind::Record(fields) => {
+                let fields: Vec<String> = fields
+                    .iter()
+                    .map(|(name, value)| format!("{name}: {}", self.write(value, 0)))
+                    .collect();
+                format!("{{{}}}", fields.join(", "))
+            }
+            ExprKind::Call(function, args) => {
+                self.call(function.function().map(|known| known.form), function.name(), args)
+            }
+            ExprKind::Each { op, list, var, body } => self.each(*op, list, var, body),
+            ExprKind::Entity { entity, key } => {
+                let key: Vec<String> = key.iter().map(|(_, value)| self.write(value, 0)).collect();
+                match self.catalog {
+                    Some(catalog) => format!("{}({})", catalog.name(*entity), key.join(", ")),
+                    None => format!("#{}({})", entity.0, key.join(", ")),
+                }
+            }
+            ExprKind::Invalid => "?".to_owned(),
+        };
+        if own < around { format!("({text})") } else { text }
     }
-}
 
-fn each(op: EachOp, list: &Expr, var: &str, body: &Expr) -> String {
-    let (list, body) = (write(list, 8), write(body, 0));
-    match op {
-        EachOp::Exists => format!("{list}.exists({var}, {body})"),
-        EachOp::All => format!("{list}.all({var}, {body})"),
-        EachOp::Map => format!("{list}.map({var}, {body})"),
-        EachOp::Filter => format!("{list}.filter({var}, {body})"),
-        EachOp::Sum => format!("sum({list}, {var}, {body})"),
-        EachOp::Group => format!("group({list}, {var}, {body})"),
+    fn call(&self, form: Option<Form>, name: &str, args: &[Expr]) -> String {
+        match (form, args.split_first()) {
+            (Some(Form::Method), Some((receiver, rest))) => {
+                format!("{}.{name}({})", self.write(receiver, 8), self.joined(rest))
+            }
+            _ => format!("{name}({})", self.joined(args)),
+        }
     }
-}
 
-fn joined(exprs: &[Expr]) -> String {
-    let texts: Vec<String> = exprs.iter().map(|expr| write(expr, 0)).collect();
-    texts.join(", ")
+    fn each(&self, op: EachOp, list: &Expr, var: &str, body: &Expr) -> String {
+        let (list, body) = (self.write(list, 8), self.write(body, 0));
+        match op {
+            EachOp::Exists => format!("{list}.exists({var}, {body})"),
+            EachOp::All => format!("{list}.all({var}, {body})"),
+            EachOp::Map => format!("{list}.map({var}, {body})"),
+            EachOp::Filter => format!("{list}.filter({var}, {body})"),
+            EachOp::Sum => format!("sum({list}, {var}, {body})"),
+            EachOp::Group => format!("group({list}, {var}, {body})"),
+        }
+    }
+
+    fn joined(&self, exprs: &[Expr]) -> String {
+        let texts: Vec<String> = exprs.iter().map(|expr| self.write(expr, 0)).collect();
+        texts.join(", ")
+    }
 }
 
 fn literal_text(literal: &Literal) -> String {

@@ -4,16 +4,18 @@
 use std::path::Path;
 
 use singlet_model::Source;
-use singlet_plan::read::{plan_read, plan_text};
+use singlet_plan::cost::Sizes;
+use singlet_plan::read::{plan_read, priced_plan_text};
 
 fn plans(system: &str) -> String {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("../../systems/{system}/model.yaml"));
     let source = Source::new(system, std::fs::read_to_string(path).unwrap());
     let model = singlet_model::load(&source).model.unwrap();
+    let sizes = Sizes::of(&model);
     let plans = model
         .reads
         .iter()
-        .map(|read| plan_text(&model, &plan_read(&model, read), false));
+        .map(|read| priced_plan_text(&model, &plan_read(&model, read), &sizes, false));
     plans.collect()
 }
 

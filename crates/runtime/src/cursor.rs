@@ -1,7 +1,7 @@
 //! Where a later page goes on, sealed: a cursor is worth something only to the read, the arguments and the caller it was made
-//! for, and tells nobody what is in a key.
+//! for, as long as the read is planned as it was; and it tells nobody what is in a key.
 
-use chacha20poly1305::aead::{Aead, Payload};
+use chacha20poly1305::aead::{Aead, AeadCore, OsRng, Payload};
 use chacha20poly1305::{Key, KeyInit, XChaCha20Poly1305, XNonce};
 use serde::{Deserialize, Serialize};
 use singlet_item::{Item, Value};
@@ -19,14 +19,31 @@ const CURSOR_BYTES_MAX: usize = 64 * 1024;
 pub struct Cursor {
     /// The instant of the first page: all pages are of it.
     pub now: i64,
-    /// For each range, the key after which it goes on; `None` where it was not begun.
-    pub positions: Vec<Position>,
+    /// Where the ranges go on.
+    pub positions: Positions,
     /// How many rows were given so far, where the read has a limit over all pages.
     pub given: u64,
 }
 
+/// Where the ranges of a selection go on; none where there are no more rows.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Positions {
+    /// Which ranges these are positions in. Ranges may follow from rows that a read looks up first: when such a row changes,
+    /// the positions mean nothing any more.
+    pub ranges: u64,
+    /// One for each range.
+    pub each: Vec<Position>,
+}
+
+impl Positions {
+    /// Whether there are none: at the beginning, and after the last row.
+    pub fn is_empty(&self) -> bool {
+        self.each.is_empty()
+    }
+}
+
 /// Where one range goes on.
-#[derive(Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Position {
     /// From its beginning.
     Start,
@@ -34,6 +51,11 @@ pub enum Position {
     After(Item),
     /// It has no more rows.
     Done,
+}
+
+/// A key that nobody else has.
+pub fn random_key() -> [u8; 32] {
+    XChaCha20Poly1305::generate_key(&mut OsRng).into()
 }
 
 /// Seals and opens cursors.
@@ -62,16 +84,12 @@ impl Sealer {
     /// Where it cannot be written down.
     pub fn seal(&self, cursor: &Cursor, belongs: &Belongs<'_>) -> Result<String, RuntimeError> {
         let text = serde_json::to_vec(cursor).map_err(|_| RuntimeError::Cursor)?;
-        let mut nonce = [0_u8; NONCE_BYTES];
-        nonce.fill_with(|| fastrand::u8(..));
+        let nonce = XChaCha20Poly1305::generate_nonce(&mut OsRng);
         let payload = Payload {
             msg: &text,
             aad: &belongs.bytes(),
         };
-        let sealed = self
-            .cipher
-            .encrypt(&XNonce::from(nonce), payload)
-            .map_err(|_| RuntimeError::Cursor)?;
+        let sealed = self.cipher.encrypt(&nonce, payload).map_err(|_| RuntimeError::Cursor)?;
         Ok(encode(&[nonce.as_slice(), &sealed].concat()))
     }
 
@@ -79,7 +97,7 @@ impl Sealer {
     ///
     /// # Errors
     ///
-    /// Where it is forged, cut, or was made for another read, other arguments or another caller.
+    /// Where it is forged, cut, or was made for another read, other arguments, another caller or another version of the model.
     pub fn open(&self, text: &str, belongs: &Belongs<'_>) -> Result<Cursor, RuntimeError> {
         if text.len() > CURSOR_BYTES_MAX {
             return Err(RuntimeError::Cursor);
@@ -103,7 +121,9 @@ impl Sealer {
 pub struct Belongs<'a> {
     /// The read.
     pub read: &'a str,
-    /// Its arguments.
+    /// How it is planned: a position in one plan means nothing in another.
+    pub plan: &'a str,
+    /// Its arguments, as they were sent.
     pub args: &'a Attributes,
     /// Who called.
     pub caller: &'a Caller,
@@ -114,7 +134,7 @@ impl Belongs<'_> {
     fn bytes(&self) -> Vec<u8> {
         let claims: Vec<(&String, &Value)> = self.caller.claims.iter().collect();
         let args: Vec<(&String, &Value)> = self.args.iter().collect();
-        serde_json::to_vec(&(self.read, args, claims, self.caller.authenticated)).unwrap_or_default()
+        serde_json::to_vec(&(self.read, self.plan, args, claims, self.caller.authenticated)).unwrap_or_default()
     }
 }
 
@@ -156,7 +176,10 @@ mod tests {
         let key = Item::from([("PK".to_owned(), Value::S("USER#ada".to_owned()))]);
         Cursor {
             now: 5,
-            positions: vec![Position::Start, Position::After(key), Position::Done],
+            positions: Positions {
+                ranges: 9,
+                each: vec![Position::Start, Position::After(key), Position::Done],
+            },
             given: 20,
         }
     }
@@ -168,6 +191,7 @@ mod tests {
         let (ada, bob) = (Caller::with_id("ada"), Caller::with_id("bob"));
         let belongs = Belongs {
             read: "tasks",
+            plan: "query GSI1",
             args: &args,
             caller: &ada,
         };
@@ -177,6 +201,10 @@ mod tests {
         for other in [
             Belongs {
                 read: "other",
+                ..belongs
+            },
+            Belongs {
+                plan: "query GSI2",
                 ..belongs
             },
             Belongs { args: &none, ..belongs },

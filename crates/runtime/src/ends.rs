@@ -89,7 +89,7 @@ impl Ends {
 }
 
 /// The least text after every text that begins so: the last character becomes the next one.
-fn after(text: &str) -> String {
+pub(crate) fn after(text: &str) -> String {
     let mut chars: Vec<char> = text.chars().collect();
     while let Some(last) = chars.pop() {
         let next = ((last as u32 + 1)..=0x0010_FFFF).find_map(char::from_u32);

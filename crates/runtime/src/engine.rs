@@ -1,39 +1,59 @@
 //! A model on a store: what embedding programs, the service and the command line call.
 
+mod arguments;
+mod beside;
+mod binding;
+mod count;
+mod groups;
+mod neighbours;
+mod prepared;
+mod preview;
+mod tally;
+
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use futures_util::{StreamExt, TryStreamExt};
-use singlet_item::{Number, Value};
+use singlet_item::Value;
 use singlet_model::Model;
-use singlet_model::evaluate::{evaluate, holds};
-use singlet_model::expression::{Expr, ExprKind};
-use singlet_model::model::{Let, LetValue, Read, Return, Selection, SelectionKind};
-use singlet_plan::read::{PartPlan, ReadPlan, SelectionPlan, plan_read, plan_selection};
+use singlet_model::evaluate::evaluate;
+use singlet_model::expression::Expr;
+use singlet_model::model::{Read, Return, Selection, SelectionKind};
+use singlet_plan::cost;
+use singlet_plan::read::{Combination, PartPlan, ReadPlan, SelectionPlan};
 use singlet_plan::write::{WritePlan, plan_write};
-use singlet_store::{Consumed, GetRequest, Store};
+use singlet_store::{Consumed, Store};
 
-use crate::cursor::{Belongs, Cursor, Sealer};
+pub use count::COUNTED_ROWS_MAX;
+pub use preview::{Preview, Previewed};
+
+use self::prepared::{Planned, Prepared};
+use crate::cursor::{Belongs, Cursor, Positions, Sealer};
 use crate::error::RuntimeError;
-use crate::find::{FAN_OUT_AT_ONCE_MAX, Found, PAGES_PER_ANSWER_MAX, Reading, primary_key};
+use crate::find::{Found, Reading};
+use crate::row;
 use crate::scope::{Attributes, Caller, Scope, Setting};
-use crate::{retry, row, stream, values};
 
 /// Rows in a page, where neither the caller nor the read says.
-pub const PAGE_ROWS_USUAL: usize = 20;
+pub const PAGE_ROWS_USUAL: usize = cost::PAGE_ROWS_USUAL as usize;
 
 /// The most rows in a page.
-pub const PAGE_ROWS_MAX: usize = 100;
+pub const PAGE_ROWS_MAX: usize = cost::PAGE_ROWS_MAX as usize;
 
-/// The most rows that are counted, or gathered without pages.
-const GATHERED_ROWS_MAX: usize = 10_000;
+/// The most rows of one element that `each` answers with.
+pub const ELEMENT_ROWS_MAX: usize = 10_000;
+
+/// How many rows are asked for at once where all are wanted.
+const ROWS_AT_ONCE_MAX: usize = 1_000;
+
+/// How often a page of rows is asked for before one row that fits is given up.
+const PAGES_PER_ROW_MAX: u64 = 64;
 
 /// A model, opened on a store. Plans are made once.
 #[derive(Debug)]
 pub struct Engine {
     model: Arc<Model>,
     store: Arc<dyn Store>,
-    plans: HashMap<String, ReadPlan>,
+    reads: HashMap<String, Prepared>,
     write_plans: HashMap<String, WritePlan>,
     setting: Setting,
     sealer: Sealer,
@@ -68,11 +88,6 @@ pub struct Answer {
 impl Engine {
     /// Opens a model that has no errors.
     pub fn open(model: Arc<Model>, store: Arc<dyn Store>, settings: Attributes, cursor_key: [u8; 32]) -> Self {
-        let plans = model
-            .reads
-            .iter()
-            .map(|read| (read.name.clone(), plan_read(&model, read)))
-            .collect();
         let write_plans = model
             .writes
             .iter()
@@ -81,7 +96,7 @@ impl Engine {
         Engine {
             setting: Setting::of(&model, settings),
             sealer: Sealer::new(cursor_key),
-            plans,
+            reads: prepared::reads(&model),
             write_plans,
             model,
             store,
@@ -105,7 +120,7 @@ impl Engine {
 
     /// The plan of a read.
     pub fn plan(&self, name: &str) -> Option<&ReadPlan> {
-        self.plans.get(name)
+        self.reads.get(name).map(|prepared| &prepared.forward.plan)
     }
 
     /// The plan of a write.
@@ -119,14 +134,15 @@ impl Engine {
     ///
     /// Where the request is wrong or not allowed, nothing is there, or the store fails for good.
     pub async fn read(&self, name: &str, request: &Request) -> Result<Answer, RuntimeError> {
-        let read = self.model.reads.iter().find(|read| read.name == name);
-        let (Some(read), Some(plan)) = (read, self.plans.get(name)) else {
+        let Some(prepared) = self.reads.get(name) else {
             return Err(RuntimeError::Request(format!("there is no read `{name}`")));
         };
-        let args = self.arguments(read, &request.args)?;
+        let read = &prepared.forward.read;
+        let sent = arguments::checked(read, &request.args)?;
         let belongs = Belongs {
             read: name,
-            args: &args,
+            plan: &prepared.version,
+            args: &sent,
             caller: &request.caller,
         };
         let cursor = request
@@ -134,11 +150,24 @@ impl Engine {
             .as_ref()
             .map(|text| self.sealer.open(text, &belongs))
             .transpose()?;
+        let nothing = Attributes::new();
+        let scope = Scope {
+            setting: &self.setting,
+            now: cursor.as_ref().map_or(request.now, |cursor| cursor.now),
+            args: &nothing,
+            caller: &request.caller,
+            attributes: None,
+            row: None,
+            bound: &nothing,
+        };
+        let args = arguments::filled(read, sent.clone(), scope)?;
+        let Planned { read, plan } = prepared.directed(Scope { args: &args, ..scope })?;
         let mut call = Call {
             engine: self,
             read,
             plan,
-            now: cursor.as_ref().map_or(request.now, |cursor| cursor.now),
+            lets: &prepared.lets,
+            now: scope.now,
             args: &args,
             request,
             bound: Attributes::new(),
@@ -150,51 +179,6 @@ impl Engine {
             ..answer
         })
     }
-
-    /// Checks that the arguments are those of the read, and fills in defaults.
-    fn arguments(&self, read: &Read, given: &Attributes) -> Result<Attributes, RuntimeError> {
-        if let Some(unknown) = given.keys().find(|name| read.arg(name).is_none()) {
-            return Err(RuntimeError::Request(format!(
-                "`{}` has no argument `{unknown}`",
-                read.name
-            )));
-        }
-        let mut args = Attributes::new();
-        for arg in &read.args {
-            if let Some(value) = given.get(&arg.name) {
-                let value = values::checked(value, &arg.ty).map_err(|invalid| {
-                    RuntimeError::Request(format!("the argument `{}` is wrong: {invalid}", arg.name))
-                })?;
-                args.insert(arg.name.clone(), value);
-                continue;
-            }
-            match (&arg.default, arg.optional) {
-                (Some(default), _) => {
-                    let nothing = Attributes::new();
-                    let scope = Scope {
-                        setting: &self.setting,
-                        now: 0,
-                        args: &nothing,
-                        caller: &Caller::anonymous(),
-                        attributes: None,
-                        row: None,
-                        bound: &nothing,
-                    };
-                    if let Some(value) = evaluate(default, &scope)? {
-                        args.insert(arg.name.clone(), value);
-                    }
-                }
-                (None, true) => {}
-                (None, false) => {
-                    return Err(RuntimeError::Request(format!(
-                        "`{}` needs the argument `{}`",
-                        read.name, arg.name
-                    )));
-                }
-            }
-        }
-        Ok(args)
-    }
 }
 
 /// One read on its way.
@@ -202,6 +186,7 @@ struct Call<'a> {
     engine: &'a Engine,
     read: &'a Read,
     plan: &'a ReadPlan,
+    lets: &'a [Option<SelectionPlan>],
     now: i64,
     args: &'a Attributes,
     request: &'a Request,
@@ -212,11 +197,12 @@ struct Call<'a> {
 impl<'a> Call<'a> {
     async fn answer(&mut self, cursor: Option<Cursor>, belongs: &Belongs<'_>) -> Result<Answer, RuntimeError> {
         self.admit(false)?;
-        for bound in &self.read.lets {
-            self.bind(bound).await?;
+        for (bound, plan) in self.read.lets.iter().zip(self.lets) {
+            self.bind(bound, plan.as_ref()).await?;
         }
         self.admit(true)?;
-        let parts = self.combination()?;
+        let combination = combination(self.read, self.plan, self.args)?;
+        let parts = combination.parts.as_slice();
         if let Some(each) = &self.read.each {
             let Some(part) = parts.first() else {
                 return Ok(Answer::default());
@@ -225,17 +211,18 @@ impl<'a> Call<'a> {
         }
         let own = parts.iter().find(|part| part.name.is_none()).map(|part| &part.plan);
         let (Some(selection), Some(plan)) = (&self.read.selection, own) else {
-            let (value, next) = self.groups(parts, None, cursor, belongs).await?;
+            let side = self.side_by_side(combination, cursor.as_ref()).await?;
+            let (value, next) = self.groups(parts, None, side.as_ref(), cursor, belongs).await?;
             return Ok(Answer {
                 next,
                 ..self.shaped(value)
             });
         };
         match selection.kind {
-            SelectionKind::Get { .. } => self.get((selection, plan), parts, cursor, belongs).await,
-            SelectionKind::Find => self.find(selection, plan, cursor, belongs).await,
+            SelectionKind::Get { .. } => self.get((selection, plan), combination, cursor, belongs).await,
+            SelectionKind::Find => self.find((selection, plan), parts, cursor, belongs).await,
             SelectionKind::Count => {
-                let value = self.count(selection, plan).await?;
+                let value = self.count(selection, plan, None).await?;
                 Ok(self.shaped(value))
             }
         }
@@ -260,118 +247,6 @@ impl<'a> Call<'a> {
         }
     }
 
-    /// Checks what `allow` says of the caller alone, before anything is read; then what it says of rows that `let` read, whose
-    /// refusal looks as if they were not there.
-    fn admit(&self, with_rows: bool) -> Result<(), RuntimeError> {
-        for conjunct in self.read.allow.conjuncts() {
-            let of_rows = mentions_bound(conjunct);
-            if !conjunct.attributes().is_empty() || of_rows != with_rows {
-                continue;
-            }
-            if !holds(conjunct, &self.scope())? {
-                return Err(match (with_rows, self.request.caller.authenticated) {
-                    (true, _) => RuntimeError::NotFound,
-                    (false, true) => RuntimeError::Forbidden,
-                    (false, false) => RuntimeError::Unauthenticated,
-                });
-            }
-        }
-        Ok(())
-    }
-
-    async fn bind(&mut self, bound: &'a Let) -> Result<(), RuntimeError> {
-        let value = match &bound.value {
-            LetValue::Value(expr) => match &expr.kind {
-                ExprKind::Entity { entity, key } => self.row_by_key(*entity, key).await?,
-                _ => evaluate(expr, &self.scope())?,
-            },
-            LetValue::Read(selection) => self.row_by_meaning(selection).await?,
-        };
-        match value {
-            Some(value) => {
-                self.bound.insert(bound.name.clone(), value);
-                Ok(())
-            }
-            None if bound.optional => Ok(()),
-            None => Err(RuntimeError::NotFound),
-        }
-    }
-
-    async fn row_by_key(
-        &mut self,
-        entity: singlet_model::types::EntityId,
-        key: &[(String, Expr)],
-    ) -> Result<Option<Value>, RuntimeError> {
-        let engine = self.engine;
-        let Some(entity) = engine.model.entity(entity) else {
-            return Ok(None);
-        };
-        let mut parts = Attributes::new();
-        for (name, expr) in key {
-            if let Some(value) = evaluate(expr, &self.scope())? {
-                parts.insert(name.clone(), value);
-            }
-        }
-        let Some(key) = primary_key(entity, &parts)? else {
-            return Ok(None);
-        };
-        let request = GetRequest {
-            table: engine.model.table.name.clone(),
-            key,
-            consistent: true,
-            projection: Vec::new(),
-        };
-        let answer = retry::retried(|| engine.store.get(&request)).await?;
-        self.consumed += &answer.consumed;
-        let item = answer.item.filter(|item| stream::is_of(&engine.model, entity, item));
-        let row = item
-            .map(|item| row::decode(&engine.model, entity, &item, self.scope()))
-            .transpose()?;
-        Ok(row.flatten().map(|row| row::as_value(&row)))
-    }
-
-    async fn row_by_meaning(&mut self, selection: &'a Selection) -> Result<Option<Value>, RuntimeError> {
-        let plan = plan_selection(&self.engine.model, selection, None, None, &|_| true);
-        let Some(plan) = plan else { return Ok(None) };
-        let rows = self
-            .gather(
-                selection,
-                &plan,
-                None,
-                selection.limit.map_or(1, |limit| limit as usize),
-            )
-            .await?;
-        Ok(rows.first().map(row::as_value))
-    }
-
-    /// The plans for the optional arguments that were sent.
-    fn combination(&self) -> Result<&'a [PartPlan], RuntimeError> {
-        let sent = |name: &str| self.args.contains_key(name);
-        let optional: Vec<&str> = self
-            .read
-            .args
-            .iter()
-            .filter(|arg| arg.optional && arg.default.is_none() && sent(&arg.name))
-            .map(|arg| arg.name.as_str())
-            .collect();
-        let known = self.plan.combinations.iter().find(|known| {
-            known.sent.len() == optional.len() && known.sent.iter().all(|name| optional.contains(&name.as_str()))
-        });
-        known.map(|known| known.parts.as_slice()).ok_or_else(|| {
-            let all: Vec<String> = self
-                .plan
-                .combinations
-                .iter()
-                .map(|known| format!("[{}]", known.sent.join(", ")))
-                .collect();
-            RuntimeError::Request(format!(
-                "`{}` takes these arguments together: {}",
-                self.read.name,
-                all.join(" ")
-            ))
-        })
-    }
-
     fn reading<'r>(
         &'r self,
         selection: &'r Selection,
@@ -386,24 +261,39 @@ impl<'a> Call<'a> {
             plan,
             allow,
             consistent: selection.consistent || self.read.consistent.is_some(),
+            requests_max: self.requests_max(),
         }
     }
 
     async fn get(
         &mut self,
         (selection, plan): (&'a Selection, &'a SelectionPlan),
-        parts: &'a [PartPlan],
+        combination: &'a Combination,
         cursor: Option<Cursor>,
         belongs: &Belongs<'_>,
     ) -> Result<Answer, RuntimeError> {
-        let rows = self.gather(selection, plan, Some(&self.read.allow), 1).await?;
-        let Some(row) = rows.into_iter().next() else {
-            return Err(RuntimeError::NotFound);
+        let allow = Some(&self.read.allow);
+        let side = self.side_by_side(combination, cursor.as_ref()).await?;
+        let beside = match &side {
+            Some(side) => side.found(None, &self.reading(selection, plan, allow), 1)?,
+            None => None,
+        };
+        let row = match beside {
+            Some(found) => found.rows.into_iter().next(),
+            None => self.first_row(selection, plan, allow).await?,
+        };
+        let Some(row) = row else {
+            return match selection.kind {
+                SelectionKind::Get { optional: true } => Ok(Answer::default()),
+                _ => Err(RuntimeError::NotFound),
+            };
         };
         let mut value = self.returned(&row, None)?;
         let mut next = None;
-        if parts.len() > 1 {
-            let (groups, more) = self.groups(parts, Some(&row), cursor, belongs).await?;
+        if combination.parts.len() > 1 {
+            let (groups, more) = self
+                .groups(&combination.parts, Some(&row), side.as_ref(), cursor, belongs)
+                .await?;
             next = more;
             if let (Value::M(map), Value::M(groups)) = (&mut value, groups) {
                 map.extend(groups);
@@ -417,8 +307,8 @@ impl<'a> Call<'a> {
 
     async fn find(
         &mut self,
-        selection: &'a Selection,
-        plan: &'a SelectionPlan,
+        (selection, plan): (&'a Selection, &'a SelectionPlan),
+        parts: &'a [PartPlan],
         cursor: Option<Cursor>,
         belongs: &Belongs<'_>,
     ) -> Result<Answer, RuntimeError> {
@@ -429,11 +319,29 @@ impl<'a> Call<'a> {
         if found.rows.is_empty() && first && found.positions.is_empty() && self.read.empty == Some(404) {
             return Err(RuntimeError::NotFound);
         }
-        let rows: Result<Vec<Value>, RuntimeError> = found.rows.iter().map(|row| self.returned(row, None)).collect();
+        let rows = found.rows.iter().map(|row| self.returned(row, None));
+        let mut rows = rows.collect::<Result<Vec<Value>, RuntimeError>>()?;
+        if parts.len() > 1 {
+            let beside = self.beside(parts, &found.rows).await?;
+            for (row, groups) in rows.iter_mut().zip(beside) {
+                if let Value::M(row) = row {
+                    row.extend(groups);
+                }
+            }
+        }
         Ok(Answer {
             next,
-            ..self.shaped(Value::L(rows?))
+            ..self.shaped(Value::L(rows))
         })
+    }
+
+    /// How many rows a page has.
+    fn page_rows(&self) -> Result<usize, RuntimeError> {
+        let asked = self.request.limit.or(self.read.page.map(|page| page as usize));
+        match asked.unwrap_or(PAGE_ROWS_USUAL) {
+            page @ 1..=PAGE_ROWS_MAX => Ok(page),
+            _ => Err(RuntimeError::Request(format!("`limit` is from 1 to {PAGE_ROWS_MAX}"))),
+        }
     }
 
     /// One page of a list, and the cursor of the next.
@@ -443,14 +351,7 @@ impl<'a> Call<'a> {
         cursor: Option<Cursor>,
         belongs: &Belongs<'_>,
     ) -> Result<(Found, Option<String>), RuntimeError> {
-        let page = self
-            .request
-            .limit
-            .or(self.read.page.map(|page| page as usize))
-            .unwrap_or(PAGE_ROWS_USUAL);
-        if page == 0 || page > PAGE_ROWS_MAX {
-            return Err(RuntimeError::Request(format!("`limit` is from 1 to {PAGE_ROWS_MAX}")));
-        }
+        let page = self.page_rows()?;
         let given = cursor.as_ref().map_or(0, |cursor| cursor.given);
         let left = reading
             .selection
@@ -474,146 +375,30 @@ impl<'a> Call<'a> {
         }
         let cursor = Cursor {
             now: self.now,
-            positions: found.positions.iter().map(copy_position).collect(),
+            positions: found.positions.clone(),
             given: given + found.rows.len() as u64,
         };
         self.engine.sealer.seal(&cursor, belongs).map(Some)
     }
 
-    /// All rows of a selection, up to a bound.
-    async fn gather(
+    /// The first row of a selection, if there is one.
+    async fn first_row(
         &mut self,
         selection: &Selection,
         plan: &SelectionPlan,
         allow: Option<&Expr>,
-        most: usize,
-    ) -> Result<Vec<Attributes>, RuntimeError> {
-        let mut rows = Vec::new();
-        let mut positions = Vec::new();
-        for _ in 0..PAGES_PER_ANSWER_MAX {
-            let found = self
-                .reading(selection, plan, allow)
-                .rows(most - rows.len(), &positions)
-                .await?;
+    ) -> Result<Option<Attributes>, RuntimeError> {
+        let mut positions = Positions::default();
+        for _ in 0..PAGES_PER_ROW_MAX {
+            let found = self.reading(selection, plan, allow).rows(1, &positions).await?;
             self.consumed += &found.consumed;
-            rows.extend(found.rows);
+            let row = found.rows.into_iter().next();
+            if row.is_some() || found.positions.is_empty() {
+                return Ok(row);
+            }
             positions = found.positions;
-            if positions.is_empty() || rows.len() >= most {
-                break;
-            }
         }
-        Ok(rows)
-    }
-
-    async fn count(&mut self, selection: &'a Selection, plan: &SelectionPlan) -> Result<Value, RuntimeError> {
-        let rows = self.gather(selection, plan, None, GATHERED_ROWS_MAX).await?;
-        let number = |count: usize| Value::N(Number::from(i64::try_from(count).unwrap_or(i64::MAX)));
-        let Some(by) = selection.by.first() else {
-            return Ok(number(rows.len()));
-        };
-        let mut counts: std::collections::BTreeMap<String, usize> = std::collections::BTreeMap::new();
-        for row in &rows {
-            let group = match row.get(by) {
-                Some(Value::S(text)) => text.clone(),
-                Some(Value::N(number)) => number.to_string(),
-                Some(Value::Bool(truth)) => truth.to_string(),
-                _ => continue,
-            };
-            *counts.entry(group).or_default() += 1;
-        }
-        Ok(Value::M(
-            counts
-                .into_iter()
-                .map(|(group, count)| (group, number(count)))
-                .collect(),
-        ))
-    }
-
-    /// The groups of `with`, by name, and where the list that pages goes on.
-    async fn groups(
-        &mut self,
-        parts: &'a [PartPlan],
-        parent: Option<&Attributes>,
-        mut cursor: Option<Cursor>,
-        belongs: &Belongs<'_>,
-    ) -> Result<(Value, Option<String>), RuntimeError> {
-        let mut groups = std::collections::BTreeMap::new();
-        let mut next = None;
-        let read = self.read;
-        if let Some(parent) = parent {
-            self.bound.insert("row".to_owned(), row::as_value(parent));
-        }
-        for part in &read.with {
-            let Some(planned) = parts.iter().find(|known| known.name.as_ref() == Some(&part.name)) else {
-                continue;
-            };
-            let (selection, plan) = (&part.selection, &planned.plan);
-            if matches!(selection.kind, SelectionKind::Count) {
-                groups.insert(part.name.clone(), self.count(selection, plan).await?);
-                continue;
-            }
-            let mut reading = self.reading(selection, plan, part.allow.as_ref());
-            reading.scope.row = parent;
-            let one = matches!(selection.kind, SelectionKind::Get { .. });
-            let found = if read.pages.as_ref() == Some(&part.name) {
-                let (found, more) = self.page(reading, cursor.take(), belongs).await?;
-                next = more;
-                found
-            } else {
-                let most = selection.limit.map_or(PAGE_ROWS_MAX, |limit| limit as usize);
-                reading.rows(if one { 1 } else { most }, &[]).await?
-            };
-            self.consumed += &found.consumed;
-            let value = match one {
-                true => found.rows.first().map(row::as_value),
-                false => Some(Value::L(found.rows.iter().map(row::as_value).collect())),
-            };
-            if let Some(value) = value {
-                groups.insert(part.name.clone(), value);
-            }
-        }
-        Ok((Value::M(groups), next))
-    }
-
-    async fn each(&mut self, each: &singlet_model::model::Each, plan: &SelectionPlan) -> Result<Answer, RuntimeError> {
-        let Some(selection) = &self.read.selection else {
-            return Ok(Answer::default());
-        };
-        let too_many =
-            || RuntimeError::Request(format!("`{}` answers at most {} at once", self.read.name, each.at_most));
-        // A list that is longer than any may be is not made at all.
-        let elements = match evaluate(&each.list, &self.scope()).map_err(|_| too_many())? {
-            Some(Value::L(elements)) => elements,
-            _ => Vec::new(),
-        };
-        if elements.len() as u64 > each.at_most {
-            return Err(too_many());
-        }
-        let scopes: Vec<Attributes> = elements
-            .into_iter()
-            .map(|element| {
-                let mut bound = self.bound.clone();
-                bound.insert(each.name.clone(), element);
-                bound
-            })
-            .collect();
-        let readings = scopes.iter().map(|bound| {
-            let mut reading = self.reading(selection, plan, None);
-            reading.scope.bound = bound;
-            async move { reading.rows(GATHERED_ROWS_MAX, &[]).await }
-        });
-        let found: Vec<Found> = futures_util::stream::iter(readings)
-            .buffered(FAN_OUT_AT_ONCE_MAX)
-            .try_collect()
-            .await?;
-        let mut answers = Vec::new();
-        for (bound, found) in scopes.into_iter().zip(found) {
-            self.consumed += &found.consumed;
-            self.bound = bound;
-            let rows = Value::L(found.rows.iter().map(row::as_value).collect());
-            answers.push(self.returned(&Attributes::new(), Some(rows))?);
-        }
-        Ok(self.shaped(Value::L(answers)))
+        Err(too_much(&self.read.name, PAGES_PER_ROW_MAX * ROWS_AT_ONCE_MAX as u64))
     }
 
     /// The answer's shape for one row, or for the rows of one element.
@@ -638,15 +423,46 @@ impl<'a> Call<'a> {
     }
 }
 
-fn mentions_bound(expr: &Expr) -> bool {
-    expr.any(|part| matches!(part.kind, ExprKind::Bound(_)))
+/// The plan for the optional arguments that were sent.
+fn combination<'p>(read: &Read, plan: &'p ReadPlan, args: &Attributes) -> Result<&'p Combination, RuntimeError> {
+    let optional: Vec<&str> = read
+        .args
+        .iter()
+        .filter(|arg| arg.optional && arg.default.is_none() && args.contains_key(&arg.name))
+        .map(|arg| arg.name.as_str())
+        .collect();
+    let known = plan.combinations.iter().find(|known| {
+        known.sent.len() == optional.len() && known.sent.iter().all(|name| optional.contains(&name.as_str()))
+    });
+    known.ok_or_else(|| {
+        let all = plan
+            .combinations
+            .iter()
+            .map(|known| format!("[{}]", known.sent.join(", ")));
+        let all: Vec<String> = all.collect();
+        let read = &read.name;
+        RuntimeError::Request(format!("`{read}` takes these arguments together: {}", all.join(" ")))
+    })
 }
 
-fn copy_position(position: &crate::cursor::Position) -> crate::cursor::Position {
-    use crate::cursor::Position;
-    match position {
-        Position::Start => Position::Start,
-        Position::After(key) => Position::After(key.clone()),
-        Position::Done => Position::Done,
+/// What a read is refused with that would read on and on.
+fn too_much(read: &str, rows_max: u64) -> RuntimeError {
+    RuntimeError::Request(format!("`{read}` would read more than {rows_max} rows"))
+}
+
+/// All rows of a selection and what they cost, if they are not more than can be held at once.
+async fn all_rows(reading: Reading<'_>, read: &str, most: usize) -> Result<Found, RuntimeError> {
+    let mut all = Found::default();
+    loop {
+        let found = reading.rows(ROWS_AT_ONCE_MAX, &all.positions).await?;
+        all.rows.extend(found.rows);
+        all.consumed += &found.consumed;
+        all.positions = found.positions;
+        if all.positions.is_empty() {
+            return Ok(all);
+        }
+        if all.rows.len() >= most {
+            return Err(too_much(read, most as u64));
+        }
     }
 }

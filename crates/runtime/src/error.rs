@@ -33,6 +33,8 @@ pub enum RuntimeError {
     Evaluate(EvaluateError),
     /// What is stored is not what the model says.
     Stored(String),
+    /// The answer does not fit the type that the program asked for.
+    Typed(String),
     /// The store failed.
     Store(StoreError),
 }
@@ -69,7 +71,9 @@ impl RuntimeError {
 impl fmt::Display for RuntimeError {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            RuntimeError::Request(reason) | RuntimeError::Stored(reason) => out.write_str(reason),
+            RuntimeError::Request(reason) | RuntimeError::Stored(reason) | RuntimeError::Typed(reason) => {
+                out.write_str(reason)
+            }
             RuntimeError::Forbidden => out.write_str("the caller may not do this"),
             RuntimeError::Unauthenticated => out.write_str("credentials are needed"),
             RuntimeError::NotFound => out.write_str("there is no such row"),

@@ -1,19 +1,22 @@
 //! The rows of a selection: ranges are read side by side, merged in order, and pages are filled.
 
 use std::cmp::Ordering;
+use std::hash::Hasher;
 use std::sync::Arc;
 
 use futures_util::StreamExt;
 use futures_util::stream;
 use singlet_item::Item;
+use singlet_item::limits::BATCH_GET_ITEMS_MAX;
 use singlet_model::Model;
 use singlet_model::evaluate::{holds, row_order};
 use singlet_model::expression::Expr;
 use singlet_model::model::{Entity, Selection, SelectionKind};
+use singlet_plan::cost::{self, rows_asked};
 use singlet_plan::read::{Query, SelectionPlan};
-use singlet_store::{BatchGetRequest, BatchGetTable, Consumed, Store};
+use singlet_store::{BatchGetRequest, BatchGetTable, Consumed, ErrorKind, Store, StoreError};
 
-use crate::cursor::Position;
+use crate::cursor::{Position, Positions};
 use crate::error::RuntimeError;
 use crate::lower;
 use crate::scope::{Attributes, Scope};
@@ -27,7 +30,7 @@ pub const FAN_OUT_AT_ONCE_MAX: usize = 16;
 pub const PAGES_PER_ANSWER_MAX: usize = 64;
 
 /// The fewest rows that are read at once where some may be dropped.
-const FILTERED_ROWS_MIN: u32 = 20;
+const FILTERED_ROWS_MIN: u32 = cost::FILTERED_ROWS_MIN as u32;
 
 /// The most rows that are read at once.
 const ROWS_PER_CALL_MAX: u32 = 1_000;
@@ -49,6 +52,9 @@ pub struct Reading<'a> {
     pub allow: Option<&'a Expr>,
     /// Whether it reads strongly.
     pub consistent: bool,
+    /// After how many requests a page is given short, where the read says. Every range is looked at once in any case: a
+    /// merge cannot begin before.
+    pub requests_max: Option<usize>,
 }
 
 /// Some rows, where the next ones begin, and what it cost.
@@ -57,7 +63,7 @@ pub struct Found {
     /// The rows, in order.
     pub rows: Vec<Attributes>,
     /// Where each range goes on; empty where there are no more rows.
-    pub positions: Vec<Position>,
+    pub positions: Positions,
     /// What was consumed.
     pub consumed: Consumed,
 }
@@ -87,21 +93,23 @@ impl<'a> Reading<'a> {
     /// # Errors
     ///
     /// Where the store fails for good or an expression leaves its range.
-    pub async fn rows(&self, limit: usize, positions: &[Position]) -> Result<Found, RuntimeError> {
+    pub async fn rows(&self, limit: usize, positions: &Positions) -> Result<Found, RuntimeError> {
         let mut branches = self.open(positions)?;
         let mut found = Found::default();
         let mut rounds = 0;
+        let mut requests = 0;
+        let requests_max = self.requests_max.unwrap_or(usize::MAX);
         while found.rows.len() < limit && rounds < PAGES_PER_ANSWER_MAX {
             let wanted = limit - found.rows.len();
-            let (consumed, read) = self.fill(&mut branches, wanted).await?;
+            if requests >= requests_max && needs_page(&branches) {
+                break;
+            }
+            let (consumed, sent) = self.fill(&mut branches, wanted).await?;
             found.consumed += &consumed;
-            rounds += usize::from(read);
+            requests += sent;
+            rounds += usize::from(sent > 0);
             // A page of which nothing was left says nothing about what comes first.
-            if branches
-                .iter()
-                .flat_map(|branch| branch.streams.get(branch.read_now()).unwrap_or_default())
-                .any(RowStream::needs_page)
-            {
+            if needs_page(&branches) {
                 continue;
             }
             let Some((branch, stream)) = self.next(&branches)? else {
@@ -117,14 +125,30 @@ impl<'a> Reading<'a> {
         let streams = branches.iter().flat_map(|branch| &branch.streams);
         let done = streams.clone().all(RowStream::is_done);
         if !done {
-            found.positions = streams.map(position).collect();
+            found.positions = Positions {
+                ranges: identity(&branches),
+                each: streams.map(position).collect(),
+            };
         }
         Ok(found)
     }
 
-    fn open(&self, positions: &[Position]) -> Result<Vec<Branch<'a>>, RuntimeError> {
+    /// The positions after a row, where the selection has one range.
+    ///
+    /// # Errors
+    ///
+    /// Where an expression leaves its range.
+    pub fn after(&self, key: Item) -> Result<Positions, RuntimeError> {
+        let branches = self.open(&Positions::default())?;
+        Ok(Positions {
+            ranges: identity(&branches),
+            each: vec![Position::After(key)],
+        })
+    }
+
+    fn open(&self, positions: &Positions) -> Result<Vec<Branch<'a>>, RuntimeError> {
         let mut branches = Vec::new();
-        let mut resumed = positions.iter();
+        let mut resumed = positions.each.iter();
         for query in self.queries()? {
             let Some(entity) = self.model.entity(query.entity) else {
                 continue;
@@ -149,18 +173,22 @@ impl<'a> Reading<'a> {
                 }
                 streams.push(stream);
             }
-            // The whole rows may have changed since the thin ones were written.
+            // The whole rows may have changed since the thin ones were written; a get takes no filter.
             let exact = !query.follow && ranges.iter().all(|range| range.exact);
+            let unfiltered = streams.iter().any(RowStream::is_unfiltered);
             branches.push(Branch {
                 query,
                 entity,
-                residue: if exact {
-                    split.residue
-                } else {
-                    query.meaning.iter().collect()
+                residue: match (exact, unfiltered) {
+                    (false, _) => query.meaning.iter().collect(),
+                    (true, true) => query.rest.iter().collect(),
+                    (true, false) => split.residue,
                 },
                 streams,
             });
+        }
+        if !positions.is_empty() && positions.ranges != identity(&branches) {
+            return Err(RuntimeError::Cursor);
         }
         Ok(branches)
     }
@@ -168,6 +196,9 @@ impl<'a> Reading<'a> {
     /// The queries of the plan; of several covers of one circle the one with the fewest cells.
     fn queries(&self) -> Result<Vec<&'a Query>, RuntimeError> {
         let plan = self.plan;
+        if plan.queries.is_empty() {
+            return Err(RuntimeError::Request("no key answers this read".to_owned()));
+        }
         if plan.covers.is_empty() {
             return Ok(plan.queries.iter().collect());
         }
@@ -187,19 +218,16 @@ impl<'a> Reading<'a> {
         }
     }
 
-    /// Reads a page of each range whose next row is not known yet; says whether there was any.
-    async fn fill(&self, branches: &mut [Branch<'a>], wanted: usize) -> Result<(Consumed, bool), RuntimeError> {
+    /// Reads a page of each range whose next row is not known yet; says how many there were.
+    async fn fill(&self, branches: &mut [Branch<'a>], wanted: usize) -> Result<(Consumed, usize), RuntimeError> {
         let wanted = u32::try_from(wanted).unwrap_or(u32::MAX);
         let one = matches!(self.selection.kind, SelectionKind::Get { .. });
         let mut calls = Vec::new();
         for branch in branches.iter_mut() {
             // A filter drops rows that count toward the limit: a little more is read at once. One row is mostly the first.
             let filtered = !branch.residue.is_empty() || !branch.query.rest.is_empty();
-            let first = if filtered && !one {
-                wanted.saturating_mul(2).max(FILTERED_ROWS_MIN)
-            } else {
-                wanted
-            };
+            let first = rows_asked(u64::from(wanted), filtered && !one);
+            let first = u32::try_from(first).unwrap_or(u32::MAX);
             let entity = branch.entity;
             let whole = if branch.query.follow {
                 self.selection.entity()
@@ -222,13 +250,13 @@ impl<'a> Reading<'a> {
                 calls.push(stream.read_page(self.store, (self.model, entity), follow, limit, self.scope));
             }
         }
-        let read = !calls.is_empty();
+        let sent = calls.len();
         let mut consumed = Consumed::default();
         let mut answers = stream::iter(calls).buffer_unordered(FAN_OUT_AT_ONCE_MAX);
         while let Some(answer) = answers.next().await {
             consumed += &answer?;
         }
-        Ok((consumed, read))
+        Ok((consumed, sent))
     }
 
     /// The range whose next row comes first in the order asked for.
@@ -309,8 +337,24 @@ impl<'a> Reading<'a> {
     }
 }
 
+/// Whether a range must be read on before the next row is known.
+fn needs_page(branches: &[Branch<'_>]) -> bool {
+    branches
+        .iter()
+        .flat_map(|branch| branch.streams.get(branch.read_now()).unwrap_or_default())
+        .any(RowStream::needs_page)
+}
+
 fn take(branches: &mut [Branch<'_>], branch: usize, stream: usize) -> Option<Arrived> {
     branches.get_mut(branch)?.streams.get_mut(stream)?.take()
+}
+
+/// Which ranges the branches read, in a number.
+fn identity(branches: &[Branch<'_>]) -> u64 {
+    let mut hasher = crate::digest::Fnv::default();
+    let streams = branches.iter().flat_map(|branch| &branch.streams);
+    streams.for_each(|stream| stream.identify(&mut hasher));
+    hasher.finish()
 }
 
 fn position(stream: &RowStream) -> Position {
@@ -337,33 +381,45 @@ pub fn primary_key(entity: &Entity, attributes: &Attributes) -> Result<Option<It
     Ok(Some(key))
 }
 
-/// Several items by key, in any order, past what one call holds; keys that were not processed are asked for again.
+/// Several items by key, past what one call holds, in no order; keys that were not processed are asked for again, later each
+/// time.
 ///
 /// # Errors
 ///
-/// Where the store fails for good.
+/// Where the store fails for good, or leaves keys unprocessed again and again.
 pub async fn batch_get(
     store: &Arc<dyn Store>,
     table: &str,
     keys: &[Item],
     consistent: bool,
 ) -> Result<(Vec<Item>, Consumed), RuntimeError> {
-    const KEYS_PER_CALL_MAX: usize = 100;
     let mut items = Vec::new();
     let mut consumed = Consumed::default();
-    for chunk in keys.chunks(KEYS_PER_CALL_MAX) {
+    for chunk in keys.chunks(BATCH_GET_ITEMS_MAX) {
         let mut waiting = vec![BatchGetTable {
             table: table.to_owned(),
             keys: chunk.to_vec(),
             consistent,
             projection: Vec::new(),
         }];
+        let mut attempt = 0;
         while !waiting.is_empty() {
+            if attempt >= retry::ATTEMPTS_MAX {
+                let left = "the store leaves keys of a batch unprocessed";
+                return Err(StoreError::new(ErrorKind::Throttled, left).into());
+            }
+            if attempt > 0 {
+                retry::pause(attempt).await;
+            }
+            let left = waiting.iter().map(|table| table.keys.len()).sum::<usize>();
             let request = BatchGetRequest { tables: waiting };
             let answer = retry::retried(|| store.batch_get(&request)).await?;
             consumed += &answer.consumed;
             items.extend(answer.items.into_values().flatten());
             waiting = answer.unprocessed;
+            // A batch that gives something, though not all, is on its way; one that gives nothing is throttled.
+            let more = waiting.iter().map(|table| table.keys.len()).sum::<usize>();
+            attempt = if more < left { 1 } else { attempt + 1 };
         }
     }
     Ok((items, consumed))

@@ -36,6 +36,16 @@ pub struct Range {
 ///
 /// Where an expression fails, or there are more ranges than [`FAN_OUT_QUERIES_MAX`].
 pub fn ranges(model: &Model, query: &Query, scope: Scope<'_>) -> Result<Vec<Range>, RuntimeError> {
+    if query.scan {
+        return Ok(vec![Range {
+            keys: KeyRange {
+                partition: Vec::new(),
+                sort: Vec::new(),
+            },
+            except: Vec::new(),
+            exact: true,
+        }]);
+    }
     let Some(place) = Place::of(model, query) else {
         return Ok(Vec::new());
     };

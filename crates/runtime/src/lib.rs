@@ -12,6 +12,7 @@
 //! It knows neither HTTP nor a terminal, and no engine: only the [`singlet_store::Store`] trait.
 
 pub mod cursor;
+mod digest;
 mod ends;
 mod engine;
 mod error;
@@ -19,15 +20,26 @@ pub mod find;
 pub mod keys;
 pub mod load;
 pub mod lower;
+mod open;
 mod retry;
 pub mod row;
 mod scope;
 mod stream;
 pub mod table;
+pub mod typed;
 pub mod values;
 mod write;
 
-pub use engine::{Answer, Engine, PAGE_ROWS_MAX, PAGE_ROWS_USUAL, Request};
+pub use engine::{
+    Answer, COUNTED_ROWS_MAX, ELEMENT_ROWS_MAX, Engine, PAGE_ROWS_MAX, PAGE_ROWS_USUAL, Preview, Previewed, Request,
+};
 pub use error::RuntimeError;
+pub use open::{Deployment, Unsound};
 pub use scope::{Attributes, Caller, Scope, Setting};
+pub use typed::{Call, Page};
 pub use write::{Refused, WriteRequest, Written};
+
+// What a program needs of other crates to embed an engine.
+pub use singlet_item::{Item, Number, Value};
+pub use singlet_model::Source;
+pub use singlet_store::Store;

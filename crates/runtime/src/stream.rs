@@ -1,13 +1,16 @@
 //! The rows of one range, page by page, in the order of its key.
 
 use std::collections::{BTreeMap, VecDeque};
+use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
 use singlet_item::{Item, Value};
 use singlet_model::Model;
-use singlet_model::model::Entity;
+use singlet_model::model::{Entity, KeyTemplate};
 use singlet_plan::read::Query;
-use singlet_store::{Condition, Consumed, Direction, QueryRequest, SortRange, Store};
+use singlet_store::{
+    Condition, Consumed, Direction, GetRequest, KeyRange, PageAnswer, QueryRequest, ScanRequest, SortRange, Store,
+};
 
 use crate::error::RuntimeError;
 use crate::find::{batch_get, primary_key};
@@ -29,6 +32,10 @@ pub struct Arrived {
 #[derive(Debug)]
 pub struct RowStream {
     request: QueryRequest,
+    /// The key of the one item that the range can hold: it is got, and a get takes no filter.
+    key: Option<Item>,
+    /// Whether the range is the whole table, with the rows of every entity.
+    scan: bool,
     except: Vec<(String, Value)>,
     position_keys: Vec<String>,
     buffer: VecDeque<Arrived>,
@@ -73,6 +80,8 @@ impl RowStream {
             .flat_map(|index| index.key())
             .map(|key| key.name.clone());
         RowStream {
+            key: index.is_none().then(|| whole_key(model, &request.range)).flatten(),
+            scan: query.scan,
             request,
             except: range.except.clone(),
             position_keys: table_keys.chain(index_keys).collect(),
@@ -88,6 +97,16 @@ impl RowStream {
     /// Reads strongly.
     pub fn consistent(&mut self, consistent: bool) {
         self.request.consistent = consistent;
+    }
+
+    /// Whether the rows come without having passed the filter.
+    pub fn is_unfiltered(&self) -> bool {
+        self.key.is_some()
+    }
+
+    /// Which range this is, for a cursor that goes on in it.
+    pub fn identify(&self, hasher: &mut impl Hasher) {
+        (&self.request.index, &self.request.range, self.request.direction).hash(hasher);
     }
 
     /// Ends the stream: an earlier page saw all of it.
@@ -140,11 +159,16 @@ impl RowStream {
         if let Some(next) = &self.next {
             self.request.start = Some(next.clone());
         }
-        let page = retry::retried(|| store.query(&self.request)).await?;
+        let page = match &self.key {
+            Some(key) => self.got(store, key).await?,
+            None if self.scan => self.scanned(store).await?,
+            None => retry::retried(|| store.query(&self.request)).await?,
+        };
         let mut consumed = page.consumed;
         let mut arrived = Vec::new();
         for item in page.items {
-            if self.is_excepted(&item) || !is_of(model, entity, &item) {
+            let strange = !is_of(model, entity, &item) || self.scan && !has_key_of(entity, &item);
+            if strange || self.is_excepted(&item) {
                 continue;
             }
             if let Some(row) = row::decode(model, entity, &item, scope)? {
@@ -169,6 +193,37 @@ impl RowStream {
         Ok(consumed)
     }
 
+    /// The one item as a page of its own; nothing where a page before has given it.
+    async fn got(&self, store: &Arc<dyn Store>, key: &Item) -> Result<PageAnswer, RuntimeError> {
+        if self.request.start.is_some() {
+            return Ok(PageAnswer::default());
+        }
+        let request = GetRequest {
+            table: self.request.table.clone(),
+            key: key.clone(),
+            consistent: self.request.consistent,
+            projection: Vec::new(),
+        };
+        let answer = retry::retried(|| store.get(&request)).await?;
+        Ok(PageAnswer {
+            items: answer.item.into_iter().collect(),
+            consumed: answer.consumed,
+            ..PageAnswer::default()
+        })
+    }
+
+    async fn scanned(&self, store: &Arc<dyn Store>) -> Result<PageAnswer, RuntimeError> {
+        let request = ScanRequest {
+            table: self.request.table.clone(),
+            filter: self.request.filter.clone(),
+            consistent: self.request.consistent,
+            limit: self.request.limit,
+            start: self.request.start.clone(),
+            ..ScanRequest::default()
+        };
+        Ok(retry::retried(|| store.scan(&request)).await?)
+    }
+
     fn is_excepted(&self, item: &Item) -> bool {
         self.except
             .iter()
@@ -181,6 +236,26 @@ impl RowStream {
             .filter_map(|name| Some((name.clone(), item.get(name)?.clone())))
             .collect()
     }
+}
+
+/// The primary key, where the range fixes all of it.
+pub(crate) fn whole_key(model: &Model, range: &KeyRange) -> Option<Item> {
+    let sort = range.sort.iter().map(|(name, sort)| match sort {
+        SortRange::Equal(value) => Some((name.clone(), value.clone())),
+        _ => None,
+    });
+    let partition = range.partition.iter().cloned().map(Some);
+    let key: Item = partition.chain(sort).collect::<Option<_>>()?;
+    (key.len() == model.table.key.len()).then_some(key)
+}
+
+/// Whether an item's key is one that the entity's templates make.
+fn has_key_of(entity: &Entity, item: &Item) -> bool {
+    let fits = |key: &KeyTemplate| {
+        let value = item.get(&key.attribute);
+        value.is_some_and(|value| key.template.decode(value).is_ok())
+    };
+    entity.key.iter().any(|choice| choice.keys.iter().all(fits))
 }
 
 /// What fetches whole rows behind those of a thin path: before they are merged, for the thin ones may lack what they are
@@ -232,7 +307,7 @@ impl Follow<'_> {
     }
 }
 
-fn table_key(model: &Model, item: &Item) -> Item {
+pub(crate) fn table_key(model: &Model, item: &Item) -> Item {
     let names = model.table.key.iter().map(|key| &key.name);
     names
         .filter_map(|name| Some((name.clone(), item.get(name)?.clone())))

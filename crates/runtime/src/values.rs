@@ -1,12 +1,16 @@
 //! Values of the language's types, from JSON and from text: arguments, sample data, settings.
 
-use std::collections::BTreeMap;
+mod checked;
+
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value as Json;
 use singlet_item::key::Pattern;
 use singlet_item::{Number, Value};
 use singlet_model::evaluate::{Duration, time};
 use singlet_model::types::{LengthLimits, NumberLimits, ObjectType, TextLimits, Type};
+
+pub use checked::checked;
 
 /// What is wrong with a value, and where in it: a JSON pointer.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -113,27 +117,16 @@ pub fn from_text(text: &str, ty: &Type) -> Result<Value, Invalid> {
     }
 }
 
-/// A value as it is stored, if it is one of the type: arguments of programs that embed the engine come like this.
-///
-/// # Errors
-///
-/// Where it is not of the type or outside its limits.
-pub fn checked(value: &Value, ty: &Type) -> Result<Value, Invalid> {
-    match (value, ty) {
-        // Neither has a form in JSON of its own.
-        (_, Type::Duration | Type::Bytes(_)) => Ok(value.clone()),
-        // Numbers are exact; as JSON they need not be.
-        (Value::N(number), Type::Int(limits) | Type::Number(limits)) => number_value(&number.to_string(), ty, limits),
-        (Value::N(number), Type::Version | Type::Seconds | Type::Millis) => {
-            number_value(&number.to_string(), ty, &NumberLimits::default())
-        }
-        (
-            Value::S(text),
-            Type::Int(_) | Type::Number(_) | Type::Version | Type::Seconds | Type::Millis | Type::Bool | Type::Geo(_),
-        ) => Err(Invalid::new(format!("`{text}` must be {}", described(ty)))),
-        (Value::S(text), _) => from_json(&Json::String(text.clone()), ty),
-        (other, ty) => from_json(&to_json(other), ty).map(|_| other.clone()),
-    }
+/// The two coordinates of a place, and what each may be.
+fn degrees() -> [(&'static str, Type); 2] {
+    [("lat", 90), ("lon", 180)].map(|(name, most)| {
+        let limits = NumberLimits {
+            min: Some(Number::from(-most)),
+            max: Some(Number::from(most)),
+            ..NumberLimits::default()
+        };
+        (name, Type::Number(limits.into()))
+    })
 }
 
 fn checked_text(text: &str, limits: &TextLimits) -> Result<Value, Invalid> {
@@ -187,24 +180,14 @@ fn list(elements: &[Json], element: &Type, limits: &LengthLimits) -> Result<Vec<
 
 fn set(values: Vec<Value>) -> Result<Value, Invalid> {
     let count = values.len();
-    let texts: Vec<String> = values
-        .iter()
-        .filter_map(|value| value.as_str().map(str::to_owned))
-        .collect();
-    let numbers: Vec<Number> = values.iter().filter_map(Value::as_number).collect();
-    let (set, size) = if texts.len() == count {
-        let set: std::collections::BTreeSet<String> = texts.into_iter().collect();
-        let size = set.len();
-        (Value::Ss(set), size)
-    } else {
-        let set: std::collections::BTreeSet<Number> = numbers.into_iter().collect();
-        let size = set.len();
-        (Value::Ns(set), size)
-    };
-    if size == count {
-        Ok(set)
-    } else {
-        Err(Invalid::new("a set has each element once"))
+    let texts: BTreeSet<String> = values.iter().filter_map(Value::as_str).map(str::to_owned).collect();
+    let numbers: BTreeSet<Number> = values.iter().filter_map(Value::as_number).collect();
+    let bytes: BTreeSet<Vec<u8>> = values.iter().filter_map(Value::as_bytes).map(<[u8]>::to_vec).collect();
+    match count {
+        count if count == texts.len() => Ok(Value::Ss(texts)),
+        count if count == numbers.len() => Ok(Value::Ns(numbers)),
+        count if count == bytes.len() => Ok(Value::Bs(bytes)),
+        _ => Err(Invalid::new("a set has each element once")),
     }
 }
 
@@ -238,16 +221,11 @@ fn fields(entries: &serde_json::Map<String, Json>, object: &ObjectType) -> Resul
 
 fn place(entries: &serde_json::Map<String, Json>) -> Result<Value, Invalid> {
     let mut map = BTreeMap::new();
-    for (name, most) in [("lat", 90), ("lon", 180)] {
+    for (name, degrees) in degrees() {
         let json = entries
             .get(name)
             .ok_or_else(|| Invalid::new("this is missing").under(name))?;
-        let limits = NumberLimits {
-            min: Some(Number::from(-most)),
-            max: Some(Number::from(most)),
-            ..NumberLimits::default()
-        };
-        let value = from_json(json, &Type::Number(limits.into())).map_err(|invalid| invalid.under(name))?;
+        let value = from_json(json, &degrees).map_err(|invalid| invalid.under(name))?;
         map.insert(name.to_owned(), value);
     }
     Ok(Value::M(map))

@@ -94,9 +94,11 @@ pub(crate) async fn connect(settings: &Settings) -> Result<DynamoDbStore> {
             "no region is set, nor does the environment say one",
         ));
     };
+    let once = aws_sdk_dynamodb::config::Builder::from(&config).retry_config(RetryConfig::disabled());
     Ok(DynamoDbStore {
         place: settings.endpoint_url.clone().unwrap_or_else(|| region.to_string()),
         client: aws_sdk_dynamodb::Client::new(&config),
+        once: aws_sdk_dynamodb::Client::from_conf(once.build()),
         streams: aws_sdk_dynamodbstreams::Client::new(&config),
     })
 }

@@ -50,8 +50,19 @@ where
             ErrorKind::Denied,
             "no credentials were found, or they could not be loaded",
         ),
-        other => StoreError::unavailable(DisplayErrorContext(&other).to_string()),
+        other => StoreError::unavailable(causes(&other)),
     }
+}
+
+/// An error with what caused it, in the words of each.
+fn causes(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        text.push_str(&format!(": {error}"));
+        cause = error.source();
+    }
+    text
 }
 
 /// Classifies a request that lacks a part which the protocol demands.

@@ -6,8 +6,9 @@
 //! # Retries
 //!
 //! The SDK sends a request again when it was throttled or got no answer, slowing down by what it sees (its adaptive
-//! mode). A single write that was done but whose answer was lost is therefore done again: an update that adds is not
-//! safe so, a transaction is, because it always carries a token (the SDK makes one up where the request has none).
+//! mode). A transaction is safe so, because it always carries a token (the SDK makes one up where the request has none),
+//! and so is a batch, which has no conditions. A single write is sent once: done with its answer lost and sent again, an
+//! update would add twice, and a condition would fail on what the write itself made. Whoever sends it knows what to do.
 //! What still fails reaches the caller classified, and is not sent again here.
 //!
 //! # What it is not
@@ -40,6 +41,8 @@ use std::fmt;
 #[derive(Clone)]
 pub struct DynamoDbStore {
     client: aws_sdk_dynamodb::Client,
+    /// Sends nothing twice.
+    once: aws_sdk_dynamodb::Client,
     streams: aws_sdk_dynamodbstreams::Client,
     place: String,
 }
@@ -80,15 +83,15 @@ impl Store for DynamoDbStore {
     }
 
     async fn put(&self, request: &PutRequest) -> Result<WriteAnswer> {
-        writes::put(&self.client, request).await
+        writes::put(&self.once, request).await
     }
 
     async fn update(&self, request: &UpdateRequest) -> Result<WriteAnswer> {
-        writes::update(&self.client, request).await
+        writes::update(&self.once, request).await
     }
 
     async fn delete(&self, request: &DeleteRequest) -> Result<WriteAnswer> {
-        writes::delete(&self.client, request).await
+        writes::delete(&self.once, request).await
     }
 
     async fn batch_write(&self, request: &BatchWriteRequest) -> Result<BatchWriteAnswer> {

@@ -6,13 +6,16 @@ use std::process::ExitCode;
 use clap::{Args, ValueEnum};
 use serde_json::{Value as Json, json};
 use singlet_item::Value;
-use singlet_model::diagnostic::nearest;
-use singlet_model::model::Read;
-use singlet_runtime::{Answer, Attributes, Caller, Request, values};
+use singlet_runtime::{Answer, Engine, Request, values};
 
 use super::load::text_of;
-use crate::model;
+use crate::request::{self, CallerArgs};
 use crate::store::{StoreArgs, load_rows, now};
+use crate::table::{self, counted};
+use crate::{model, progress};
+
+/// The longest cell of a table.
+const CELL_CHARS_MAX: usize = 40;
 
 /// Run a read from the shell.
 ///
@@ -26,12 +29,8 @@ pub struct Call {
     /// Arguments, `name=value`.
     #[arg(value_name = "NAME=VALUE")]
     args: Vec<String>,
-    /// Who calls: the caller's id. Nobody, unless said.
-    #[arg(long = "as", value_name = "ID")]
-    caller: Option<String>,
-    /// Another claim of the caller, `name=value`.
-    #[arg(long = "claim", value_name = "NAME=VALUE")]
-    claims: Vec<String>,
+    #[command(flatten)]
+    caller: CallerArgs,
     /// Rows in a page.
     #[arg(long)]
     limit: Option<usize>,
@@ -52,7 +51,7 @@ pub struct Call {
 enum Format {
     /// A table, then what it consumed.
     Text,
-    /// `{value, next, capacity}`.
+    /// `{value, next, capacity: {read, write, predicted}}`.
     Json,
 }
 
@@ -64,18 +63,10 @@ impl Call {
 
     async fn call(self) -> Result<ExitCode, ExitCode> {
         let loaded = model::load(&self.model)?;
-        let read = loaded.reads.iter().find(|read| read.name == self.name);
-        let Some(read) = read else {
-            let near = nearest(&self.name, loaded.reads.iter().map(|read| read.name.as_str()));
-            let hint = near.map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
-            return Err(model::fail(&format!(
-                "`{}` has no read `{}`{hint}",
-                loaded.name, self.name
-            )));
-        };
+        let read = request::read_named(&loaded, &self.name).map_err(|reason| model::fail(&reason))?;
         let request = Request {
-            args: arguments(read, &self.args).map_err(|reason| model::fail(&reason))?,
-            caller: caller(self.caller.as_deref(), &self.claims).map_err(|reason| model::fail(&reason))?,
+            args: request::arguments(read, &self.args).map_err(|reason| model::fail(&reason))?,
+            caller: self.caller.caller().map_err(|reason| model::fail(&reason))?,
             limit: self.limit,
             cursor: self.cursor.clone(),
             now: now(),
@@ -83,13 +74,16 @@ impl Call {
         let engine = self.store.open(loaded).await.map_err(|reason| model::fail(&reason))?;
         if self.sample {
             let rows = self.model.with_file_name("sample.jsonl");
-            let loading = load_rows(&engine, &text_of(&rows)?, |_| {}).await;
+            let loading = load_rows(&engine, &text_of(&rows)?, &progress::none()).await;
             loading.map_err(|reason| model::fail(&format!("`{}` {reason}", rows.display())))?;
         } else if self.store.is_memory() {
             eprintln!("note: the store is empty; add `--sample`, or `--store embedded:DIR`");
         }
         match engine.read(&self.name, &request).await {
-            Ok(answer) => Ok(super::print(&shown(&answer, self.format))),
+            Ok(answer) => {
+                let predicted = predicted(&engine, &self.name, &request);
+                Ok(super::print(&shown(&answer, &predicted, self.format)))
+            }
             Err(error) => {
                 eprintln!("error: {error}");
                 Err(ExitCode::from(crate::exit::FINDINGS))
@@ -98,54 +92,39 @@ impl Call {
     }
 }
 
-fn arguments(read: &Read, given: &[String]) -> Result<Attributes, String> {
-    let mut args = Attributes::new();
-    for pair in given {
-        let (name, text) = pair
-            .split_once('=')
-            .ok_or_else(|| format!("`{pair}` is not `name=value`"))?;
-        let Some(arg) = read.arg(name) else {
-            let near = nearest(name, read.args.iter().map(|arg| arg.name.as_str()));
-            let hint = near.map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
-            return Err(format!("`{}` has no argument `{name}`{hint}", read.name));
-        };
-        let value = values::from_text(text, &arg.ty).map_err(|invalid| format!("`{name}`: {invalid}"))?;
-        args.insert(name.to_owned(), value);
-    }
-    Ok(args)
+/// What the plan says that the requests of this call cost.
+fn predicted(engine: &Engine, name: &str, request: &Request) -> Vec<String> {
+    let previewed = engine.preview(name, request);
+    let requests = previewed.map(|previewed| previewed.combination.requests.as_slice());
+    let formulas = requests.unwrap_or_default().iter().map(|cost| cost.formula());
+    formulas.collect()
 }
 
-fn caller(id: Option<&str>, claims: &[String]) -> Result<Caller, String> {
-    let mut caller = match id {
-        Some(id) => Caller::with_id(id),
-        None => Caller::anonymous(),
-    };
-    for pair in claims {
-        let (name, value) = pair
-            .split_once('=')
-            .ok_or_else(|| format!("`{pair}` is not `name=value`"))?;
-        caller = caller.claim(name, value);
-    }
-    Ok(caller)
-}
-
-fn shown(answer: &Answer, format: Format) -> String {
+fn shown(answer: &Answer, predicted: &[String], format: Format) -> String {
     let units = answer.consumed.total();
     let value = answer.value.as_ref().map_or(Json::Null, values::to_json);
     if format == Format::Json {
         let whole = json!({
             "value": value,
             "next": answer.next,
-            "capacity": {"read": units.read.halves() as f64 / 2.0, "write": units.write.get()},
+            "capacity": {
+                "read": units.read.halves() as f64 / 2.0,
+                "write": units.write.get(),
+                "predicted": predicted,
+            },
         });
         return format!("{whole:#}\n");
     }
     let mut text = match &answer.value {
-        Some(Value::L(rows)) => table(rows),
+        Some(Value::L(rows)) => rows_table(rows),
         Some(_) => format!("{value:#}\n"),
         None => String::new(),
     };
-    text.push_str(&format!("{} read units\n", units.read));
+    text.push_str(&format!(
+        "{} read units; predicted: {}\n",
+        units.read,
+        predicted.join(" + ")
+    ));
     if let Some(next) = &answer.next {
         text.push_str(&format!("next page: --cursor {next}\n"));
     }
@@ -153,8 +132,7 @@ fn shown(answer: &Answer, format: Format) -> String {
 }
 
 /// Rows as a table: a column for each attribute that some row has.
-fn table(rows: &[Value]) -> String {
-    const CELL_CHARS_MAX: usize = 40;
+fn rows_table(rows: &[Value]) -> String {
     let mut columns: Vec<&str> = Vec::new();
     for name in rows.iter().filter_map(Value::as_map).flat_map(|row| row.keys()) {
         if !columns.contains(&name.as_str()) {
@@ -170,27 +148,9 @@ fn table(rows: &[Value]) -> String {
         };
         text.chars().take(CELL_CHARS_MAX).collect::<String>()
     };
-    let width = |column: &str| {
-        let cells = rows.iter().map(|row| cell(row, column).chars().count());
-        cells.chain([column.chars().count()]).max().unwrap_or(0)
-    };
-    let widths: Vec<usize> = columns.iter().map(|column| width(column)).collect();
-    let line = |cells: Vec<String>| {
-        let padded: Vec<String> = cells
-            .iter()
-            .zip(&widths)
-            .map(|(cell, width)| format!("{cell:width$}"))
-            .collect();
-        format!("{}\n", padded.join("  ").trim_end())
-    };
-    let mut text = line(columns.iter().map(|column| (*column).to_owned()).collect());
-    for row in rows {
-        text.push_str(&line(columns.iter().map(|column| cell(row, column)).collect()));
-    }
-    let counted = if rows.len() == 1 {
-        "1 row".to_owned()
-    } else {
-        format!("{} rows", rows.len())
-    };
-    format!("{text}{counted}, ")
+    let lines = rows
+        .iter()
+        .map(|row| columns.iter().map(|column| cell(row, column)).collect());
+    let text = table::aligned(&columns, lines.collect());
+    format!("{text}{}, ", counted(rows.len(), "row"))
 }

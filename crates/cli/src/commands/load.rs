@@ -1,13 +1,12 @@
 //! `singlet load`.
 
-use std::io::{IsTerminal, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::Args;
 
 use crate::store::{StoreArgs, load_rows};
-use crate::{model, source};
+use crate::{model, progress, source};
 
 /// Load rows into a model's table, such as its sample data.
 ///
@@ -34,18 +33,9 @@ impl Load {
         let rows = self.rows.unwrap_or_else(|| self.model.with_file_name("sample.jsonl"));
         let text = text_of(&rows)?;
         let engine = self.store.open(loaded).await.map_err(|reason| model::fail(&reason))?;
-        let shown = std::io::stderr().is_terminal();
-        let outcome = load_rows(&engine, &text, |put| {
-            if shown {
-                eprint!("\r{put} items");
-                // A progress line that cannot be shown changes nothing.
-                let _ = std::io::stderr().flush();
-            }
-        })
-        .await;
-        if shown {
-            eprint!("\r");
-        }
+        let bar = progress::bar("items");
+        let outcome = load_rows(&engine, &text, &bar).await;
+        bar.finish_and_clear();
         let (rows_count, items) = outcome.map_err(|reason| model::fail(&format!("`{}` {reason}", rows.display())))?;
         Ok(super::print(&format!("{rows_count} rows, {items} items\n")))
     }

@@ -3,10 +3,14 @@
 pub mod call;
 pub mod check;
 pub mod completions;
+pub mod docs;
 pub mod explain;
 pub mod load;
 pub mod plan;
 pub mod schema;
+pub mod serve;
+pub mod token;
+pub mod verify;
 
 use std::future::Future;
 use std::io::Write;

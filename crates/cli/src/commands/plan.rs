@@ -1,47 +1,232 @@
 //! `singlet plan`.
 
+mod json;
+
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::sync::Arc;
 
-use clap::Args;
-use singlet_model::diagnostic::nearest;
-use singlet_plan::read::{plan_read, plan_text};
+use clap::{Args, ValueEnum};
+use singlet_item::Value;
+use singlet_model::Model;
+use singlet_plan::cost::Sizes;
+use singlet_plan::read::{PlanRow, ReadPlan, plan_read, plan_rows, priced_plan_text};
+use singlet_runtime::{Attributes, Engine, Preview, Request, values};
+use singlet_store::{KeyRange, SortRange};
+use singlet_store_embedded::EmbeddedStore;
 
 use crate::model;
+use crate::request::{self, CallerArgs};
+use crate::store::now;
+use crate::table::{self, counted};
 
-/// Show what each read becomes: which key condition answers it, and what is left to filter.
+/// The widest cells of the table.
+const KEY_CHARS_MAX: usize = 60;
+const FILTER_CHARS_MAX: usize = 40;
+const CAPACITY_CHARS_MAX: usize = 44;
+
+/// Show what each read becomes: index, key condition, filter, and what it costs.
+///
+/// `singlet plan systems/ecobid/model.yaml itemsNear at=47.37,8.54 km=5 --why`
 #[derive(Args)]
 pub struct Plan {
     /// The model file.
     model: PathBuf,
-    /// One read; all of them without it.
+    /// One read, in detail; a table of all of them without it.
     name: Option<String>,
+    /// Arguments, `name=value`: the keys that this call asks for.
+    #[arg(value_name = "NAME=VALUE")]
+    args: Vec<String>,
     /// Also say why the other indexes do not answer it, or lose.
     #[arg(long)]
     why: bool,
+    #[command(flatten)]
+    caller: CallerArgs,
+    /// How plans are shown.
+    #[arg(long, value_enum, default_value_t = Format::Text)]
+    format: Format,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Format {
+    /// A table, or the details of one read.
+    Text,
+    /// `{model, reads}`, as the reference describes it.
+    Json,
 }
 
 impl Plan {
     /// Runs the command.
     pub fn run(self) -> ExitCode {
-        let model = match model::load(&self.model) {
-            Ok(model) => model,
-            Err(code) => return code,
-        };
-        let wanted = |name: &str| self.name.as_ref().is_none_or(|wanted| wanted == name);
-        let texts: Vec<String> = model
-            .reads
-            .iter()
-            .filter(|read| wanted(&read.name))
-            .map(|read| plan_text(&model, &plan_read(&model, read), self.why))
-            .collect();
-        match (&self.name, texts.is_empty()) {
-            (Some(name), true) => {
-                let near = nearest(name, model.reads.iter().map(|read| read.name.as_str()));
-                let hint = near.map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
-                model::fail(&format!("`{}` has no read `{name}`{hint}", model.name))
-            }
-            _ => super::print(&texts.concat()),
+        match self.planned() {
+            Ok(text) => super::print(&text),
+            Err(code) => code,
         }
     }
+
+    fn planned(&self) -> Result<String, ExitCode> {
+        let model = model::load(&self.model)?;
+        let read = self.name.as_ref().map(|name| request::read_named(&model, name));
+        let read = read.transpose().map_err(|reason| model::fail(&reason))?;
+        let plans: Vec<ReadPlan> = match read {
+            Some(read) => vec![plan_read(&model, read)],
+            None => model.reads.iter().map(|read| plan_read(&model, read)).collect(),
+        };
+        if self.format == Format::Json {
+            let plans = json::plans(&model, &plans);
+            return match read.filter(|_| !self.args.is_empty()) {
+                None => Ok(format!("{plans:#}\n")),
+                Some(read) => {
+                    let request = self.request(read).map_err(|reason| model::fail(&reason))?;
+                    let name = read.name.clone();
+                    let asked = asked(model, &name, &request, json::asked).map_err(|reason| model::fail(&reason))?;
+                    Ok(format!("{:#}\n", json::with_asked(plans, asked)))
+                }
+            };
+        }
+        let sizes = Sizes::of(&model);
+        let Some((read, plan)) = read.zip(plans.first()) else {
+            return Ok(match self.why {
+                true => plans
+                    .iter()
+                    .map(|plan| priced_plan_text(&model, plan, &sizes, true))
+                    .collect(),
+                false => reads_table(&model, &plans, &sizes),
+            });
+        };
+        let text = priced_plan_text(&model, plan, &sizes, self.why);
+        if self.args.is_empty() {
+            return Ok(text);
+        }
+        let request = self.request(read).map_err(|reason| model::fail(&reason))?;
+        let name = read.name.clone();
+        asked(model, &name, &request, asked_text).map_err(|reason| model::fail(&reason))
+    }
+
+    fn request(&self, read: &singlet_model::model::Read) -> Result<Request, String> {
+        Ok(Request {
+            args: request::arguments(read, &self.args)?,
+            caller: self.caller.caller()?,
+            now: now(),
+            ..Request::default()
+        })
+    }
+}
+
+fn reads_table(model: &Model, plans: &[ReadPlan], sizes: &Sizes<'_>) -> String {
+    let mut rows = Vec::new();
+    for plan in plans {
+        let mut name = plan.read.as_str();
+        for row in plan_rows(model, plan) {
+            rows.push(table_row(std::mem::take(&mut name), &row, sizes));
+        }
+        if !name.is_empty() {
+            rows.push(vec![name.to_owned(), String::new(), "no key answers it".to_owned()]);
+        }
+    }
+    let columns = ["read", "index", "key condition", "filter", "read units"];
+    table::aligned(&columns, rows)
+}
+
+fn table_row(name: &str, row: &PlanRow<'_>, sizes: &Sizes<'_>) -> Vec<String> {
+    let sent = (!row.sent.is_empty()).then(|| format!("  sent {}", row.sent.join(", ")));
+    let label = Some(row.label()).filter(|label| !label.is_empty());
+    let first = [
+        (!name.is_empty()).then(|| name.to_owned()),
+        sent,
+        label.map(|label| format!("  {label}")),
+    ];
+    let first: Vec<String> = first.into_iter().flatten().collect();
+    let direction = if row.descending { " descending" } else { "" };
+    vec![
+        first.join("\n"),
+        row.place.clone(),
+        table::wrapped(&format!("{}{direction}", row.key), KEY_CHARS_MAX),
+        table::wrapped(&row.filter, FILTER_CHARS_MAX),
+        table::wrapped(&row.cost.shown(sizes), CAPACITY_CHARS_MAX),
+    ]
+}
+
+/// What a call asks of the store, shown in one way or another. Nothing is asked: the store is an empty one.
+fn asked<T>(
+    model: Model,
+    name: &str,
+    request: &Request,
+    show: impl Fn(&Model, &[(PlanRow<'_>, Preview)]) -> T,
+) -> Result<T, String> {
+    let store = EmbeddedStore::memory().map_err(|error| error.to_string())?;
+    let model = Arc::new(model);
+    let engine = Engine::open(Arc::clone(&model), Arc::new(store), Attributes::new(), [0; 32]);
+    let previewed = engine.preview(name, request).map_err(|error| error.to_string())?;
+    let plan = engine.plan(name).ok_or("there is no plan")?;
+    let sent = &previewed.combination.sent;
+    let rows = plan_rows(&model, plan)
+        .into_iter()
+        .filter(|row| row.sent == sent.as_slice());
+    let shown: Vec<(PlanRow<'_>, Preview)> = rows.zip(previewed.requests).collect();
+    Ok(show(&model, &shown))
+}
+
+fn asked_text(model: &Model, asked: &[(PlanRow<'_>, Preview)]) -> String {
+    let sizes = Sizes::of(model);
+    let mut text = String::new();
+    for (row, preview) in asked {
+        let label = Some(row.label()).filter(|label| !label.is_empty());
+        let label = label.map(|label| format!("{label}: ")).unwrap_or_default();
+        let call = row.cost.call.word();
+        let place = preview.index.as_deref().unwrap_or("table");
+        match &preview.waits_for {
+            Some(name) => {
+                let line = format!("{label}{call} {}, once `{name}` is read: {}\n", row.place, row.key);
+                text.push_str(&line);
+            }
+            None if preview.ranges.is_empty() => {
+                let line = format!("{label}{call} {} {}\n", row.place, row.key);
+                text.push_str(&line);
+            }
+            None => {
+                let requests = counted(requests(row, preview), "request");
+                text.push_str(&format!("{label}{requests}: {call} {place}\n"));
+                for range in &preview.ranges {
+                    text.push_str(&format!("  {}\n", range_text(range)));
+                }
+            }
+        }
+        if !row.filter.is_empty() {
+            text.push_str(&format!("  where {}\n", row.filter));
+        }
+        text.push_str(&format!("  {}; {}\n", row.cost.shown(&sizes), row.cost.promise()));
+    }
+    text
+}
+
+/// One query answers all ranges of neighbours; any other range is a request of its own.
+fn requests(row: &PlanRow<'_>, preview: &Preview) -> usize {
+    match row.cost.origin {
+        singlet_plan::cost::Origin::Neighbours => 1,
+        _ => preview.ranges.len(),
+    }
+}
+
+/// A range as DynamoDB's documents write it.
+fn range_text(range: &KeyRange) -> String {
+    let partition = range
+        .partition
+        .iter()
+        .map(|(name, value)| format!("{name} = {}", shown(value)));
+    let sort = range.sort.iter().map(|(name, sort)| match sort {
+        SortRange::Equal(value) => format!("{name} = {}", shown(value)),
+        SortRange::Less(value) => format!("{name} < {}", shown(value)),
+        SortRange::LessOrEqual(value) => format!("{name} <= {}", shown(value)),
+        SortRange::Greater(value) => format!("{name} > {}", shown(value)),
+        SortRange::GreaterOrEqual(value) => format!("{name} >= {}", shown(value)),
+        SortRange::Between(low, high) => format!("{name} between {} and {}", shown(low), shown(high)),
+        SortRange::BeginsWith(value) => format!("{name} begins_with {}", shown(value)),
+    });
+    let all: Vec<String> = partition.chain(sort).collect();
+    all.join(" and ")
+}
+
+fn shown(value: &Value) -> String {
+    values::to_json(value).to_string()
 }

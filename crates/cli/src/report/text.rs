@@ -25,6 +25,11 @@ pub fn render(report: &Report, coloured: bool, hints: bool) -> String {
     text
 }
 
+/// One finding, without colour.
+pub fn finding(source: &Source, finding: &Diagnostic) -> String {
+    one(source, finding, &Renderer::plain())
+}
+
 fn one(source: &Source, finding: &Diagnostic, renderer: &Renderer) -> String {
     let level = match finding.rule.severity {
         Severity::Error => Level::ERROR,

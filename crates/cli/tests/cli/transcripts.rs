@@ -1,11 +1,12 @@
-//! Transcripts: Markdown in which a block ```` ```yaml NAME ```` is a file, and a block ```` ```console ```` holds commands with
-//! what they print. Below a command stand its standard output, its standard error and, where it is not 0, `? CODE`.
+//! Transcripts: Markdown in which a block ```` ```yaml NAME ```` (or `json`, `jsonl`) is a file, a block ```` ```diff NAME ````
+//! changes one, and a block ```` ```console ```` holds commands with what they print. Below a command stand its standard output,
+//! its standard error and, where it is not 0, `? CODE`. A written `…` stands for what differs from run to run.
 
 use std::fs;
 use std::path::Path;
-use std::process::Stdio;
 
-use super::running::{Folder, singlet};
+use super::running::Folder;
+use super::shell::Shell;
 
 /// Runs a transcript; what differs, if anything does.
 pub fn check(path: &Path) -> Option<String> {
@@ -25,6 +26,7 @@ pub fn check(path: &Path) -> Option<String> {
 /// The transcript with what the commands print now.
 fn replayed(written: &str, folder: &Folder) -> String {
     let mut current = String::new();
+    let mut shell = Shell::new(folder);
     let mut lines = written.lines();
     while let Some(line) = lines.next() {
         current.push_str(line);
@@ -35,12 +37,17 @@ fn replayed(written: &str, folder: &Folder) -> String {
         let Some(fence) = fence else { continue };
         let body: Vec<&str> = lines.by_ref().take_while(|line| *line != fence).collect();
         match language.split_once(' ') {
-            None if language == "console" => current.push_str(&commands(&body, folder)),
+            None if language == "console" => current.push_str(&commands(&body, &mut shell)),
             file => {
                 let text: String = body.iter().map(|line| format!("{line}\n")).collect();
                 current.push_str(&text);
-                if let Some(("yaml", name)) = file {
-                    folder.write(name, text.as_bytes());
+                match file {
+                    Some(("yaml" | "json" | "jsonl", name)) => folder.write(name, text.as_bytes()),
+                    Some(("diff", name)) => {
+                        let before = fs::read_to_string(folder.path().join(name)).unwrap();
+                        folder.write(name, changed(&before, &body).as_bytes());
+                    }
+                    _ => {}
                 }
             }
         }
@@ -50,32 +57,63 @@ fn replayed(written: &str, folder: &Folder) -> String {
     current
 }
 
-fn commands(body: &[&str], folder: &Folder) -> String {
-    let commands = body.iter().filter_map(|line| line.strip_prefix("$ "));
-    commands
-        .map(|command| format!("$ {command}\n{}", run(command, folder)))
-        .collect()
+fn commands(body: &[&str], shell: &mut Shell<'_>) -> String {
+    let mut text = String::new();
+    let mut lines = body.iter().peekable();
+    while let Some(line) = lines.next() {
+        let Some(command) = line.strip_prefix("$ ") else {
+            continue;
+        };
+        let mut written = Vec::new();
+        while let Some(line) = lines.next_if(|line| !line.starts_with("$ ")) {
+            written.push(*line);
+        }
+        let printed = shell.run(command);
+        text.push_str(&format!("$ {command}\n"));
+        for (number, line) in printed.lines().enumerate() {
+            let kept = written.get(number).filter(|written| fits(written, line));
+            text.push_str(&format!("{}\n", kept.unwrap_or(&line)));
+        }
+    }
+    text
 }
 
-fn run(command: &str, folder: &Folder) -> String {
-    let (command, input) = command
-        .split_once(" < ")
-        .map_or((command, None), |(command, file)| (command, Some(file)));
-    let args: Vec<&str> = command.split_whitespace().collect();
-    let ["singlet", args @ ..] = args.as_slice() else {
-        panic!("a transcript runs `singlet`, not `{command}`");
+/// Whether a line is as written, where `…` stands for anything.
+fn fits(written: &str, printed: &str) -> bool {
+    let mut parts = written.split('…');
+    let first = parts.next().unwrap_or_default();
+    let Some(mut rest) = printed.strip_prefix(first) else {
+        return false;
     };
-    let input = match input {
-        Some(file) => Stdio::from(fs::File::open(folder.path().join(file)).unwrap()),
-        None => Stdio::null(),
-    };
-    let output = singlet(args).current_dir(folder.path()).stdin(input).output().unwrap();
-    let mut text = String::from_utf8(output.stdout).unwrap();
-    text.push_str(&String::from_utf8(output.stderr).unwrap());
-    // No trailing white space in files of the repository.
-    let mut text: String = text.lines().map(|line| format!("{}\n", line.trim_end())).collect();
-    if !output.status.success() {
-        text.push_str(&format!("? {}\n", output.status.code().unwrap_or(-1)));
+    let mut parts = parts.peekable();
+    while let Some(part) = parts.next() {
+        let found = match parts.peek() {
+            Some(_) => rest.find(part).map(|at| at + part.len()),
+            None => rest.ends_with(part).then_some(rest.len()),
+        };
+        let Some(end) = found else { return false };
+        rest = &rest[end..];
+    }
+    rest.is_empty()
+}
+
+/// A file after a change: each hunk, up to a line `@@`, stands in it exactly once.
+fn changed(before: &str, diff: &[&str]) -> String {
+    let mut text = before.to_owned();
+    for hunk in diff
+        .split(|line| line.starts_with("@@"))
+        .filter(|hunk| !hunk.is_empty())
+    {
+        let side = |other: char| -> String {
+            let lines = hunk.iter().filter(|line| !line.starts_with(other));
+            lines
+                .map(|line| format!("{}\n", line.get(1..).unwrap_or_default()))
+                .collect()
+        };
+        let (old, new) = (side('+'), side('-'));
+        let times = text.matches(&old).count();
+        assert_eq!(times, 1, "a change is found {times} times in its file:\n{old}");
+        text = text.replacen(&old, &new, 1);
     }
     text
 }

@@ -1,5 +1,6 @@
 //! The character that separates the parts of a key.
 
+use super::character_map::CharacterMap;
 use std::fmt;
 
 /// The character between the parts of a key, one of ASCII's punctuation; `#` unless said otherwise.
@@ -26,6 +27,11 @@ impl Delimiter {
         char::from(self.0 + 1)
     }
 
+    /// A text in which neither delimiter nor escape stands for itself, so that it can be part of a key.
+    pub fn escaped(self, text: &str) -> String {
+        CharacterMap::escaped(self).encode(text)
+    }
+
     /// Whether ordinary values contain the escape and look odd in a key: the bytes after `/`, `@`
     /// and `` ` `` are a digit and letters.
     pub fn has_ordinary_escape(self) -> bool {
@@ -48,6 +54,19 @@ impl fmt::Display for Delimiter {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn escaped_texts_do_not_run_into_one_another() {
+        let joined = |parts: &[&str]| {
+            parts
+                .iter()
+                .map(|part| Delimiter::default().escaped(part))
+                .collect::<Vec<_>>()
+                .join("#")
+        };
+        assert_eq!(joined(&["a#b", "c$"]), "a$23b#c$24");
+        assert_ne!(joined(&["a#b", "c"]), joined(&["a", "b#c"]));
+    }
 
     #[test]
     fn only_ascii_punctuation_delimits() {

@@ -151,7 +151,7 @@ impl KeyChoice {
 }
 
 /// The template of one key attribute.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct KeyTemplate {
     /// The key attribute that it fills.
     pub attribute: String,

@@ -7,7 +7,7 @@ use crate::source::Span;
 use crate::types::{EntityId, Type};
 
 /// One access pattern.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Read {
     /// Its name.
     pub name: String,
@@ -49,8 +49,8 @@ pub struct Read {
     pub empty: Option<u64>,
     /// Which optional arguments may be sent together.
     pub combinations: Vec<Vec<String>>,
-    /// The most read units.
-    pub budget: Option<(String, Span)>,
+    /// The most read units that a page may cost.
+    pub budget: Option<(f64, Span)>,
     /// How many requests.
     pub requests: Option<(Bounds, Span)>,
     /// A condition written by hand.
@@ -89,7 +89,7 @@ pub struct Argument {
 }
 
 /// A name for a value or a row.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Let {
     /// The name.
     pub name: String,
@@ -102,7 +102,7 @@ pub struct Let {
 }
 
 /// What a name stands for.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub enum LetValue {
     /// A value; a row, where the expression names an entity with its key.
     Value(Expr),
@@ -111,7 +111,7 @@ pub enum LetValue {
 }
 
 /// One answer for each element.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Each {
     /// The element's name.
     pub name: String,
@@ -122,7 +122,7 @@ pub struct Each {
 }
 
 /// Which rows.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Selection {
     /// One row, rows, or how many.
     pub kind: SelectionKind,
@@ -177,7 +177,7 @@ pub struct Order {
 }
 
 /// Rows that come with a read.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct WithPart {
     /// Their name in the answer.
     pub name: String,
@@ -190,7 +190,7 @@ pub struct WithPart {
 }
 
 /// The shape of an answer.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub enum Return {
     /// What the read or write gives by itself.
     Usual,
@@ -203,7 +203,7 @@ pub enum Return {
 }
 
 /// A route.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Route {
     /// The method.
     pub method: String,
@@ -238,7 +238,7 @@ pub struct Bounds {
 }
 
 /// A condition written by hand.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Using {
     /// The index; the table, if there is none.
     pub index: Option<IndexId>,
@@ -257,7 +257,7 @@ pub struct Using {
 }
 
 /// A condition on one key attribute.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct UsingKey {
     /// The key attribute.
     pub attribute: String,
@@ -268,7 +268,7 @@ pub struct UsingKey {
 }
 
 /// How a key attribute is compared. The templates' parts are arguments and the caller, not attributes.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub enum Comparison {
     /// Equal.
     Equal(KeyTemplate),
@@ -287,7 +287,7 @@ pub enum Comparison {
 }
 
 /// What a document says of a read or a write.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Claim {
     /// Read units.
     pub read: Option<(Bounds, Span)>,

@@ -43,3 +43,17 @@ pub(super) fn bounds(text: &Text, out: &mut Diagnostics) -> Option<Bounds> {
     }
     parsed.map(|(min, max)| Bounds { min, max })
 }
+
+/// `2 read units`.
+pub(super) fn budget(text: &Text, out: &mut Diagnostics) -> Option<f64> {
+    let number = ["read units", "read unit"]
+        .iter()
+        .find_map(|unit| text.text.trim().strip_suffix(unit))
+        .and_then(|number| number.trim().parse::<f64>().ok())
+        .filter(|number| number.is_finite() && *number > 0.0);
+    if number.is_none() {
+        let message = format!("`{}` is no budget", text.text);
+        out.push(Diagnostic::new(&rules::BAD_BOUNDS, text.span, message).help("write `2 read units`"));
+    }
+    number
+}

@@ -53,6 +53,11 @@ impl Resolver<'_> {
         let reverse = expr("reverse", &Type::Bool, self.out);
         let returns = read_return(node, &scope, row, each.is_some(), self.out);
         let using = self.using(node.entry("using"), &args, &bound, row);
+        if let Some(span) = flag_span(node, "together") {
+            let help =
+                "leave it out: rows are then read one request after the other, each strongly with `consistent: true`";
+            self.not_yet(span, "reading everything in one transaction", help);
+        }
         let read = Read {
             name: entry.key.text.clone(),
             span: entry.key.span,
@@ -80,7 +85,7 @@ impl Resolver<'_> {
             budget: node
                 .get("budget")
                 .and_then(Node::text)
-                .map(|text| (text.text.clone(), text.span)),
+                .and_then(|text| Some((numbers::budget(text, self.out)?, text.span))),
             requests: self.bounds(node.get("requests")),
             using,
             claim: self.claim(node.get("claim")),

@@ -34,6 +34,8 @@ pub struct Query {
     pub in_sequence: bool,
     /// Whether the path has only part of a row, so that the rows are fetched after it.
     pub follow: bool,
+    /// Whether the whole table is read, for want of a key.
+    pub scan: bool,
 }
 
 /// The values of one part of a key.
@@ -82,8 +84,29 @@ pub(super) fn lapses(part: &KeyPart, source: &Entity) -> Vec<(String, String)> {
 }
 
 impl Query {
+    /// Reads the whole table and keeps what the conjuncts say.
+    pub(super) fn scan(entity: &Entity, conjuncts: &[&Expr]) -> Self {
+        let meaning: Vec<Expr> = conjuncts.iter().map(|conjunct| (*conjunct).clone()).collect();
+        Query {
+            entity: entity.id,
+            index: None,
+            choice: 0,
+            partition: Vec::new(),
+            sort: None,
+            rest: meaning.clone(),
+            meaning,
+            descending: false,
+            in_sequence: false,
+            follow: false,
+            scan: true,
+        }
+    }
+
     /// Whether one key is asked for: a get.
     pub fn is_get(&self) -> bool {
+        if self.scan {
+            return false;
+        }
         let one = |parts: &[PartValues]| parts.iter().all(|part| part.values.is_one());
         let sort_known = self.sort.as_ref().is_none_or(|sort| sort.whole && one(&sort.prefix));
         self.index.is_none() && one(&self.partition) && sort_known
@@ -268,6 +291,7 @@ pub(super) fn attempt(path: &AccessPath<'_>, wanted: &Wanted<'_>, conjuncts: &[&
         descending: kept.descending || newest_first(path, wanted, &kept),
         in_sequence: one_range && !kept.merged,
         follow,
+        scan: false,
     })
 }
 

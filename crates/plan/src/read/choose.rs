@@ -6,7 +6,9 @@ use singlet_model::model::{Entity, Read, Selection};
 
 use super::candidate::{self, Query, Wanted, Why};
 use super::implied;
+use super::neighbours::{self, Neighbours};
 use crate::access;
+use crate::cost::{self, RequestCost};
 use crate::meaning;
 
 /// How a read is answered: one plan for each combination of optional arguments.
@@ -25,6 +27,12 @@ pub struct Combination {
     pub sent: Vec<String>,
     /// The plan of each selection.
     pub parts: Vec<PartPlan>,
+    /// The selections that one query answers, as long as its first page reaches them.
+    pub neighbours: Option<Neighbours>,
+    /// The requests for the first page, and what each costs.
+    pub requests: Vec<RequestCost>,
+    /// The requests for what the one query of neighbours does not reach, and for later pages.
+    pub apart: Vec<RequestCost>,
 }
 
 /// The plan of a read's own selection, or of one that comes with it.
@@ -66,7 +74,7 @@ pub fn plan_read(model: &Model, read: &Read) -> ReadPlan {
             .with
             .iter()
             .map(|part| (Some(part.name.clone()), &part.selection, part.allow.as_ref()));
-        let parts = own
+        let parts: Vec<PartPlan> = own
             .chain(with)
             .filter_map(|(name, selection, allow)| {
                 let history = name.is_none().then_some(read);
@@ -74,9 +82,16 @@ pub fn plan_read(model: &Model, read: &Read) -> ReadPlan {
                 Some(PartPlan { name, plan })
             })
             .collect();
+        let neighbours = neighbours::find(model, read, &parts);
         Combination {
             sent: sent.iter().map(|name| (*name).to_owned()).collect(),
+            requests: cost::requests(model, read, &parts, neighbours.as_ref()),
+            apart: match &neighbours {
+                Some(_) => cost::requests(model, read, &parts, None),
+                None => Vec::new(),
+            },
             parts,
+            neighbours,
         }
     };
     ReadPlan {
@@ -107,7 +122,13 @@ pub fn plan_selection(
     if !whole.queries.is_empty() {
         return Some(whole);
     }
-    Some(by_alternatives(model, entity, &wanted, &conjuncts).unwrap_or(whole))
+    let mut plan = by_alternatives(model, entity, &wanted, &conjuncts).unwrap_or(whole);
+    // Rows of a scan come in no order: one that asks for an order has no plan.
+    let may_scan = read.is_some_and(|read| read.scan.is_some()) && selection.order.is_empty();
+    if plan.queries.is_empty() && may_scan {
+        plan.queries.push(Query::scan(entity, &conjuncts));
+    }
+    Some(plan)
 }
 
 /// Where no path answers the meaning as it stands, each alternative of its `||` may have one.

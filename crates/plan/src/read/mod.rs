@@ -7,11 +7,13 @@
 mod candidate;
 mod choose;
 mod implied;
+mod neighbours;
 mod order;
 mod show;
 mod sort;
 
 pub use candidate::{PartValues, Query, Why};
 pub use choose::{Combination, PartPlan, ReadPlan, SelectionPlan, plan_read, plan_selection};
-pub use show::{condition, describe, plan_text};
+pub use neighbours::{Neighbour, Neighbours};
+pub use show::{PlanRow, condition, describe, plan_rows, plan_text, priced_plan_text};
 pub use sort::{End, SortBound};

@@ -1,16 +1,22 @@
 //! Plans as text.
 
 use singlet_model::Model;
-use singlet_model::model::{Entity, KeyChoice, KeyTemplate};
+use singlet_model::expression::ExprKind;
+use singlet_model::model::{Entity, KeyChoice, KeyTemplate, LetValue};
 
 use super::candidate::{PartValues, Query};
-use super::choose::{ReadPlan, SelectionPlan};
+use super::choose::{Combination, ReadPlan, SelectionPlan, plan_selection};
+use super::neighbours::Neighbours;
 use super::sort::{End, SortBound};
+use crate::cost::{Origin, RequestCost, Sizes};
 use crate::show::{Piece, conjunction, expression, pieces};
 use crate::values::Values;
 
 /// The key condition of a query, as documents write it.
 pub fn condition(model: &Model, query: &Query) -> String {
+    if query.scan {
+        return String::new();
+    }
     let Some((choice, partitions)) = choice_of(model, query) else {
         return String::new();
     };
@@ -33,8 +39,11 @@ pub fn describe(model: &Model, query: &Query) -> String {
         Some(index) => index.name.clone(),
         None => "table".to_owned(),
     };
-    let call = if query.is_get() { "get" } else { "query" };
-    let mut text = format!("{call} {place} {}", condition(model, query));
+    let mut text = match (query.scan, query.is_get()) {
+        (true, _) => format!("scan {place}"),
+        (false, true) => format!("get {place} {}", condition(model, query)),
+        (false, false) => format!("query {place} {}", condition(model, query)),
+    };
     if query.descending {
         text.push_str(" descending");
     }
@@ -47,35 +56,201 @@ pub fn describe(model: &Model, query: &Query) -> String {
     text
 }
 
-/// A whole plan, a line for each query; with the reasons for which the other paths lost, if wanted.
+/// One request of a plan, in words.
+#[derive(Clone, Debug)]
+pub struct PlanRow<'p> {
+    /// The optional arguments that are sent.
+    pub sent: &'p [String],
+    /// The index's name, or `table`.
+    pub place: String,
+    /// The key condition.
+    pub key: String,
+    /// Whether the rows come backwards.
+    pub descending: bool,
+    /// What is checked on the rows that were read; empty where the key says all.
+    pub filter: String,
+    /// Other queries that answer it too: which is cheaper is known with the request.
+    pub or: Vec<String>,
+    /// What it costs.
+    pub cost: &'p RequestCost,
+}
+
+/// The requests of a plan, in the order in which they are sent.
+pub fn plan_rows<'p>(model: &Model, plan: &'p ReadPlan) -> Vec<PlanRow<'p>> {
+    let combinations = plan.combinations.iter();
+    combinations
+        .flat_map(|combination| {
+            let requests = combination.requests.iter();
+            requests.map(move |cost| row(model, &plan.read, combination, cost))
+        })
+        .collect()
+}
+
+fn row<'p>(model: &Model, read: &str, combination: &'p Combination, cost: &'p RequestCost) -> PlanRow<'p> {
+    let place = cost.index.and_then(|index| model.index(index));
+    let mut row = PlanRow {
+        sent: &combination.sent,
+        place: place.map_or_else(|| "table".to_owned(), |index| index.name.clone()),
+        key: String::new(),
+        descending: false,
+        filter: String::new(),
+        or: Vec::new(),
+        cost,
+    };
+    match &cost.origin {
+        Origin::Let(name) => row.key = let_text(model, read, name),
+        Origin::Rows { .. } => row.key = "the key of each row".to_owned(),
+        Origin::Query { part, query } => {
+            let plan = combination.parts.get(*part).map(|part| &part.plan);
+            if let Some((plan, query)) = plan.and_then(|plan| Some((plan, plan.queries.get(*query)?))) {
+                row.key = condition(model, query);
+                row.descending = query.descending;
+                row.filter = conjunction(&query.rest);
+                row.or = plan.covers.iter().map(|cover| describe(model, cover)).collect();
+            }
+        }
+        Origin::Neighbours => {
+            if let Some(neighbours) = &combination.neighbours {
+                row.key = neighbours_text(model, neighbours);
+                row.descending = neighbours.descending;
+                row.filter = neighbours_filter(combination, neighbours);
+            }
+        }
+    }
+    row
+}
+
+fn let_text(model: &Model, read: &str, name: &str) -> String {
+    let read = model.reads.iter().find(|known| known.name == read);
+    let bound = read.and_then(|read| read.lets.iter().find(|bound| bound.name == name));
+    match bound.map(|bound| &bound.value) {
+        Some(LetValue::Value(expr)) => match &expr.kind {
+            ExprKind::Entity { entity, key } => {
+                let values: Vec<String> = key.iter().map(|(_, value)| expression(value)).collect();
+                let entity = model.entity(*entity).map_or("", |entity| &entity.name);
+                format!("{entity}({})", values.join(", "))
+            }
+            _ => expression(expr),
+        },
+        Some(LetValue::Read(selection)) => {
+            let plan = plan_selection(model, selection, None, None, &|_| true);
+            let query = plan.as_ref().and_then(|plan| plan.queries.first());
+            query.map(|query| condition(model, query)).unwrap_or_default()
+        }
+        None => String::new(),
+    }
+}
+
+/// The collection, and which part of it each selection reads: `PK = "A#{x}" and SK from BID# or METADATA`.
+fn neighbours_text(model: &Model, neighbours: &Neighbours) -> String {
+    let mut partition = String::new();
+    let mut sorts = Vec::new();
+    for neighbour in &neighbours.parts {
+        if let Some((choice, partitions)) = choice_of(model, &neighbour.query) {
+            let keys = choice.keys.get(..partitions).unwrap_or_default();
+            let filled: Vec<String> = keys
+                .iter()
+                .map(|key| format!("{} = {}", key.attribute, filled(key, &neighbour.query.partition)))
+                .collect();
+            partition = filled.join(" and ");
+            if let Some(sort) = &neighbour.query.sort {
+                sorts.extend(sort_condition(choice.keys.get(partitions..).unwrap_or_default(), sort));
+            }
+        }
+    }
+    format!("{partition} and ({})", sorts.join(" or "))
+}
+
+fn neighbours_filter(combination: &Combination, neighbours: &Neighbours) -> String {
+    let filters = neighbours
+        .parts
+        .iter()
+        .filter(|neighbour| !neighbour.query.rest.is_empty());
+    let texts: Vec<String> = filters
+        .map(|neighbour| {
+            let part = combination
+                .parts
+                .get(neighbour.part)
+                .and_then(|part| part.name.as_ref());
+            let name = part.map(|name| format!("{name}: ")).unwrap_or_default();
+            format!("{name}{}", conjunction(&neighbour.query.rest))
+        })
+        .collect();
+    texts.join("; ")
+}
+
+/// A whole plan, a line for each request; with the reasons for which the other paths lost, if wanted.
 pub fn plan_text(model: &Model, plan: &ReadPlan, why: bool) -> String {
+    text_of(model, plan, None, why)
+}
+
+/// The same with what each request costs.
+pub fn priced_plan_text(model: &Model, plan: &ReadPlan, sizes: &Sizes<'_>, why: bool) -> String {
+    text_of(model, plan, Some(sizes), why)
+}
+
+fn text_of(model: &Model, plan: &ReadPlan, sizes: Option<&Sizes<'_>>, why: bool) -> String {
     let mut text = format!("{}\n", plan.read);
     for combination in &plan.combinations {
         if !combination.sent.is_empty() {
             text.push_str(&format!("  with {}\n", combination.sent.join(", ")));
         }
+        for cost in &combination.requests {
+            text.push_str(&row(model, &plan.read, combination, cost).text(sizes));
+        }
+        if why && !combination.apart.is_empty() {
+            text.push_str("    what that page does not reach, and later pages:\n");
+            for cost in &combination.apart {
+                text.push_str(&row(model, &plan.read, combination, cost).text(sizes));
+            }
+        }
         for part in &combination.parts {
             let label = part.name.as_ref().map(|name| format!("{name}: ")).unwrap_or_default();
-            text.push_str(&selection_text(model, &part.plan, &label, why));
+            text.push_str(&others_text(&part.plan, &label, why));
         }
     }
     text
 }
 
-fn selection_text(model: &Model, plan: &SelectionPlan, label: &str, why: bool) -> String {
+impl PlanRow<'_> {
+    /// For which parts of the answer; empty for the read itself.
+    pub fn label(&self) -> String {
+        match (&self.cost.origin, self.cost.parts.as_slice()) {
+            (_, []) => String::new(),
+            (Origin::Neighbours, parts) => format!("with {}", parts.join(", ")),
+            (_, parts) => parts.join(", "),
+        }
+    }
+
+    fn text(&self, sizes: Option<&Sizes<'_>>) -> String {
+        let label = Some(self.label()).filter(|label| !label.is_empty());
+        let label = label.map(|label| format!("{label}: ")).unwrap_or_default();
+        let asked = format!("{} {} {}", self.cost.call.word(), self.place, self.key);
+        let mut text = format!("    {label}{}", asked.trim_end());
+        if self.descending {
+            text.push_str(" descending");
+        }
+        if !self.filter.is_empty() {
+            text.push_str(&format!(" where {}", self.filter));
+        }
+        for or in &self.or {
+            text.push_str(&format!("\n    {label}or {or}"));
+        }
+        match sizes {
+            Some(sizes) => format!("{text}\n      {}; {}\n", self.cost.shown(sizes), self.cost.promise()),
+            None => format!("{text}\n"),
+        }
+    }
+}
+
+fn others_text(plan: &SelectionPlan, label: &str, why: bool) -> String {
     let mut text = String::new();
     if plan.queries.is_empty() {
         text.push_str(&format!("    {label}no key answers it\n"));
     }
-    for query in &plan.queries {
-        text.push_str(&format!("    {label}{}\n", describe(model, query)));
-    }
-    for query in &plan.covers {
-        text.push_str(&format!("    {label}or {}\n", describe(model, query)));
-    }
     if why || plan.queries.is_empty() {
         for (path, reason) in &plan.others {
-            text.push_str(&format!("      not {path}: {reason}\n"));
+            text.push_str(&format!("      {label}not {path}: {reason}\n"));
         }
     }
     text
@@ -93,7 +268,7 @@ fn choice_of<'a>(model: &'a Model, query: &Query) -> Option<(&'a KeyChoice, usiz
 }
 
 /// A template with its values.
-fn filled(key: &KeyTemplate, values: &[PartValues]) -> String {
+pub(super) fn filled(key: &KeyTemplate, values: &[PartValues]) -> String {
     let text: String = pieces(key)
         .iter()
         .map(|piece| match piece {

@@ -7,6 +7,7 @@
 
 mod copies;
 mod needs;
+mod possible;
 mod pushable;
 mod refusals;
 mod show;
@@ -14,6 +15,7 @@ mod uses;
 
 pub use copies::{holder_key, holders};
 pub use needs::{Change, old_values_needed};
+pub use possible::possible_refusals;
 pub use pushable::{about_row, is_pushable};
 pub use refusals::{Default, default_name, default_status, requirement_status, step_refusal};
 pub use show::write_text;

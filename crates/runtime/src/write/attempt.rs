@@ -287,7 +287,7 @@ impl<'a> Attempt<'a> {
         selection: &'a Selection,
         plan: &'a SelectionPlan,
         most: usize,
-        positions: &[crate::cursor::Position],
+        positions: &crate::cursor::Positions,
     ) -> Result<crate::find::Found, Stop> {
         let on_table = plan.queries.iter().all(|query| query.index.is_none());
         let reading = Reading {
@@ -298,6 +298,7 @@ impl<'a> Attempt<'a> {
             plan,
             allow: None,
             consistent: on_table,
+            requests_max: None,
         };
         let found = reading.rows(most, positions).await?;
         self.consumed += &found.consumed;
@@ -310,7 +311,9 @@ impl<'a> Attempt<'a> {
         selection: &'a Selection,
         plan: &'a SelectionPlan,
     ) -> Result<Option<usize>, Stop> {
-        let found = self.find(selection, plan, 1, &[]).await?;
+        let found = self
+            .find(selection, plan, 1, &crate::cursor::Positions::default())
+            .await?;
         let Some(row) = found.rows.into_iter().next() else {
             return Ok(None);
         };

@@ -1,15 +1,17 @@
 //! Operations that are more than a transaction holds: each step, and each turn of an outermost loop, is a transaction of its
 //! own, in order. How far it came stands in a row that every turn moves on with what it does, so that a turn is done once.
 
+use std::collections::HashSet;
+
 use singlet_item::{Item, Number, Value};
 use singlet_model::model::{LetValue, Step};
 use singlet_plan::write::StepPlan;
-use singlet_store::{Condition, Consumed, DeleteRequest, GetRequest, Path, PutRequest, Update};
+use singlet_store::{Condition, Consumed, DeleteRequest, GetRequest, Path, Update};
 
 use super::attempt::Attempt;
 use super::guards::{hashed, place};
 use super::steps::Element;
-use super::touched::{Action, Check, Doing};
+use super::touched::{Action, Check, Doing, absent};
 use super::{ATTEMPTS_MAX, Operation, Stop, Written};
 use crate::error::RuntimeError;
 use crate::scope::Attributes;
@@ -52,25 +54,36 @@ pub(super) async fn run(operation: &Operation<'_>) -> Result<Written, RuntimeErr
         bound: Attributes::new(),
         consumed,
     };
-    bulk.begin().await?;
-    let now = bulk.progress.now;
+    // The record is written when all is done, and everything is of the instant at which it began.
+    let begins = unrecorded(operation, operation.request);
+    if let Some(written) = bulk.begin(&begins).await? {
+        return Ok(Written {
+            consumed: bulk.consumed,
+            ..written
+        });
+    }
     let request = super::WriteRequest {
-        now,
+        now: bulk.progress.now,
         // A version is one row's; every turn is about another.
         version: None,
         ..operation.request.clone()
     };
-    let began = Operation {
+    let began = unrecorded(operation, &request);
+    bulk.steps(&began).await?;
+    bulk.end(operation).await
+}
+
+/// The same operation, of another request and without its record.
+fn unrecorded<'a>(operation: &Operation<'a>, request: &'a super::WriteRequest) -> Operation<'a> {
+    Operation {
         engine: operation.engine,
         model: operation.model,
         write: operation.write,
         plan: operation.plan,
         args: operation.args.clone(),
-        request: &request,
+        request,
         record: None,
-    };
-    bulk.steps(&began).await?;
-    bulk.end(operation).await
+    }
 }
 
 /// The row of an operation's progress: its caller, and its key or what it asks for.
@@ -101,61 +114,94 @@ struct Bulk<'o> {
 }
 
 impl<'o> Bulk<'o> {
-    /// Goes on where an earlier run stopped, or begins: then `allow`, `let` and `require` are evaluated, once.
-    async fn begin(&mut self) -> Result<(), RuntimeError> {
-        let table = self.operation.model.table.name.clone();
+    /// Goes on where an earlier run stopped, or begins: then `allow`, `let` and `require` are evaluated, once. Gives the answer
+    /// where another run has just ended.
+    async fn begin(&mut self, operation: &Operation<'_>) -> Result<Option<Written>, RuntimeError> {
+        let mut read_first = HashSet::new();
+        let mut tries = 0;
+        loop {
+            if let Some(item) = self.stored().await? {
+                self.resume(&item);
+                return Ok(None);
+            }
+            let mut attempt = Attempt::new(operation, &read_first);
+            let began = self.first(&mut attempt).await;
+            self.consumed += &attempt.consumed;
+            match began {
+                Ok(bound) => {
+                    self.bound = bound;
+                    return Ok(None);
+                }
+                Err(Stop::ReadFirst(keys)) => super::remember(&mut read_first, keys)?,
+                Err(Stop::Again | Stop::Recorded) => {
+                    if let Some(written) = self.operation.replayed(&mut self.consumed).await? {
+                        return Ok(Some(written));
+                    }
+                    tries += 1;
+                    if tries == ATTEMPTS_MAX {
+                        return Err(RuntimeError::Conflict);
+                    }
+                    retry::pause(tries).await;
+                }
+                stopped => return ended(stopped).map(|_| None),
+            }
+        }
+    }
+
+    /// The row of the progress, where there is one.
+    async fn stored(&mut self) -> Result<Option<Item>, RuntimeError> {
         let request = GetRequest {
-            table: table.clone(),
+            table: self.operation.model.table.name.clone(),
             key: self.key.clone(),
             consistent: true,
             projection: Vec::new(),
         };
-        let store = self.operation.engine.store();
-        let answer = retry::retried(|| store.get(&request)).await?;
+        let answer = retry::retried(|| self.operation.engine.store().get(&request)).await?;
         self.consumed += &answer.consumed;
-        if let Some(item) = answer.item {
-            let number = |name: &str| {
-                item.get(name)
-                    .and_then(Value::as_number)
-                    .and_then(Number::to_i64)
-                    .unwrap_or(0)
-            };
-            let count = |name: &str| u64::try_from(number(name)).unwrap_or(0);
-            self.progress = Progress {
-                step: count(STEP),
-                element: count(ELEMENT),
-                done: count(DONE),
-                now: number(NOW),
-            };
-            self.turn = count(TURN);
-            self.resumed = true;
-            if let Some(Value::M(bound)) = item.get(BOUND) {
-                self.bound = bound.clone();
-            }
-            return Ok(());
+        Ok(answer.item)
+    }
+
+    fn resume(&mut self, item: &Item) {
+        let number = |name: &str| item.get(name).and_then(Value::as_number).and_then(Number::to_i64);
+        self.progress = Progress {
+            step: count(item, STEP),
+            element: count(item, ELEMENT),
+            done: count(item, DONE),
+            now: number(NOW).unwrap_or(0),
+        };
+        self.turn = count(item, TURN);
+        self.resumed = true;
+        if let Some(Value::M(bound)) = item.get(BOUND) {
+            self.bound = bound.clone();
         }
+    }
+
+    /// Writes the first progress under the conditions of `allow`, `let` and `require`. Gives the names that they bound.
+    async fn first(&mut self, attempt: &mut Attempt<'_>) -> Result<Attributes, Stop> {
         self.progress.now = self.operation.request.now;
-        let none = std::collections::HashSet::new();
-        let mut attempt = Attempt::new(self.operation, &none);
-        let prepared = attempt.prepare().await;
-        self.consumed += &attempt.consumed;
-        ended(prepared)?;
-        self.bound = attempt.bound;
+        attempt.prepare().await?;
+        let bound = attempt.bound.clone();
         let mut item = self.key.clone();
         item.extend(self.fields());
-        item.insert(BOUND.to_owned(), Value::M(self.bound.clone()));
+        item.insert(BOUND.to_owned(), Value::M(bound.clone()));
         if let Some(name) = &self.operation.model.table.type_attribute {
             item.insert(name.clone(), Value::S("$progress".to_owned()));
         }
-        let request = PutRequest {
-            table,
-            item,
-            condition: None,
-            return_old: false,
+        let put = Action {
+            key: self.key.clone(),
+            doing: Doing::Put(item),
+            checks: vec![Check::pin(absent(self.operation.model))],
         };
-        let answer = retry::retried(|| store.put(&request)).await?;
-        self.consumed += &answer.consumed;
-        Ok(())
+        let unrecorded = self.operation.record.iter().map(|record| record.absent(self.operation));
+        attempt.finish(std::iter::once(put).chain(unrecorded).collect()).await?;
+        Ok(bound)
+    }
+
+    /// Whether another run of the same operation took a turn, or ended it.
+    async fn is_overtaken(&mut self) -> Result<bool, RuntimeError> {
+        let turn = self.turn;
+        let stored = self.stored().await?;
+        Ok(stored.is_none_or(|item| count(&item, TURN) != turn))
     }
 
     fn fields(&self) -> Vec<(String, Value)> {
@@ -178,7 +224,7 @@ impl<'o> Bulk<'o> {
             match &step.repeat {
                 None => self.turn(operation, step, plan, None, true).await?,
                 Some((_, LetValue::Value(list))) => {
-                    let none = std::collections::HashSet::new();
+                    let none = HashSet::new();
                     let mut attempt = Attempt::new(operation, &none);
                     attempt.bound.extend(self.bound.clone());
                     let elements = ended(attempt.listed(list))?;
@@ -202,9 +248,9 @@ impl<'o> Bulk<'o> {
             return Ok(());
         };
         let Some(found) = &plan.rows else { return Ok(()) };
-        let mut positions = Vec::new();
+        let mut positions = crate::cursor::Positions::default();
         loop {
-            let none = std::collections::HashSet::new();
+            let none = HashSet::new();
             let mut attempt = Attempt::new(operation, &none);
             attempt.bound.extend(self.bound.clone());
             let page = attempt.find(selection, found, ROWS_PER_PAGE, &positions).await;
@@ -229,7 +275,7 @@ impl<'o> Bulk<'o> {
         element: Option<Turn>,
         last: bool,
     ) -> Result<(), RuntimeError> {
-        let mut read_first = std::collections::HashSet::new();
+        let mut read_first = HashSet::new();
         let mut tries = 0;
         loop {
             let mut attempt = Attempt::new(operation, &read_first);
@@ -257,7 +303,7 @@ impl<'o> Bulk<'o> {
                 }
                 Err(Stop::Again | Stop::Recorded | Stop::Skipped) => {
                     tries += 1;
-                    if tries == ATTEMPTS_MAX {
+                    if tries == ATTEMPTS_MAX || self.is_overtaken().await? {
                         return Err(RuntimeError::Conflict);
                     }
                     retry::pause(tries).await;
@@ -346,7 +392,7 @@ impl<'o> Bulk<'o> {
 
     /// The answer; with a key its record is written, and the progress goes.
     async fn end(mut self, operation: &Operation<'_>) -> Result<Written, RuntimeError> {
-        let none = std::collections::HashSet::new();
+        let none = HashSet::new();
         let mut attempt = Attempt::new(operation, &none);
         attempt.bound.extend(self.bound.clone());
         let done = Value::N(Number::from(i64::try_from(self.progress.done).unwrap_or(i64::MAX)));
@@ -360,7 +406,13 @@ impl<'o> Bulk<'o> {
             };
             let written = attempt.finish(vec![gone]).await;
             self.consumed += &attempt.consumed;
-            let written = ended(written)?;
+            let written = match written {
+                Err(Stop::Recorded) => operation
+                    .replayed(&mut self.consumed)
+                    .await?
+                    .ok_or(RuntimeError::Conflict)?,
+                written => ended(written)?,
+            };
             return Ok(Written {
                 consumed: self.consumed,
                 ..written
@@ -373,6 +425,11 @@ impl<'o> Bulk<'o> {
             ..written
         })
     }
+}
+
+fn count(item: &Item, name: &str) -> u64 {
+    let number = item.get(name).and_then(Value::as_number).and_then(Number::to_u64);
+    number.unwrap_or(0)
 }
 
 /// What a turn is about.

@@ -6,6 +6,7 @@
 use std::collections::BTreeMap;
 
 use sha2::{Digest, Sha256};
+use singlet_item::key::Delimiter;
 use singlet_item::{Item, Number, Value};
 use singlet_model::Model;
 use singlet_model::evaluate::evaluate;
@@ -27,13 +28,14 @@ const TEXT_BYTES_MAX: usize = 1_024;
 
 /// The key of a row of the model's own.
 pub(super) fn place(model: &Model, kind: &str, parts: &[&str]) -> Result<Item, RuntimeError> {
+    let delimiter = delimiter(model);
     let mut text = format!("${kind}");
     for part in parts {
-        text.push(model.table.delimiter);
-        text.push_str(part);
+        text.push(delimiter.character());
+        text.push_str(&delimiter.escaped(part));
     }
     if text.len() > TEXT_BYTES_MAX {
-        text = format!("${kind}{}{}", model.table.delimiter, hashed(&[&text]));
+        text = format!("${kind}{delimiter}{}", hashed(&[&text]));
     }
     let mut key = Item::new();
     for (at, attribute) in model.table.key.iter().enumerate() {
@@ -53,6 +55,10 @@ pub(super) fn place(model: &Model, kind: &str, parts: &[&str]) -> Result<Item, R
         key.insert(attribute.name.clone(), value);
     }
     Ok(key)
+}
+
+fn delimiter(model: &Model) -> Delimiter {
+    Delimiter::new(model.table.delimiter).unwrap_or_default()
 }
 
 /// The SHA-256 of some texts, in hexadecimal; texts do not run into one another.
@@ -162,11 +168,18 @@ fn key_of(
 
 /// Whose guards they are: the row's identity, without the instants of its versions.
 fn owner(model: &Model, entity: &Entity, row: &Attributes) -> String {
+    let delimiter = delimiter(model);
+    let parts = identity_of(model, entity, row);
+    let escaped: Vec<String> = parts.iter().map(|part| delimiter.escaped(part)).collect();
+    escaped.join(&delimiter.to_string())
+}
+
+/// An entity's name and the values of its key variables.
+fn identity_of(model: &Model, entity: &Entity, row: &Attributes) -> Vec<String> {
     let names = model.catalog.names(entity.id);
     let variables = names.map_or(&[][..], |names| &names.key_variables);
-    let values: Vec<String> = variables.iter().filter_map(|name| row.get(name)).map(text_of).collect();
-    let delimiter = model.table.delimiter.to_string();
-    format!("{}{delimiter}{}", entity.name, values.join(&delimiter))
+    let values = variables.iter().filter_map(|name| row.get(name)).map(text_of);
+    std::iter::once(entity.name.clone()).chain(values).collect()
 }
 
 /// Whether a row is the current version of something that is not deleted.
@@ -183,7 +196,9 @@ fn is_current(entity: &Entity, row: &Attributes) -> bool {
 
 /// The place of the guard of an identity: two versions must not both be the first.
 pub(super) fn identity(model: &Model, entity: &Entity, row: &Attributes) -> Result<Item, RuntimeError> {
-    place(model, "identity", &[&owner(model, entity, row)])
+    let parts = identity_of(model, entity, row);
+    let parts: Vec<&str> = parts.iter().map(String::as_str).collect();
+    place(model, "identity", &parts)
 }
 
 /// The item of that guard.

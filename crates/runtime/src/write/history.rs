@@ -35,17 +35,14 @@ impl<'a> Attempt<'a> {
         at: usize,
     ) -> Result<Option<Item>, Stop> {
         let model = self.operation.model;
-        let known = self
+        let mut known = self
             .rows
             .get(at)
             .map(|touched| touched.known.clone())
             .unwrap_or_default();
-        // A new row is known by more than its key, and the version before it had other values.
+        // Of a row that is to be created everything is known; only its identity is what versions have in common.
         let variables = model.catalog.names(entity.id).map(|names| &names.key_variables);
-        let identity: Vec<(&String, &Value)> = known
-            .iter()
-            .filter(|(name, _)| variables.is_some_and(|variables| variables.contains(name)))
-            .collect();
+        known.retain(|name, _| variables.is_some_and(|variables| variables.contains(name)));
         let partition = model.table.key.first().map(|key| key.name.clone()).unwrap_or_default();
         let template = entity.key_templates().find(|key| key.attribute == partition);
         let lookup = |name: &str| known.get(name).cloned();
@@ -65,9 +62,9 @@ impl<'a> Attempt<'a> {
             self.consumed += &page.consumed;
             for item in page.items {
                 let current = item.contains_key(&history.at) && !item.contains_key(&history.until);
-                let same = identity
+                let same = known
                     .iter()
-                    .all(|(name, value)| item.get(*name).is_none_or(|known| known == *value));
+                    .all(|(name, value)| item.get(name).is_none_or(|known| known == value));
                 if stream::is_of(model, entity, &item) && current && same {
                     return Ok(Some(item));
                 }

@@ -246,13 +246,12 @@ impl<'a> Operation<'a> {
             match ended {
                 Ok(written) => return Ok(Written { consumed, ..written }),
                 Err(Stop::ReadFirst(keys)) => remember(&mut read_first, keys)?,
+                Err(Stop::Failed(RuntimeError::VersionMismatch)) => {
+                    return self.refused(RuntimeError::VersionMismatch, consumed).await;
+                }
                 Err(Stop::Failed(error)) => return Err(error),
                 Err(Stop::Refused(refused)) => {
-                    // Another attempt of the same request may have been faster.
-                    return match self.replayed(&mut consumed).await? {
-                        Some(written) => Ok(Written { consumed, ..written }),
-                        None => Err(RuntimeError::Refused(Box::new(refused))),
-                    };
+                    return self.refused(RuntimeError::Refused(Box::new(refused)), consumed).await;
                 }
                 Err(Stop::Recorded | Stop::Again | Stop::Skipped) => {
                     if let Some(written) = self.replayed(&mut consumed).await? {
@@ -265,6 +264,14 @@ impl<'a> Operation<'a> {
                     retry::pause(tries).await;
                 }
             }
+        }
+    }
+
+    /// A refusal, unless another attempt of the same request was faster: what it changed may be what refuses this one.
+    async fn refused(&self, refusal: RuntimeError, mut consumed: Consumed) -> Result<Written, RuntimeError> {
+        match self.replayed(&mut consumed).await? {
+            Some(written) => Ok(Written { consumed, ..written }),
+            None => Err(refusal),
         }
     }
 

@@ -167,17 +167,26 @@ impl<'a> Record<'a> {
                 item
             }
         };
+        Ok(Action {
+            doing: Doing::Put(item),
+            ..self.absent(operation)
+        })
+    }
+
+    /// Checks that there is no record, or none that still counts.
+    pub(super) fn absent<'c>(&self, operation: &Operation<'_>) -> Action<'c> {
+        let model = operation.model;
         let seconds = Value::N(Number::from(operation.request.now.div_euclid(1_000)));
         let over = Condition::compare(Path::attribute(expiry_name(model)), Comparison::LessOrEqual, seconds);
-        Ok(Action {
+        Action {
             key: self.key.clone(),
-            doing: Doing::Put(item),
+            doing: Doing::Check,
             checks: vec![Check {
                 order: 0,
                 condition: absent(model).or(over),
                 denial: Denial::Recorded,
             }],
-        })
+        }
     }
 }
 

@@ -50,6 +50,7 @@ async fn transaction(operation: &Operation<'_>, actions: &[Action<'_>], consumed
         token: Some(token()?),
     };
     let mut attempt = 0;
+    let mut unknown = false;
     loop {
         attempt += 1;
         let error = match operation.engine.store().transact_write(&request).await {
@@ -59,12 +60,16 @@ async fn transaction(operation: &Operation<'_>, actions: &[Action<'_>], consumed
             }
             Err(error) => error,
         };
-        // The token makes it safe to send the same bytes again when nobody knows whether they arrived.
-        if (error.is_unavailable() || is_throttled(&error)) && attempt < retry::ATTEMPTS_MAX {
+        unknown |= error.is_unavailable();
+        // The token makes it safe to send the same bytes again when nobody knows whether they arrived. Then a conflict may
+        // be with the first sending itself: evaluated anew, with new ids and another token, the operation could happen twice.
+        let same_again = error.is_unavailable() || is_throttled(&error) || (unknown && error.is_conflict());
+        if same_again && attempt < retry::ATTEMPTS_MAX {
             retry::pause(attempt).await;
             continue;
         }
         return Err(match error.kind() {
+            _ if unknown && same_again && !error.is_unavailable() => Stop::Failed(unknown_outcome().into()),
             ErrorKind::Cancelled(reasons) => cancelled(operation, actions, reasons, &error),
             ErrorKind::Conflict => Stop::Again,
             _ => Stop::Failed(error.into()),
@@ -155,13 +160,17 @@ async fn single(
         let again = attempt < retry::ATTEMPTS_MAX;
         match error.kind() {
             ErrorKind::ConditionFailed { old } if unknown && is_done(action, old.as_ref()) => return Ok(old.clone()),
+            // Refused, or done and changed by others since.
+            ErrorKind::ConditionFailed { .. } if unknown => return Err(Stop::Failed(unknown_outcome().into())),
             ErrorKind::ConditionFailed { old } => {
                 return Err(refuse::why(operation, &[(action, old.clone())]));
             }
-            ErrorKind::Conflict => return Err(Stop::Again),
+            ErrorKind::Conflict if unknown && again => {}
+            ErrorKind::Conflict if !unknown => return Err(Stop::Again),
             _ if error.is_throttled() && again => {}
             // What adds must not be sent twice when nobody knows whether it arrived.
             _ if error.is_unavailable() && again && !adds(action) => unknown = true,
+            _ if unknown && !error.is_unavailable() => return Err(Stop::Failed(unknown_outcome().into())),
             _ => return Err(Stop::Failed(error.into())),
         }
         retry::pause(attempt).await;
@@ -212,6 +221,10 @@ async fn call(
             store.delete(&request).await
         }
     }
+}
+
+fn unknown_outcome() -> StoreError {
+    StoreError::unavailable("nobody knows whether the write was done")
 }
 
 fn adds(action: &Action<'_>) -> bool {

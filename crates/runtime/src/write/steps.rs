@@ -66,7 +66,10 @@ impl<'a> Attempt<'a> {
                     return Ok(Vec::new());
                 };
                 let most = selection.limit.map_or(ROWS_MAX, |limit| limit as usize);
-                let rows = self.find(selection, found, most, &[]).await?.rows;
+                let rows = self
+                    .find(selection, found, most, &crate::cursor::Positions::default())
+                    .await?
+                    .rows;
                 let mut elements = Vec::new();
                 for found in rows {
                     if let Some(at) = self.found_row(entity, found, selection).await? {

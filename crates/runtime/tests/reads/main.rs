@@ -10,9 +10,16 @@
 )]
 
 mod booking;
+mod changing;
 mod country;
 mod cursors;
 mod ecobid;
+mod place;
+mod predicted;
+mod recorder;
+mod requests;
 mod support;
 mod todo;
+mod typed;
 mod wardrobe;
+mod words;

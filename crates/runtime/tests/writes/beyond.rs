@@ -1,13 +1,11 @@
 //! What the five systems do not use: lists of arguments, sets, maps and lists, upserts, other keys, copies in one transaction,
 //! leases, loops over rows.
 
-use std::sync::Arc;
-
 use serde_json::json;
 use singlet_runtime::Caller;
-use singlet_store_embedded::EmbeddedStore;
 
-use crate::support::{System, role, user};
+use super::place;
+use super::support::{System, role, user};
 
 const MODEL: &str = r#"
 singlet: 1
@@ -174,8 +172,7 @@ writes:
 "#;
 
 async fn system() -> System {
-    let store = Arc::new(EmbeddedStore::memory().unwrap());
-    let system = System::of("beyond", MODEL, store).await;
+    let system = System::placed("beyond", MODEL, place::store().await).await;
     for id in ["a", "b", "c"] {
         system
             .write("open", &user("ada"), json!({"id": id, "owner": "ada"}))

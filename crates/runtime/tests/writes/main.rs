@@ -9,6 +9,22 @@
     reason = "a test fails by panicking"
 )]
 
+mod auctions;
 mod beyond;
+mod booking;
+mod bulk;
+mod clients;
+mod consistency;
+mod country;
+mod crashes;
+mod decisions;
+mod disturbed;
+mod ecobid;
+mod faults;
+mod invariants;
+mod measured;
+mod place;
+mod races;
 mod support;
 mod todo;
+mod wardrobe;

@@ -7,10 +7,11 @@ use std::sync::atomic::{AtomicI64, Ordering};
 
 use serde_json::{Map, Value as Json, json};
 use singlet_item::{Item, Number, Value};
-use singlet_model::Source;
+use singlet_model::{Model, Source};
 use singlet_runtime::{Attributes, Caller, Engine, Request, RuntimeError, WriteRequest, Written, table, values};
 use singlet_store::{ScanRequest, Store};
-use singlet_store_embedded::EmbeddedStore;
+
+use super::place;
 
 /// 2026-11-16T12:00:00Z.
 pub const NOW: i64 = 1_794_830_400_000;
@@ -32,22 +33,44 @@ pub fn role(id: &str, role: &str) -> Caller {
     Caller::with_id(id).claim("role", role)
 }
 
+/// The model of one of the five systems.
+fn model_of(name: &str) -> String {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("../../systems/{name}"));
+    std::fs::read_to_string(folder.join("model.yaml")).unwrap()
+}
+
 impl System {
     pub async fn new(name: &str) -> System {
-        System::on(name, Arc::new(EmbeddedStore::memory().unwrap())).await
+        System::placed(name, &model_of(name), place::store().await).await
     }
 
+    /// A system for a race.
+    pub async fn busy(name: &str, seed: u64) -> System {
+        System::placed(name, &model_of(name), place::busy(seed).await).await
+    }
+
+    /// A model on a store that it may share with other tests: then its table has a name of its own.
+    pub async fn placed(name: &str, text: &str, (store, shared): (Arc<dyn Store>, bool)) -> System {
+        static TABLES: AtomicI64 = AtomicI64::new(0);
+        let number = TABLES.fetch_add(1, Ordering::Relaxed);
+        let suffix = shared.then(|| format!("-writes-{number}"));
+        System::open(name, text, store, &suffix.unwrap_or_default()).await
+    }
+
+    #[allow(dead_code, reason = "only the embedded engine has faults and crashes")]
     pub async fn on(name: &str, store: Arc<dyn Store>) -> System {
-        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("../../systems/{name}"));
-        let text = std::fs::read_to_string(folder.join("model.yaml")).unwrap();
-        System::of(name, &text, store).await
+        System::open(name, &model_of(name), store, "").await
     }
 
-    pub async fn of(name: &str, text: &str, store: Arc<dyn Store>) -> System {
+    async fn open(name: &str, text: &str, store: Arc<dyn Store>, suffix: &str) -> System {
         let loaded = singlet_model::load(&Source::new(name, text.to_owned()));
         assert!(!loaded.diagnostics.has_errors(), "{:?}", loaded.diagnostics);
-        let model = Arc::new(loaded.model.unwrap());
-        store.create_table(&table::spec(&model)).await.unwrap();
+        let mut model = loaded.model.unwrap();
+        model.table.name.push_str(suffix);
+        let model = Arc::new(model);
+        if let Err(error) = store.create_table(&table::spec(&model)).await {
+            assert!(error.is_in_use(), "{error}");
+        }
         System {
             engine: Engine::open(model, store, Attributes::new(), [1; 32]),
             now: AtomicI64::new(NOW),
@@ -140,8 +163,7 @@ impl System {
             };
             let page = self.engine.store().scan(&request).await.unwrap();
             for item in page.items {
-                let key: Vec<String> = model.table.key.iter().map(|key| text(&item[&key.name])).collect();
-                items.insert(key.join(" | "), item);
+                items.insert(key_text(model, &item), item);
             }
             start = page.last_key;
             if start.is_none() {
@@ -155,6 +177,21 @@ impl System {
         self.dump().await.into_keys().collect()
     }
 
+    /// The keys that begin so, in order.
+    pub async fn keys_under(&self, start: &str) -> Vec<String> {
+        let keys = self.keys().await.into_iter();
+        keys.filter(|key| key.starts_with(start)).collect()
+    }
+
+    /// The item with that key.
+    pub async fn item(&self, key: &str) -> Json {
+        let items = self.dump().await;
+        let item = items
+            .get(key)
+            .unwrap_or_else(|| panic!("no item {key} in {:?}", items.keys()));
+        values::to_json(&Value::M(item.clone()))
+    }
+
     /// An attribute of the item with that key.
     pub async fn attribute(&self, key: &str, name: &str) -> Option<Json> {
         let items = self.dump().await;
@@ -163,6 +200,30 @@ impl System {
             .unwrap_or_else(|| panic!("no item {key} in {:?}", items.keys()));
         item.get(name).map(values::to_json)
     }
+}
+
+/// The key of an item, for people.
+pub fn key_text(model: &Model, item: &Item) -> String {
+    let parts: Vec<String> = model.table.key.iter().map(|key| text(&item[&key.name])).collect();
+    parts.join(" | ")
+}
+
+/// Whether a row has these values, whatever else it has.
+pub fn has(row: &Json, expected: &Json) {
+    for (name, value) in expected.as_object().unwrap() {
+        assert_eq!(row.get(name).unwrap_or(&Json::Null), value, "{name} of {row}");
+    }
+}
+
+/// The text under a name.
+pub fn word(row: &Json, name: &str) -> String {
+    let text = row[name].as_str();
+    text.unwrap_or_else(|| panic!("no {name} in {row}")).to_owned()
+}
+
+/// The name of a refusal.
+pub fn refused(name: &str) -> Outcome {
+    Err(name.to_owned())
 }
 
 pub fn text(value: &Value) -> String {

@@ -1,7 +1,7 @@
 use serde_json::json;
 use singlet_runtime::{Caller, WriteRequest};
 
-use crate::support::{NOW, System, number, outcome, user};
+use super::support::{NOW, System, number, outcome, user};
 
 async fn with_ada() -> System {
     let system = System::new("todo").await;

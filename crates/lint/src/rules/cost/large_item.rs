@@ -2,7 +2,7 @@ use singlet_item::limits::ITEM_SIZE_BYTES_MAX;
 use singlet_model::model::Entity;
 
 use crate::context::{enumerated, thousands};
-use crate::size::SizeBound;
+use singlet_plan::size::SizeBound;
 use crate::{Context, Findings, design_rule};
 
 design_rule! {

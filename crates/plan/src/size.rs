@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use singlet_item::key::{Delimiter, Domain, Form, Part, Pattern, Template, TextDomain, Variable};
 use singlet_model::Model;
-use singlet_model::model::{Attribute, Entity, Stored};
+use singlet_model::model::{Attribute, Entity, IndexId, KeyChoice, KeyTemplate, Projection, Stored};
 use singlet_model::types::{LengthLimits, ObjectType, TextLimits, Type};
 
 /// The largest item that limits allow.
@@ -72,34 +72,58 @@ fn is_stored(attribute: &Attribute) -> bool {
 }
 
 fn name_bytes(attribute: &Attribute) -> u64 {
+    stored_name(attribute).len() as u64
+}
+
+fn stored_name(attribute: &Attribute) -> &str {
     match &attribute.stored {
-        Stored::As(name) => name.len() as u64,
-        Stored::Own | Stored::No => attribute.name.len() as u64,
+        Stored::As(name) => name,
+        Stored::Own | Stored::No => &attribute.name,
     }
+}
+
+/// The most bytes of an entity's entry in an index: its keys, and what the index projects. Nothing where a part has no limit.
+pub fn entry_bytes_max(model: &Model, entity: &Entity, index: IndexId, whole: &SizeBound<'_>) -> Option<u64> {
+    let names = match &model.index(index)?.projection {
+        Projection::All => return whole.complete.then_some(whole.bytes),
+        Projection::Keys => &[][..],
+        Projection::Include(names) => names.as_slice(),
+    };
+    let own = |_: &str| false;
+    let keys = longest(&entity.key, &own)?.checked_add(longest(entity.entry(index)?.choices(), &own)?)?;
+    let carried = entity
+        .attributes
+        .iter()
+        .filter(|attribute| is_stored(attribute) && names.iter().any(|name| name == stored_name(attribute)));
+    carried.into_iter().try_fold(keys, |all, attribute| {
+        let (_, bytes) = whole
+            .attributes
+            .iter()
+            .find(|(known, _)| known.name == attribute.name)?;
+        all.checked_add(*bytes)
+    })
 }
 
 /// The keys that templates write beside the attributes; for keys by condition, those of the longest choice.
 fn key_bytes(entity: &Entity) -> Option<u64> {
     let own = |name: &str| entity.attribute(name).is_some_and(is_stored);
-    let choice_bytes = |keys: &[singlet_model::model::KeyTemplate]| {
+    let indexes = entity.index.iter().map(|entry| longest(entry.choices(), &own));
+    let indexes = indexes.sum::<Option<u64>>()?;
+    Some(longest(&entity.key, &own)?.saturating_add(indexes))
+}
+
+fn longest(choices: &[KeyChoice], own: &dyn Fn(&str) -> bool) -> Option<u64> {
+    let bytes = |keys: &[KeyTemplate]| {
         let written = keys.iter().filter(|key| !own(&key.attribute));
         written
             .map(|key| Some((key.template.max_bytes()? + key.attribute.len()) as u64))
             .sum::<Option<u64>>()
     };
-    let longest = |choices: &[singlet_model::model::KeyChoice]| {
-        let all = choices
-            .iter()
-            .map(|choice| choice_bytes(&choice.keys))
-            .collect::<Option<Vec<u64>>>()?;
-        Some(all.into_iter().max().unwrap_or(0))
-    };
-    let indexes = entity
-        .index
+    let all = choices
         .iter()
-        .map(|entry| longest(entry.choices()))
-        .sum::<Option<u64>>()?;
-    Some(longest(&entity.key)?.saturating_add(indexes))
+        .map(|choice| bytes(&choice.keys))
+        .collect::<Option<Vec<u64>>>()?;
+    Some(all.into_iter().max().unwrap_or(0))
 }
 
 /// The attributes that the table asks for: the entity's name, and the expiry.

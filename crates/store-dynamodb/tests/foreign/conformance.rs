@@ -1,9 +1,7 @@
 //! The conformance suite on a foreign endpoint, and what is this store's own: an endpoint that is not there.
 
-mod endpoint;
-mod moto;
-
-use endpoint::{Endpoint, Foreign};
+use crate::endpoint::{Endpoint, Foreign};
+use crate::moto;
 use singlet_store::conformance::{self, Difference};
 use singlet_store::{GetRequest, Store};
 use singlet_store_dynamodb::{DynamoDbStore, Settings};
@@ -23,6 +21,7 @@ const DYNAMODB_LOCAL: &[Difference] = &[
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_suite_passes_on_a_foreign_endpoint() {
+    // An endpoint of its own: what other tests do to theirs shows in its streams and in its time.
     let Some(endpoint) = Endpoint::start() else {
         return;
     };

@@ -1,0 +1,345 @@
+//! `singlet serve`.
+
+pub mod bundled;
+mod config;
+mod greeting;
+mod log;
+mod place;
+pub mod secret;
+mod signal;
+mod sources;
+mod tables;
+mod watch;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::time::Duration;
+
+use clap::Args;
+use singlet_http::auth::{ApiKey, ApiKeys, JwtKeys, JwtSettings, Secret};
+use singlet_http::{Limits, Server, Service, Settings, System, SystemSettings, TlsFiles};
+use singlet_model::Model;
+use singlet_model::model::Rate;
+use singlet_store::Store;
+
+use self::config::File;
+use self::place::Place;
+use self::sources::Source;
+use crate::model::fail;
+
+/// Where the service keeps its data unless told otherwise.
+pub const DATA_FOLDER: &str = "singlet-data";
+
+/// Serve models over HTTP; without a model, the five systems that come with the command.
+///
+/// Flags go before environment variables, and those before the configuration file. Tables that are missing in a folder
+/// are made; in DynamoDB they must be there, as the model needs them.
+#[derive(Args)]
+pub struct Serve {
+    /// The model files.
+    models: Vec<PathBuf>,
+    /// Where to listen [default: 127.0.0.1:8080]
+    #[arg(long, env = "SINGLET_LISTEN", value_name = "ADDRESS")]
+    listen: Option<String>,
+    /// `memory`, `embedded:DIR` or `dynamodb` [default: embedded:singlet-data]
+    #[arg(long, env = "SINGLET_STORE", value_name = "STORE")]
+    store: Option<String>,
+    /// Where what speaks DynamoDB's protocol listens.
+    #[arg(long, env = "SINGLET_ENDPOINT_URL", value_name = "URL")]
+    endpoint_url: Option<String>,
+    /// The region of DynamoDB.
+    #[arg(long, env = "SINGLET_REGION")]
+    region: Option<String>,
+    /// Fill tables that are made with `sample.jsonl` beside the model.
+    #[arg(long)]
+    sample: bool,
+    /// Serve the only model at `/` rather than under its name.
+    #[arg(long)]
+    at_root: bool,
+    /// Refuse every write.
+    #[arg(long, env = "SINGLET_READ_ONLY")]
+    read_only: bool,
+    /// Take up changes of the model files; one that does not check clean is not taken.
+    #[arg(long)]
+    watch: bool,
+    /// A file with the secret that signs tokens and seals cursors; `SINGLET_SECRET` holds the secret itself.
+    #[arg(long, env = "SINGLET_SECRET_FILE", value_name = "FILE")]
+    secret_file: Option<PathBuf>,
+    /// The public keys of who issues tokens, as a JWKS file; then no token signed by the secret is taken.
+    #[arg(long, env = "SINGLET_JWKS", value_name = "FILE")]
+    jwks: Option<PathBuf>,
+    /// Who must have issued tokens.
+    #[arg(long, env = "SINGLET_ISSUER")]
+    issuer: Option<String>,
+    /// An origin whose pages may call; `*` for every one.
+    #[arg(long, env = "SINGLET_CORS", value_name = "ORIGIN", value_delimiter = ',')]
+    cors: Vec<String>,
+    /// Requests per caller in place of what models say: `100/min`, `off`.
+    #[arg(long, env = "SINGLET_RATE")]
+    rate: Option<String>,
+    /// The certificate chain for TLS, a PEM file.
+    #[arg(long, env = "SINGLET_TLS_CERTIFICATE", value_name = "FILE")]
+    tls_certificate: Option<PathBuf>,
+    /// The private key for TLS, a PEM file.
+    #[arg(long, env = "SINGLET_TLS_KEY", value_name = "FILE")]
+    tls_key: Option<PathBuf>,
+    /// The longest body of a request.
+    #[arg(long, env = "SINGLET_BODY_BYTES_MAX", value_name = "BYTES")]
+    body_bytes_max: Option<usize>,
+    /// How long an operation may take.
+    #[arg(long, env = "SINGLET_OPERATION_SECONDS_MAX", value_name = "SECONDS")]
+    operation_seconds_max: Option<u64>,
+    /// How long requests that have begun are waited for at the end.
+    #[arg(long, env = "SINGLET_SHUTDOWN_SECONDS_MAX", value_name = "SECONDS")]
+    shutdown_seconds_max: Option<u64>,
+    /// A value for a model's `settings`, `system.name=value`.
+    #[arg(long = "set", value_name = "SYSTEM.NAME=VALUE")]
+    set: Vec<String>,
+    /// How requests are logged, to standard error.
+    #[arg(long, env = "SINGLET_LOG", value_enum, default_value_t = log::Format::Text)]
+    log: log::Format,
+    /// What is logged: `info`, `warn`, `debug`, or a filter such as `singlet_http=debug`.
+    #[arg(long, env = "SINGLET_LOG_LEVEL", default_value = "info", value_name = "LEVEL")]
+    log_level: String,
+    /// A configuration file, TOML.
+    #[arg(long, env = "SINGLET_CONFIG", value_name = "FILE")]
+    config: Option<PathBuf>,
+}
+
+/// What all systems of a run share.
+struct Deployment {
+    place: Place,
+    store: Arc<dyn Store>,
+    secret: Secret,
+    jwt_keys: JwtKeys,
+    jwt: JwtSettings,
+    rate: Option<Option<Rate>>,
+    read_only: bool,
+    at_root: bool,
+    api_keys: Vec<config::ApiKeyEntry>,
+    settings: Vec<(String, String, String)>,
+}
+
+impl Serve {
+    /// Runs the command.
+    pub fn run(self: Box<Self>) -> ExitCode {
+        super::block_on(async move { self.serve().await }).unwrap_or_else(|code| code)
+    }
+
+    async fn serve(mut self: Box<Self>) -> Result<ExitCode, ExitCode> {
+        log::start(self.log, &self.log_level).map_err(|reason| fail(&reason))?;
+        let mut file = match &self.config {
+            Some(path) => File::read(path).map_err(|reason| fail(&reason))?,
+            None => File::default(),
+        };
+        if self.models.is_empty() {
+            self.models = file.models.take().unwrap_or_default();
+        }
+        let sources = Source::all(&self.models, self.sample);
+        if self.at_root && sources.len() != 1 {
+            return Err(fail("`--at-root` is for one model"));
+        }
+        let models = sources
+            .iter()
+            .map(Source::load)
+            .collect::<Result<Vec<Model>, ExitCode>>()?;
+        let deployment = self.deployment(&mut file).await.map_err(|reason| fail(&reason))?;
+        let tls = self.tls(&file).map_err(|reason| fail(&reason))?;
+        let listen = self
+            .listen
+            .clone()
+            .or(file.listen.take())
+            .unwrap_or_else(|| "127.0.0.1:8080".to_owned());
+        let server = Server::bind(&listen, tls.as_ref())
+            .await
+            .map_err(|reason| fail(&reason))?;
+        let mut systems = Vec::new();
+        for (source, model) in sources.iter().zip(models) {
+            systems.push(deployment.system(source, model).await.map_err(|reason| fail(&reason))?);
+        }
+        let settings = Settings {
+            limits: self.limits(&file),
+            cors_origins: if self.cors.is_empty() {
+                file.cors.take().unwrap_or_default()
+            } else {
+                self.cors.clone()
+            },
+        };
+        let greeting = greeting::text(&server, tls.is_some(), &systems, &deployment);
+        super::print(&greeting);
+        let service = Service::new(systems, settings);
+        let end = signal::end().map_err(|reason| fail(&reason))?;
+        let serving = server.run(Arc::clone(&service), end);
+        let finished = match self.watch {
+            false => serving.await,
+            true => tokio::select! {
+                finished = serving => finished,
+                () = watch::follow(&sources, &deployment, &service) => true,
+            },
+        };
+        match finished {
+            true => tracing::info!("every request that had begun was answered"),
+            false => tracing::warn!("requests were still running when the time for the end was over"),
+        }
+        Ok(ExitCode::from(crate::exit::CLEAN))
+    }
+
+    async fn deployment(&self, file: &mut File) -> Result<Deployment, String> {
+        let store = self.store.clone().or(file.store.take());
+        let store = store.unwrap_or_else(|| format!("embedded:{DATA_FOLDER}"));
+        let endpoint_url = self.endpoint_url.clone().or(file.endpoint_url.take());
+        let place = Place::parse(&store, endpoint_url, self.region.clone().or(file.region.take()))?;
+        let given = std::env::var("SINGLET_SECRET").ok();
+        let secret_file = self
+            .secret_file
+            .clone()
+            .or(file.secret_file.take().filter(|_| given.is_none()));
+        let secret = match secret::find(secret_file.as_deref(), given.as_deref(), place.folder())? {
+            Some(secret) => secret,
+            None if matches!(place, Place::DynamoDb { .. }) => {
+                return Err("a service on DynamoDB needs a secret: set `SINGLET_SECRET` or `--secret-file`".to_owned());
+            }
+            None => secret::create(place.folder())?,
+        };
+        let jwt_keys = match self.jwks.as_ref().or(file.jwks.as_ref()) {
+            Some(path) => {
+                let shown = path.display();
+                let text =
+                    std::fs::read_to_string(path).map_err(|error| format!("`{shown}` cannot be read: {error}"))?;
+                JwtKeys::from_jwks(&text).map_err(|reason| format!("`{shown}`: {reason}"))?
+            }
+            None => JwtKeys::Secret(secret.clone()),
+        };
+        let rate = self.rate.clone().or(file.rate.take());
+        Ok(Deployment {
+            store: place.open().await?,
+            place,
+            secret,
+            jwt_keys,
+            jwt: JwtSettings {
+                issuer: self.issuer.clone().or(file.issuer.take()),
+            },
+            rate: rate.as_deref().map(config::rate).transpose()?,
+            read_only: self.read_only || file.read_only.unwrap_or_default(),
+            at_root: self.at_root,
+            api_keys: std::mem::take(&mut file.api_keys),
+            settings: self.settings(file)?,
+        })
+    }
+
+    /// System, name and value; flags last, so that they win.
+    fn settings(&self, file: &File) -> Result<Vec<(String, String, String)>, String> {
+        let mut all = Vec::new();
+        for (system, values) in &file.settings {
+            all.extend(
+                values
+                    .iter()
+                    .map(|(name, value)| (system.clone(), name.clone(), value.clone())),
+            );
+        }
+        for text in &self.set {
+            let wrong = || format!("`{text}` is not `system.name=value`");
+            let (path, value) = text.split_once('=').ok_or_else(wrong)?;
+            let (system, name) = path.split_once('.').ok_or_else(wrong)?;
+            all.push((system.to_owned(), name.to_owned(), value.to_owned()));
+        }
+        Ok(all)
+    }
+
+    fn limits(&self, file: &File) -> Limits {
+        let usual = Limits::default();
+        let seconds =
+            |flag: Option<u64>, file: Option<u64>, usual: Duration| flag.or(file).map_or(usual, Duration::from_secs);
+        Limits {
+            body_bytes_max: self
+                .body_bytes_max
+                .or(file.body_bytes_max)
+                .unwrap_or(usual.body_bytes_max),
+            operation_time_max: seconds(
+                self.operation_seconds_max,
+                file.operation_seconds_max,
+                usual.operation_time_max,
+            ),
+            shutdown_time_max: seconds(
+                self.shutdown_seconds_max,
+                file.shutdown_seconds_max,
+                usual.shutdown_time_max,
+            ),
+            ..usual
+        }
+    }
+
+    fn tls(&self, file: &File) -> Result<Option<TlsFiles>, String> {
+        let certificate = self.tls_certificate.as_ref().or(file.tls_certificate.as_ref());
+        let key = self.tls_key.as_ref().or(file.tls_key.as_ref());
+        let read = |path: &PathBuf| {
+            std::fs::read(path).map_err(|error| format!("`{}` cannot be read: {error}", path.display()))
+        };
+        match (certificate, key) {
+            (Some(certificate), Some(key)) => Ok(Some(TlsFiles {
+                certificates: read(certificate)?,
+                key: read(key)?,
+            })),
+            (None, None) => Ok(None),
+            _ => Err("TLS needs both a certificate and a key".to_owned()),
+        }
+    }
+}
+
+impl Deployment {
+    /// Opens a model and makes a system of it.
+    async fn system(&self, source: &Source, model: Model) -> Result<System, String> {
+        let own = self.settings.iter().filter(|(system, ..)| *system == model.name);
+        let given: Vec<(String, String)> = own.map(|(_, name, value)| (name.clone(), value.clone())).collect();
+        let settings = place::settings(&model, &given)?;
+        let api_keys = self.api_keys_of(&model)?;
+        let prefix = if self.at_root {
+            String::new()
+        } else {
+            format!("/{}", model.name)
+        };
+        let sample = source.sample()?;
+        let rows = sample.as_deref().filter(|_| source.fills_tables());
+        let engine = place::open(&self.place, &self.store, model, settings, &self.secret, rows).await?;
+        Ok(System::new(
+            Arc::new(engine),
+            SystemSettings {
+                prefix,
+                jwt_keys: self.jwt_keys.clone(),
+                jwt: self.jwt.clone(),
+                api_keys,
+                read_only: self.read_only,
+                rate: self.rate,
+                sample,
+            },
+        ))
+    }
+
+    /// The keys of the configuration; local ones where there are none.
+    fn api_keys_of(&self, model: &Model) -> Result<ApiKeys, String> {
+        let mut keys = ApiKeys::default();
+        let mut known = false;
+        for entry in self.api_keys.iter().filter(|entry| entry.system == model.name) {
+            if !model.callers.roles.contains(&entry.role) {
+                return Err(format!("`{}` has no role `{}` for an API key", model.name, entry.role));
+            }
+            let of = ApiKey {
+                id: entry.id.clone(),
+                role: entry.role.clone(),
+            };
+            keys.add_hash(&entry.sha256, of)?;
+            known = true;
+        }
+        Ok(if known {
+            keys
+        } else {
+            ApiKeys::local(&self.secret, &model.name, &model.callers.roles)
+        })
+    }
+
+    /// Whether local API keys are taken for a model.
+    fn takes_local_keys(&self, model: &Model) -> bool {
+        self.api_keys.iter().all(|entry| entry.system != model.name)
+    }
+}

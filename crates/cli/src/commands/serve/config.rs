@@ -1,0 +1,74 @@
+//! What a deployment decides: flags before environment before file.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use serde::Deserialize;
+use singlet_model::model::Rate;
+
+/// The configuration file, TOML.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct File {
+    pub models: Option<Vec<PathBuf>>,
+    pub listen: Option<String>,
+    pub store: Option<String>,
+    pub endpoint_url: Option<String>,
+    pub region: Option<String>,
+    pub read_only: Option<bool>,
+    pub secret_file: Option<PathBuf>,
+    pub jwks: Option<PathBuf>,
+    pub issuer: Option<String>,
+    pub cors: Option<Vec<String>>,
+    pub rate: Option<String>,
+    pub tls_certificate: Option<PathBuf>,
+    pub tls_key: Option<PathBuf>,
+    pub body_bytes_max: Option<usize>,
+    pub operation_seconds_max: Option<u64>,
+    pub shutdown_seconds_max: Option<u64>,
+    /// API keys, by their hashes.
+    #[serde(default)]
+    pub api_keys: Vec<ApiKeyEntry>,
+    /// Values of the models' `settings`, by system.
+    #[serde(default)]
+    pub settings: BTreeMap<String, BTreeMap<String, String>>,
+}
+
+/// An API key by its hash.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ApiKeyEntry {
+    pub system: String,
+    pub id: String,
+    pub role: String,
+    pub sha256: String,
+}
+
+impl File {
+    /// Reads a configuration file.
+    pub fn read(path: &Path) -> Result<Self, String> {
+        let shown = path.display();
+        let text = std::fs::read_to_string(path).map_err(|error| format!("`{shown}` cannot be read: {error}"))?;
+        toml::from_str(&text).map_err(|error| format!("`{shown}`: {}", error.to_string().trim_end()))
+    }
+}
+
+/// `100/min`, `10/s`, or `off`.
+pub fn rate(text: &str) -> Result<Option<Rate>, String> {
+    let wrong = || format!("`{text}` is no rate: write `100/min`, `10/s` or `off`");
+    if text == "off" {
+        return Ok(None);
+    }
+    let (count, unit) = text.split_once('/').ok_or_else(wrong)?;
+    let seconds = match unit {
+        "s" => 1.0,
+        "min" => 60.0,
+        "h" => 3600.0,
+        _ => return Err(wrong()),
+    };
+    let count: u32 = count.parse().ok().filter(|count| *count > 0).ok_or_else(wrong)?;
+    Ok(Some(Rate {
+        count: f64::from(count),
+        seconds,
+    }))
+}

@@ -1,0 +1,59 @@
+//! The secret of a deployment: given, or kept beside the data.
+
+use std::fs;
+use std::path::Path;
+
+use singlet_http::auth::Secret;
+
+/// The file beside the data.
+const FILE: &str = "secret";
+
+/// The secret from a file, from the environment, or from beside the data; in that order.
+pub fn find(file: Option<&Path>, given: Option<&str>, data: Option<&Path>) -> Result<Option<Secret>, String> {
+    if let Some(path) = file {
+        return read(path).map(Some);
+    }
+    if let Some(text) = given {
+        return Secret::new(text)
+            .map(Some)
+            .map_err(|reason| format!("`SINGLET_SECRET`: {reason}"));
+    }
+    match data.map(|folder| folder.join(FILE)).filter(|path| path.exists()) {
+        Some(path) => read(&path).map(Some),
+        None => Ok(None),
+    }
+}
+
+fn read(path: &Path) -> Result<Secret, String> {
+    let text = fs::read_to_string(path).map_err(|error| format!("`{}` cannot be read: {error}", path.display()))?;
+    Secret::new(&text).map_err(|reason| format!("`{}`: {reason}", path.display()))
+}
+
+/// Makes a secret; keeps it beside the data, for its owner alone, where there is such a place.
+pub fn create(data: Option<&Path>) -> Result<Secret, String> {
+    let text = Secret::random_text()?;
+    if let Some(folder) = data {
+        let path = folder.join(FILE);
+        let failed = |error: std::io::Error| format!("`{}` cannot be written: {error}", path.display());
+        fs::create_dir_all(folder).map_err(failed)?;
+        write_private(&path, &text).map_err(failed)?;
+    }
+    Secret::new(&text)
+}
+
+#[cfg(unix)]
+fn write_private(path: &Path, text: &str) -> std::io::Result<()> {
+    use std::io::Write;
+    use std::os::unix::fs::OpenOptionsExt;
+    let mut file = fs::OpenOptions::new()
+        .write(true)
+        .create_new(true)
+        .mode(0o600)
+        .open(path)?;
+    writeln!(file, "{text}")
+}
+
+#[cfg(not(unix))]
+fn write_private(path: &Path, text: &str) -> std::io::Result<()> {
+    fs::write(path, format!("{text}\n"))
+}

@@ -1,0 +1,120 @@
+//! Where models come from: files, or the binary itself.
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::SystemTime;
+
+use singlet_model::Model;
+
+use super::bundled::{Bundled, SYSTEMS};
+use crate::report::{self, Report};
+use crate::{model, source};
+
+/// A model to serve.
+pub enum Source {
+    /// A file.
+    File {
+        /// Where it is.
+        path: PathBuf,
+        /// Whether a new table is filled from `sample.jsonl` beside it.
+        fills: bool,
+    },
+    /// One of the five.
+    Bundled(&'static Bundled),
+}
+
+impl Source {
+    /// The files, or the five systems where there are none.
+    pub fn all(paths: &[PathBuf], fills: bool) -> Vec<Source> {
+        let file = |path: &PathBuf| Source::File {
+            path: path.clone(),
+            fills,
+        };
+        match paths.is_empty() {
+            true => SYSTEMS.iter().map(Source::Bundled).collect(),
+            false => paths.iter().map(file).collect(),
+        }
+    }
+
+    /// The model at the start. What is wrong with it is shown.
+    pub fn load(&self) -> Result<Model, ExitCode> {
+        match self {
+            Source::File { path, .. } => model::load(path),
+            // What comes with the command was checked when it was built.
+            Source::Bundled(system) => {
+                let source = singlet_model::Source::new(system.name, system.model);
+                singlet_model::load(&source)
+                    .model
+                    .ok_or_else(|| model::fail("this is no model"))
+            }
+        }
+    }
+
+    /// The model, if it has no errors and breaks no design rule; else what `check` would show.
+    pub fn checked(&self) -> Result<Model, String> {
+        let (name, bytes) = match self {
+            Source::File { path, .. } => (path.display().to_string(), source::read(path)?),
+            Source::Bundled(system) => (system.name.to_owned(), system.model.as_bytes().to_vec()),
+        };
+        let source = match singlet_model::decode(&name, bytes) {
+            Ok(source) => source,
+            Err(invalid) => return Err(shown(invalid.0, vec![invalid.1])),
+        };
+        let found = singlet_lint::check(singlet_model::load(&source)).into_sorted();
+        if found
+            .iter()
+            .any(|finding| singlet_lint::fails(finding.rule.severity, false))
+        {
+            return Err(shown(source, found));
+        }
+        singlet_model::load(&source)
+            .model
+            .ok_or_else(|| "this is no model".to_owned())
+    }
+
+    /// Rows to take examples from, and to fill a new table with.
+    pub fn sample(&self) -> Result<Option<String>, String> {
+        match self {
+            Source::Bundled(system) => Ok(Some(system.sample.to_owned())),
+            Source::File { path, fills } => {
+                let rows = path.with_file_name("sample.jsonl");
+                if !rows.exists() && !fills {
+                    return Ok(None);
+                }
+                let bytes = source::read(&rows)?;
+                String::from_utf8(bytes)
+                    .map(Some)
+                    .map_err(|_| format!("`{}` is not UTF-8", rows.display()))
+            }
+        }
+    }
+
+    /// Whether a new table is filled.
+    pub fn fills_tables(&self) -> bool {
+        match self {
+            Source::File { fills, .. } => *fills,
+            Source::Bundled(_) => true,
+        }
+    }
+
+    /// When the file was last written.
+    pub fn modified(&self) -> Option<SystemTime> {
+        std::fs::metadata(self.path()?)
+            .and_then(|metadata| metadata.modified())
+            .ok()
+    }
+
+    /// The file.
+    pub fn path(&self) -> Option<&Path> {
+        match self {
+            Source::File { path, .. } => Some(path),
+            Source::Bundled(_) => None,
+        }
+    }
+}
+
+fn shown(source: singlet_model::Source, findings: Vec<singlet_model::Diagnostic>) -> String {
+    let mut report = Report::default();
+    report.add((source, findings));
+    report::text::render(&report, false, false)
+}

@@ -1,0 +1,175 @@
+//! The entity chart, and the attributes of each entity.
+
+use singlet_model::Model;
+use singlet_model::model::{Attribute, Entity, IndexEntryKind, IndexId, Stored};
+use singlet_model::types::Type;
+
+use crate::escape::{code, markdown};
+use crate::guarantees::kept;
+use crate::relations::refers_to;
+use crate::steps;
+use crate::table::{Table, lines};
+use crate::text;
+
+/// Every entity with the templates of its keys, on the table and on each index.
+pub fn chart(model: &Model) -> String {
+    let keys = model.table.key.iter().map(|key| code(&key.name));
+    let indexes = model.table.indexes.iter().map(|index| code(&index.name));
+    let mut table = Table::new(["Entity".to_owned()].into_iter().chain(keys).chain(indexes));
+    for entity in &model.entities {
+        let mut cells = vec![code(&entity.name)];
+        for key in &model.table.key {
+            cells.push(lines(text::templates(model, &entity.key, &key.name)));
+        }
+        for number in 0..model.table.indexes.len() {
+            cells.push(entry(model, entity, IndexId(u32::try_from(number).unwrap_or(u32::MAX))));
+        }
+        table.row(cells);
+    }
+    table.text()
+}
+
+/// What an entity puts into an index.
+fn entry(model: &Model, entity: &Entity, id: IndexId) -> String {
+    let (Some(index), Some(entry)) = (model.index(id), entity.entry(id)) else {
+        return String::new();
+    };
+    if matches!(entry.kind, IndexEntryKind::None) {
+        return "never".to_owned();
+    }
+    let own = index
+        .key()
+        .filter(|key| !index.local || index.sort.iter().any(|sort| sort.name == key.name));
+    lines(own.flat_map(|key| text::templates(model, entry.choices(), &key.name)))
+}
+
+/// The attributes of an entity; for a mirror, which ones it carries.
+pub fn attributes(model: &Model, entity: &Entity) -> String {
+    if let Some(mirror) = &entity.mirror {
+        let of = code(model.catalog.name(mirror.of));
+        let names: Vec<String> = entity
+            .attributes
+            .iter()
+            .map(|attribute| code(&attribute.name))
+            .collect();
+        let carried = if mirror.all {
+            "all of it".to_owned()
+        } else {
+            names.join(", ")
+        };
+        return format!("Another row of {of}, written, changed and removed with it. It carries {carried}.\n\n");
+    }
+    let mut table = Table::new(["Attribute", "Type", "Required", "Default", "Set by", "Notes"]);
+    for attribute in &entity.attributes {
+        let required = match (attribute.alias.is_some(), attribute.optional) {
+            (true, _) => String::new(),
+            (false, true) => "optional".to_owned(),
+            (false, false) => "yes".to_owned(),
+        };
+        let default = attribute.default.as_ref();
+        table.row(vec![
+            code(&attribute.name),
+            code(&text::typed(&attribute.ty)),
+            required,
+            default
+                .map(|value| code(&text::expression(model, value)))
+                .unwrap_or_default(),
+            setters(model, entity, attribute),
+            notes(model, entity, attribute),
+        ]);
+    }
+    table.text()
+}
+
+/// Who decides the value: the model, a request, or an operation.
+fn setters(model: &Model, entity: &Entity, attribute: &Attribute) -> String {
+    let name = attribute.name.as_str();
+    let mut all = Vec::new();
+    if let Some(alias) = &attribute.alias {
+        return format!("another name of {}", code(alias));
+    }
+    if let Some(is) = &attribute.is {
+        return format!("computed: {}", code(&text::expression(model, is)));
+    }
+    if let Some(always) = &attribute.always {
+        all.push(format!("every write: {}", code(&text::expression(model, always))));
+    }
+    if let Some(copy) = &attribute.copy {
+        let of = format!("{}.{}", text::expression(model, &copy.source), copy.attribute);
+        all.push(format!("copied from {}", code(&of)));
+    }
+    if attribute.ty == Type::Version {
+        all.push("every write raises it".to_owned());
+    }
+    let history = entity.history.as_ref();
+    if history.is_some_and(|history| {
+        history.at == name || history.until == name || history.tombstone.as_deref() == Some(name)
+    }) {
+        all.push("the history".to_owned());
+    }
+    if let Some(states) = &entity.states {
+        all.extend((states.of == name).then(|| format!("its moves; starts as {}", code(&states.start))));
+        for (names, values) in &states.holding {
+            let held = values.iter().any(|(held, _)| held == name);
+            all.extend(held.then(|| format!("held while {}", markdown(&names.join(", ")))));
+        }
+    }
+    all.extend(by_writes(model, entity, name));
+    lines(all)
+}
+
+/// The writes that take the value from the request, and those that set it themselves.
+fn by_writes(model: &Model, entity: &Entity, name: &str) -> Vec<String> {
+    let (mut taken, mut set) = (Vec::new(), Vec::new());
+    for write in &model.writes {
+        let own: Vec<_> = steps::all(model, write)
+            .into_iter()
+            .filter(|step| step.entity() == Some(entity.id))
+            .collect();
+        let takes = |step: &&singlet_model::model::Step| {
+            step.take.iter().chain(&step.patch).any(|taken| taken.attribute == name)
+        };
+        let sets = |step: &&singlet_model::model::Step| {
+            let all = step.set.iter().chain(&step.add).chain(&step.remove).chain(&step.append);
+            all.into_iter().any(|assignment| assignment.attribute == name)
+        };
+        taken.extend(own.iter().any(takes).then(|| code(&write.name)));
+        set.extend(own.iter().any(sets).then(|| code(&write.name)));
+    }
+    let mut all = Vec::new();
+    if !taken.is_empty() {
+        all.push(format!("request of {}", taken.join(", ")));
+    }
+    if !set.is_empty() {
+        all.push(set.join(", "));
+    }
+    all
+}
+
+fn notes(model: &Model, entity: &Entity, attribute: &Attribute) -> String {
+    let mut all = Vec::new();
+    if entity.is_key_attribute(&attribute.name) {
+        all.push("key".to_owned());
+    }
+    if let Some((of, name)) = refers_to(model, attribute) {
+        all.push(format!(
+            "refers to {}",
+            code(&format!("{}.{name}", model.catalog.name(of)))
+        ));
+    }
+    if let Some(copy) = &attribute.copy {
+        all.push(kept(copy.kept).to_owned());
+    }
+    if attribute.fixed {
+        all.push("never changes".to_owned());
+    }
+    match &attribute.stored {
+        Stored::Own => {}
+        Stored::As(name) => all.push(format!("stored as {}", code(name))),
+        Stored::No => all.push("only in the key".to_owned()),
+    }
+    if let Some(members) = attribute.ty.members() {
+        all.push(markdown(&members.join(", ")));
+    }
+    all.join("; ")
+}

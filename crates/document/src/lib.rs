@@ -1,0 +1,254 @@
+//! The design document of a model: the one that the team would have liked to write, as Markdown with drawings.
+//!
+//! Everything in it follows from the model and its plans, so it is never out of date. Text from a model is escaped for the
+//! language that it lands in: [`escape`] has one function for each.
+//!
+//! No I/O: a document is text, and its drawings are texts with names.
+
+mod drawing;
+mod entities;
+mod escape;
+mod guarantees;
+mod indexes;
+mod reads;
+mod relations;
+mod states;
+mod steps;
+mod table;
+mod text;
+mod writes;
+
+use std::fmt::Write as _;
+
+use singlet_model::Model;
+
+use escape::{code, markdown};
+use table::Table;
+
+/// A design document.
+#[derive(Debug)]
+pub struct Document {
+    /// The text.
+    pub markdown: String,
+    /// The drawings that the text shows: path and SVG.
+    pub drawings: Vec<(String, String)>,
+}
+
+/// Whether the text may point at drawings.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Drawings {
+    /// It stands alone: diagrams are Mermaid only.
+    None,
+    /// Drawings are files in a folder of that name beside it; Mermaid is folded away.
+    In(String),
+}
+
+/// Writes the design document of a model without errors.
+pub fn document(model: &Model, drawings: Drawings) -> Document {
+    let mut writer = Writer {
+        out: String::new(),
+        folder: drawings,
+        drawings: Vec::new(),
+    };
+    writer.opening(model);
+    writer.section(
+        "Entities",
+        "What is stored, and under which keys.",
+        &entities::chart(model),
+    );
+    for entity in &model.entities {
+        let table = entities::attributes(model, entity);
+        let _ = write!(writer.out, "### {}\n\n{table}", markdown(&entity.name));
+    }
+    writer.heading("Relations");
+    writer.diagram("relations", &relations::graph(model), &relations::diagram(model));
+    writer.out.push_str(&relations::table(model));
+    writer.section("Indexes", "", &indexes::table(model));
+    let patterns = "Each read is stated as what it means; the key condition follows from it.";
+    writer.section("Access patterns", patterns, &reads::table(model));
+    let operations = "Each write is one business operation and one transaction. Actions count the record of an idempotency key; \
+                      write units do not where a key is optional, and are those of items up to 1 KB.";
+    writer.section("Operations", operations, &writes::table(model));
+    for write in &model.writes {
+        writer.out.push_str(&writes::section(model, write));
+    }
+    writer.states(model);
+    writer.section("Guarantees", "", &guarantees::table(model));
+    let accepted = "What `singlet check` finds and the team has decided to live with.";
+    writer.section("Accepted findings", accepted, &guarantees::accepted(model));
+    let mut markdown = writer.out.trim_end().to_owned();
+    markdown.push('\n');
+    Document {
+        markdown,
+        drawings: writer.drawings,
+    }
+}
+
+struct Writer {
+    out: String,
+    folder: Drawings,
+    drawings: Vec<(String, String)>,
+}
+
+impl Writer {
+    fn opening(&mut self, model: &Model) {
+        let _ = write!(
+            self.out,
+            "# {}: design\n\nWritten by `singlet docs` from the model; change the model, not this file.\n\n{}",
+            markdown(&model.name),
+            facts(model)
+        );
+    }
+
+    fn heading(&mut self, title: &str) {
+        let _ = write!(self.out, "## {title}\n\n");
+    }
+
+    /// A heading with a sentence and what follows it; nothing where nothing follows.
+    fn section(&mut self, title: &str, sentence: &str, body: &str) {
+        if body.is_empty() {
+            return;
+        }
+        self.heading(title);
+        if !sentence.is_empty() {
+            let _ = write!(self.out, "{sentence}\n\n");
+        }
+        self.out.push_str(body);
+    }
+
+    fn states(&mut self, model: &Model) {
+        let with_states = model.entities.iter().filter(|entity| entity.mirror.is_none());
+        let with_states: Vec<_> = with_states
+            .filter_map(|entity| Some((entity, entity.states.as_ref()?)))
+            .collect();
+        if with_states.is_empty() {
+            return;
+        }
+        self.heading("States");
+        for (entity, states) in with_states {
+            let _ = write!(self.out, "### States of {}\n\n", markdown(&entity.name));
+            let name = format!("states-{}", entity.name);
+            self.diagram(
+                &name,
+                &states::graph(model, entity, states),
+                &states::diagram(model, entity, states),
+            );
+            self.out.push_str(&states::tables(model, entity, states));
+        }
+    }
+
+    /// A drawing, where files are possible, and the same as Mermaid.
+    fn diagram(&mut self, name: &str, graph: &drawing::Graph, mermaid: &str) {
+        let fenced = format!("```mermaid\n{mermaid}```\n\n");
+        let drawn = match &self.folder {
+            Drawings::None => None,
+            Drawings::In(folder) => drawing::draw(graph).map(|svg| (folder.clone(), svg)),
+        };
+        let Some((folder, svg)) = drawn else {
+            self.out.push_str(&fenced);
+            return;
+        };
+        let path = self.free_path(&folder, name);
+        let _ = write!(
+            self.out,
+            "![{}]({path})\n\n<details><summary>The same as Mermaid</summary>\n\n{fenced}</details>\n\n",
+            markdown(&graph.title)
+        );
+        self.drawings.push((path, svg));
+    }
+
+    /// A path that no other drawing has, though names may differ only in what file names do not keep.
+    fn free_path(&self, folder: &str, name: &str) -> String {
+        let stem = escape::file_name(name);
+        let path = |number: usize| match number {
+            1 => format!("{folder}/{stem}.svg"),
+            _ => format!("{folder}/{stem}-{number}.svg"),
+        };
+        let taken = |path: &String| self.drawings.iter().any(|(known, _)| known == path);
+        let mut number = 1;
+        while taken(&path(number)) {
+            number += 1;
+        }
+        path(number)
+    }
+}
+
+/// The table and who calls, in a few rows.
+fn facts(model: &Model) -> String {
+    let key: Vec<String> = model.table.key.iter().map(|key| code(&key.name)).collect();
+    let delimiter = model.table.delimiter.to_string();
+    let mut table = Table::new(["", ""]);
+    let mut row = |name: &str, value: String| {
+        if !value.is_empty() {
+            table.row(vec![name.to_owned(), value]);
+        }
+    };
+    row("Table", code(&model.table.name));
+    row("Key", key.join(", "));
+    row("Between the parts of keys", code(&delimiter));
+    row(
+        "Entity's name in",
+        model.table.type_attribute.as_deref().map(code).unwrap_or_default(),
+    );
+    row("Expiry in", model.table.ttl.as_deref().map(code).unwrap_or_default());
+    row(
+        "Change stream",
+        model.table.stream.as_deref().map(code).unwrap_or_default(),
+    );
+    row("Capacity", text::billing(model.table.billing));
+    row(
+        "Recovery",
+        if model.table.recovery { "to any instant" } else { "" }.to_owned(),
+    );
+    row("Time zone", markdown(&model.zone));
+    row("Callers", callers(model));
+    row(
+        "Rate",
+        model
+            .callers
+            .rate
+            .map(|rate| format!("{} for each caller", text::rate(rate)))
+            .unwrap_or_default(),
+    );
+    row(
+        "Size",
+        [
+            counted(model.entities.len(), "entity", "entities"),
+            counted(model.table.indexes.len(), "index", "indexes"),
+            counted(model.reads.len(), "read", "reads"),
+            counted(model.writes.len(), "write", "writes"),
+        ]
+        .join(", "),
+    );
+    table.text()
+}
+
+fn counted(count: usize, one: &str, many: &str) -> String {
+    format!("{count} {}", if count == 1 { one } else { many })
+}
+
+fn callers(model: &Model) -> String {
+    let callers = &model.callers;
+    let mut all = Vec::new();
+    if !callers.claims.is_empty() || callers.audience.is_some() {
+        let claims: Vec<String> = callers
+            .claims
+            .iter()
+            .map(|(name, claim)| format!("{} from {}", code(&format!("caller.{name}")), code(claim)))
+            .collect();
+        let audience = callers
+            .audience
+            .as_deref()
+            .map(|audience| format!(" for {}", code(audience)));
+        all.push(format!(
+            "signed tokens{}: {}",
+            audience.unwrap_or_default(),
+            claims.join(", ")
+        ));
+    }
+    if let Some(header) = &callers.api_key_header {
+        let roles: Vec<String> = callers.roles.iter().map(|role| code(role)).collect();
+        all.push(format!("API keys in {}: {}", code(header), roles.join(", ")));
+    }
+    table::lines(all)
+}

@@ -1,0 +1,199 @@
+//! The access patterns: what each means, and how it is answered.
+
+use singlet_model::Model;
+use singlet_model::expression::Expr;
+use singlet_model::model::{Order, ParamValue, Read, Route, Selection, SelectionKind};
+use singlet_plan::cost::Sizes;
+use singlet_plan::read::{PlanRow, plan_read, plan_rows};
+
+use crate::escape::{code, markdown};
+use crate::table::{Table, lines};
+use crate::text;
+
+/// The access-pattern table: a row for each combination of optional arguments.
+pub fn table(model: &Model) -> String {
+    let sizes = Sizes::of(model);
+    let mut table = Table::new([
+        "Read",
+        "What it means",
+        "Answered by",
+        "Filter",
+        "Order",
+        "Read units",
+        "Who may",
+    ]);
+    for read in &model.reads {
+        let plan = plan_read(model, read);
+        let requests = plan_rows(model, &plan);
+        for (number, combination) in plan.combinations.iter().enumerate() {
+            let own = requests.iter().filter(|row| row.sent == combination.sent.as_slice());
+            let own: Vec<&PlanRow<'_>> = own.collect();
+            table.row(row(model, read, &own, &sizes, (&combination.sent, number == 0)));
+        }
+    }
+    table.text()
+}
+
+fn row(
+    model: &Model,
+    read: &Read,
+    requests: &[&PlanRow<'_>],
+    sizes: &Sizes<'_>,
+    (sent, first): (&[String], bool),
+) -> Vec<String> {
+    let answered = requests.iter().map(|row| named(&row.label(), &answered_by(row)));
+    let filtered = requests.iter().filter(|row| !row.filter.is_empty());
+    let filters = filtered.map(|row| named(&row.label(), &code(&row.filter)));
+    let costs = requests
+        .iter()
+        .map(|row| named(&row.label(), &markdown(&row.cost.shown(sizes))));
+    let arguments = with_arguments(sent);
+    if !first {
+        let blank = String::new;
+        return vec![
+            arguments,
+            blank(),
+            lines(answered),
+            lines(filters),
+            blank(),
+            lines(costs),
+            blank(),
+        ];
+    }
+    let route = read.http.as_ref().map(|http| code(&route(http))).unwrap_or_default();
+    let own = read.selection.iter().map(|selection| ("", selection));
+    let with = read.with.iter().map(|part| (part.name.as_str(), &part.selection));
+    let ordered = own.chain(with).filter(|(_, selection)| !selection.order.is_empty());
+    let orders = ordered.map(|(part, selection)| named(part, &code(&order(&selection.order))));
+    vec![
+        lines([format!("**{}**", markdown(&read.name)), route, arguments]),
+        meaning(model, read),
+        lines(answered),
+        lines(filters),
+        lines(orders),
+        lines(costs),
+        allowed(model, &read.allow),
+    ]
+}
+
+fn with_arguments(sent: &[String]) -> String {
+    match sent.is_empty() {
+        true => String::new(),
+        false => {
+            let names: Vec<String> = sent.iter().map(|name| code(name)).collect();
+            format!("with {}", names.join(", "))
+        }
+    }
+}
+
+fn named(part: &str, text: &str) -> String {
+    match part {
+        "" => text.to_owned(),
+        part => format!("*{}*: {text}", markdown(part)),
+    }
+}
+
+/// Which call, where, by which key.
+fn answered_by(row: &PlanRow<'_>) -> String {
+    let place = if row.cost.index.is_some() {
+        code(&row.place)
+    } else {
+        row.place.clone()
+    };
+    let key = if row.key.is_empty() {
+        String::new()
+    } else {
+        code(&row.key)
+    };
+    let mut text = format!("{} {place} {key}", row.cost.call.word());
+    if row.descending {
+        text.push_str(" descending");
+    }
+    for other in &row.or {
+        text.push_str(&format!(" or {}", code(other)));
+    }
+    text
+}
+
+/// What a read gives, in words, and the condition that says which.
+fn meaning(model: &Model, read: &Read) -> String {
+    let mut all = Vec::new();
+    if let Some(each) = &read.each {
+        let list = code(&text::expression(model, &each.list));
+        all.push(format!(
+            "for each {} of {list}, at most {}:",
+            markdown(&each.name),
+            each.at_most
+        ));
+    }
+    all.extend(read.selection.iter().map(|selection| selected(model, selection)));
+    for part in &read.with {
+        all.push(format!(
+            "*{}*: {}",
+            markdown(&part.name),
+            selected(model, &part.selection)
+        ));
+    }
+    if read.all_versions {
+        all.push("all versions".to_owned());
+    }
+    if let Some(at) = &read.at {
+        all.push(format!("as of {}", code(&text::expression(model, at))));
+    }
+    if read.consistent.is_some() {
+        all.push("strongly consistent".to_owned());
+    }
+    if let Some((why, _)) = &read.scan {
+        all.push(format!("reads the whole table: {}", markdown(why)));
+    }
+    lines(all)
+}
+
+fn selected(model: &Model, selection: &Selection) -> String {
+    let names: Vec<&str> = selection.entities.iter().map(|id| model.catalog.name(*id)).collect();
+    let what = markdown(&names.join(" or "));
+    let mut words = match selection.kind {
+        SelectionKind::Get { optional: false } => format!("the {what}"),
+        SelectionKind::Get { optional: true } => format!("the {what}, if there is one"),
+        SelectionKind::Find => format!("every {what}"),
+        SelectionKind::Count => format!("how many {what}"),
+    };
+    if !selection.by.is_empty() {
+        words.push_str(&format!(" by {}", markdown(&selection.by.join(", "))));
+    }
+    if let Some(filter) = &selection.filter {
+        words.push_str(&format!(" where {}", code(&text::expression(model, filter))));
+    }
+    if let Some(limit) = selection.limit {
+        words.push_str(&format!(", at most {limit}"));
+    }
+    words
+}
+
+fn order(order: &[Order]) -> String {
+    let parts: Vec<String> = order
+        .iter()
+        .map(|order| format!("{}{}", if order.descending { "-" } else { "" }, order.path))
+        .collect();
+    parts.join(", ")
+}
+
+/// A route as the model writes it.
+pub fn route(route: &Route) -> String {
+    let query: Vec<String> = route
+        .query
+        .iter()
+        .map(|(name, value)| match value {
+            ParamValue::Arg(arg) if arg == name => name.clone(),
+            ParamValue::Arg(arg) => format!("{name}={{{arg}}}"),
+            ParamValue::Fixed(text) => format!("{name}={text}"),
+        })
+        .collect();
+    let mark = if query.is_empty() { "" } else { "?" };
+    format!("{} {}{mark}{}", route.method, route.path, query.join("&"))
+}
+
+/// Who may, as the model says it.
+pub fn allowed(model: &Model, allow: &Expr) -> String {
+    code(&text::expression(model, allow))
+}

@@ -1,0 +1,257 @@
+//! JSON Web Tokens: verified by a shared secret, or by the public keys of whoever issues them. Never by both, so that a public
+//! key can never be taken for a secret.
+
+use std::collections::BTreeMap;
+
+use jsonwebtoken::jwk::{Jwk, JwkSet, KeyAlgorithm};
+use jsonwebtoken::{Algorithm, DecodingKey, EncodingKey, Header, Validation, decode, decode_header, encode};
+use serde_json::{Map, Value as Json};
+use singlet_item::Value;
+use singlet_model::model::Callers;
+use singlet_runtime::Caller;
+
+use super::Secret;
+
+/// How far clocks may be apart.
+const LEEWAY_SECONDS: u64 = 30;
+
+/// What signatures are verified with.
+#[derive(Clone)]
+pub enum JwtKeys {
+    /// A secret, HS256.
+    Secret(Secret),
+    /// Public keys, RS256 or ES256.
+    Public(Vec<PublicKey>),
+}
+
+/// A key of a JWKS file.
+#[derive(Clone)]
+pub struct PublicKey {
+    id: Option<String>,
+    algorithm: Algorithm,
+    key: DecodingKey,
+}
+
+impl std::fmt::Debug for JwtKeys {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            JwtKeys::Secret(_) => out.write_str("Secret"),
+            JwtKeys::Public(keys) => write!(out, "{} public keys", keys.len()),
+        }
+    }
+}
+
+impl JwtKeys {
+    /// The keys of a JWKS file.
+    ///
+    /// # Errors
+    ///
+    /// Where it is none, or has no key that can be used.
+    pub fn from_jwks(text: &str) -> Result<Self, String> {
+        let set: JwkSet = serde_json::from_str(text).map_err(|error| format!("this is no JWKS: {error}"))?;
+        let keys: Vec<PublicKey> = set.keys.iter().filter_map(PublicKey::of).collect();
+        if keys.is_empty() {
+            return Err("no key of this JWKS is for RS256 or ES256".to_owned());
+        }
+        Ok(JwtKeys::Public(keys))
+    }
+
+    /// The keys that may have signed a token.
+    fn candidates(&self, header: &Header) -> Vec<(Algorithm, DecodingKey)> {
+        match self {
+            JwtKeys::Secret(secret) => vec![(Algorithm::HS256, DecodingKey::from_secret(secret.bytes()))],
+            JwtKeys::Public(keys) => keys
+                .iter()
+                .filter(|key| key.algorithm == header.alg && (header.kid.is_none() || key.id == header.kid))
+                .map(|key| (key.algorithm, key.key.clone()))
+                .collect(),
+        }
+    }
+}
+
+impl PublicKey {
+    fn of(jwk: &Jwk) -> Option<Self> {
+        use jsonwebtoken::jwk::{AlgorithmParameters, EllipticCurve};
+        let algorithm = match (&jwk.algorithm, jwk.common.key_algorithm) {
+            (AlgorithmParameters::RSA(_), None | Some(KeyAlgorithm::RS256)) => Algorithm::RS256,
+            (AlgorithmParameters::EllipticCurve(curve), None | Some(KeyAlgorithm::ES256))
+                if curve.curve == EllipticCurve::P256 =>
+            {
+                Algorithm::ES256
+            }
+            _ => return None,
+        };
+        Some(PublicKey {
+            id: jwk.common.key_id.clone(),
+            algorithm,
+            key: DecodingKey::from_jwk(jwk).ok()?,
+        })
+    }
+}
+
+/// What tokens must say beside what the model asks.
+#[derive(Clone, Debug, Default)]
+pub struct JwtSettings {
+    /// Who must have issued them.
+    pub issuer: Option<String>,
+}
+
+/// Verifies the tokens of one system.
+#[derive(Debug)]
+pub struct Jwt {
+    keys: JwtKeys,
+    audience: Option<String>,
+    issuer: Option<String>,
+    claims: Vec<(String, String)>,
+}
+
+/// Why a token is not taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TokenError {
+    /// It is no token, or nobody known here signed it.
+    Signature,
+    /// Its time is over.
+    Expired,
+    /// Its time has not come.
+    Early,
+    /// It is for somebody else.
+    Audience,
+    /// Somebody else issued it.
+    Issuer,
+    /// It does not say who calls, or has no end.
+    Claims,
+}
+
+impl TokenError {
+    /// What is said to the caller.
+    pub fn detail(self) -> &'static str {
+        match self {
+            TokenError::Signature => "the token is not signed by a key that is known here",
+            TokenError::Expired => "the token has expired",
+            TokenError::Early => "the token is not valid yet",
+            TokenError::Audience => "the token is for another audience",
+            TokenError::Issuer => "the token is from another issuer",
+            TokenError::Claims => "the token lacks a claim that is needed",
+        }
+    }
+}
+
+impl Jwt {
+    pub(super) fn new(callers: &Callers, keys: JwtKeys, settings: &JwtSettings) -> Self {
+        Jwt {
+            keys,
+            audience: callers.audience.clone(),
+            issuer: settings.issuer.clone(),
+            claims: callers.claims.clone(),
+        }
+    }
+
+    /// The caller of a token.
+    pub(super) fn caller(&self, token: &str) -> Result<Caller, TokenError> {
+        let header = decode_header(token).map_err(|_| TokenError::Signature)?;
+        let mut outcome = Err(TokenError::Signature);
+        for (algorithm, key) in self.keys.candidates(&header) {
+            outcome = self.claims(token, algorithm, &key);
+            if outcome != Err(TokenError::Signature) {
+                break;
+            }
+        }
+        self.named(&outcome?)
+    }
+
+    fn claims(&self, token: &str, algorithm: Algorithm, key: &DecodingKey) -> Result<Map<String, Json>, TokenError> {
+        let mut wanted = Validation::new(algorithm);
+        wanted.leeway = LEEWAY_SECONDS;
+        wanted.validate_nbf = true;
+        let mut required = vec!["exp"];
+        match &self.audience {
+            Some(audience) => {
+                wanted.set_audience(&[audience]);
+                required.push("aud");
+            }
+            None => wanted.validate_aud = false,
+        }
+        if let Some(issuer) = &self.issuer {
+            wanted.set_issuer(&[issuer]);
+            required.push("iss");
+        }
+        wanted.set_required_spec_claims(&required);
+        decode::<Map<String, Json>>(token, key, &wanted)
+            .map(|token| token.claims)
+            .map_err(|error| reason(error.kind()))
+    }
+
+    /// The claims under the model's names. Only plain values count: a list of roles is no role.
+    fn named(&self, claims: &Map<String, Json>) -> Result<Caller, TokenError> {
+        let mut caller = Caller {
+            claims: BTreeMap::new(),
+            authenticated: true,
+        };
+        for (name, claim) in &self.claims {
+            let value = match claims.get(claim) {
+                Some(Json::String(text)) if !text.is_empty() => Value::S(text.clone()),
+                Some(Json::Bool(truth)) => Value::Bool(*truth),
+                Some(Json::Number(number)) => match number.to_string().parse() {
+                    Ok(number) => Value::N(number),
+                    Err(_) => continue,
+                },
+                _ => continue,
+            };
+            caller.claims.insert(name.clone(), value);
+        }
+        let needs_id = self.claims.iter().any(|(name, _)| name == "id");
+        match needs_id && !matches!(caller.claims.get("id"), Some(Value::S(_))) {
+            true => Err(TokenError::Claims),
+            false => Ok(caller),
+        }
+    }
+}
+
+fn reason(kind: &jsonwebtoken::errors::ErrorKind) -> TokenError {
+    use jsonwebtoken::errors::ErrorKind;
+    match kind {
+        ErrorKind::ExpiredSignature => TokenError::Expired,
+        ErrorKind::ImmatureSignature => TokenError::Early,
+        ErrorKind::InvalidAudience => TokenError::Audience,
+        ErrorKind::InvalidIssuer => TokenError::Issuer,
+        ErrorKind::MissingRequiredClaim(_) => TokenError::Claims,
+        _ => TokenError::Signature,
+    }
+}
+
+/// A token for local use.
+#[derive(Clone, Debug, Default)]
+pub struct LocalToken {
+    /// The audience.
+    pub audience: Option<String>,
+    /// The issuer.
+    pub issuer: Option<String>,
+    /// The claims, by the token's own names.
+    pub claims: BTreeMap<String, String>,
+    /// When it ends, in epoch seconds.
+    pub expires: i64,
+}
+
+impl LocalToken {
+    /// Signs it.
+    ///
+    /// # Errors
+    ///
+    /// Where it cannot be signed.
+    pub fn sign(&self, secret: &Secret) -> Result<String, String> {
+        let mut claims = Map::new();
+        for (name, value) in &self.claims {
+            claims.insert(name.clone(), Json::from(value.as_str()));
+        }
+        if let Some(audience) = &self.audience {
+            claims.insert("aud".to_owned(), Json::from(audience.as_str()));
+        }
+        if let Some(issuer) = &self.issuer {
+            claims.insert("iss".to_owned(), Json::from(issuer.as_str()));
+        }
+        claims.insert("exp".to_owned(), Json::from(self.expires));
+        let key = EncodingKey::from_secret(secret.bytes());
+        encode(&Header::new(Algorithm::HS256), &claims, &key)
+            .map_err(|error| format!("no token can be signed: {error}"))
+    }
+}

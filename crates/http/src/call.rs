@@ -1,0 +1,362 @@
+//! One request to a system, from its path to its answer.
+
+use axum::body::Body;
+use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
+use axum::response::Response;
+use futures_util::future::BoxFuture;
+use singlet_item::{Number, Value};
+use singlet_model::model::{IdempotencyNeed, Write};
+use singlet_runtime::{Attributes, Caller, Refused, Request, RuntimeError, WriteRequest, values};
+use singlet_store::Units;
+use tokio_util::task::TaskTracker;
+
+use crate::clock::Clock;
+use crate::etag::{self, IfMatch};
+use crate::problem::{FieldError, Place, Problem};
+use crate::query::{Page, Query, pages};
+use crate::rate::Left;
+use crate::routing::{Endpoint, Found};
+use crate::settings::Limits;
+use crate::system::System;
+use crate::{answer, body, input, problem};
+
+/// A request, its path without the system's prefix.
+pub struct Incoming {
+    pub method: Method,
+    pub path: String,
+    pub full_path: String,
+    pub query: String,
+    pub headers: HeaderMap,
+    /// Who is counted where nobody has shown credentials.
+    pub peer: String,
+}
+
+/// One request on its way.
+pub struct Call<'a> {
+    system: &'a System,
+    limits: &'a Limits,
+    /// What is written to its end though the client has gone.
+    tasks: &'a TaskTracker,
+    clock: &'a Clock,
+    /// The read or write that was asked for, as far as it is known.
+    pub operation: String,
+    /// What it consumed.
+    pub units: Units,
+    /// What is left of the caller's rate.
+    pub left: Option<Left>,
+}
+
+impl<'a> Call<'a> {
+    pub fn new(system: &'a System, limits: &'a Limits, tasks: &'a TaskTracker, clock: &'a Clock) -> Self {
+        Call {
+            system,
+            limits,
+            tasks,
+            clock,
+            operation: String::new(),
+            units: Units::default(),
+            left: None,
+        }
+    }
+
+    /// Answers. What is wrong with a request is said in the order of the language: input, credentials, permission.
+    pub async fn answer(&mut self, incoming: &Incoming, body: Body) -> Result<Response, Problem> {
+        let system = self.system;
+        let Some(found) = system.routes.find(&incoming.path, &incoming.method) else {
+            return Err(Problem::new(
+                StatusCode::NOT_FOUND,
+                "no_such_route",
+                "there is nothing at this path",
+            ));
+        };
+        if incoming.method == Method::OPTIONS {
+            return Ok(options(&found.place.allow()));
+        }
+        let Some(endpoints) = found.place.method(&incoming.method) else {
+            let detail = format!("`{}` is not answered here", incoming.method);
+            return Err(
+                Problem::new(StatusCode::METHOD_NOT_ALLOWED, "method_not_allowed", detail)
+                    .header(header::ALLOW, &found.place.allow()),
+            );
+        };
+        if let [only] = endpoints {
+            self.operation.clone_from(&only.name);
+        }
+        let caller = system.authenticator.caller(&incoming.headers);
+        self.count(&caller, &incoming.peer)?;
+        let query = Query::parse(&incoming.query)?;
+        let endpoint = query.choose(endpoints)?;
+        self.operation.clone_from(&endpoint.name);
+        match endpoint.is_write {
+            true => self.write(endpoint, &found, &query, caller, (incoming, body)).await,
+            false => self.read(endpoint, &found, &query, caller, incoming).await,
+        }
+    }
+
+    fn count(&mut self, caller: &Result<Caller, Problem>, peer: &str) -> Result<(), Problem> {
+        let Some(rate) = &self.system.rate else { return Ok(()) };
+        let id = caller
+            .as_ref()
+            .ok()
+            .and_then(|caller| caller.claims.get("id"))
+            .and_then(Value::as_str);
+        let left = match id {
+            Some(id) => rate.count(&format!("caller {id}")),
+            None => rate.count(&format!("peer {peer}")),
+        };
+        self.left = Some(left);
+        if left.admitted { Ok(()) } else { Err(rate.refusal(left)) }
+    }
+
+    async fn read(
+        &mut self,
+        endpoint: &Endpoint,
+        found: &Found<'_>,
+        query: &Query,
+        caller: Result<Caller, Problem>,
+        incoming: &Incoming,
+    ) -> Result<Response, Problem> {
+        let system = self.system;
+        let model = system.model();
+        let Some(read) = model.reads.get(endpoint.position) else {
+            return Err(Problem::new(
+                StatusCode::NOT_FOUND,
+                "no_such_route",
+                "there is nothing at this path",
+            ));
+        };
+        let mut errors = Vec::new();
+        let Page { limit, cursor, explain } = query.page(endpoint, pages(read), &mut errors);
+        let mut args = Attributes::new();
+        input::path_arguments(&found.variables, &endpoint.path, &mut args, &mut errors);
+        query.arguments(endpoint, &mut args, &mut errors);
+        if !errors.is_empty() {
+            return Err(Problem::invalid(errors));
+        }
+        let request = Request {
+            args,
+            caller: caller?,
+            limit,
+            cursor,
+            now: self.clock.now(),
+        };
+        if explain {
+            return Ok(answer::plan(model, &endpoint.name, system.engine.plan(&endpoint.name)));
+        }
+        let reading: BoxFuture<'_, _> = Box::pin(system.engine.read(&endpoint.name, &request));
+        let outcome = tokio::time::timeout(self.limits.operation_time_max, reading).await;
+        let given = outcome.map_err(|_| too_slow())?.map_err(|error| self.problem(error))?;
+        self.units = given.consumed.total();
+        Ok(answer::read(model, read, given, query, incoming))
+    }
+
+    async fn write(
+        &mut self,
+        endpoint: &Endpoint,
+        found: &Found<'_>,
+        query: &Query,
+        caller: Result<Caller, Problem>,
+        (incoming, body): (&Incoming, Body),
+    ) -> Result<Response, Problem> {
+        let system = self.system;
+        let Some(write) = system.model().writes.get(endpoint.position) else {
+            return Err(Problem::new(
+                StatusCode::NOT_FOUND,
+                "no_such_route",
+                "there is nothing at this path",
+            ));
+        };
+        if system.read_only {
+            return Err(Problem::new(
+                StatusCode::FORBIDDEN,
+                "read_only",
+                "this service only reads",
+            ));
+        }
+        let body = body::object(&incoming.headers, body, self.limits).await?;
+        let mut errors = Vec::new();
+        let mut args = Attributes::new();
+        query.page(endpoint, false, &mut errors);
+        input::path_arguments(&found.variables, &endpoint.path, &mut args, &mut errors);
+        query.arguments(endpoint, &mut args, &mut errors);
+        input::body_arguments(
+            &body,
+            &endpoint.body,
+            system.patched(&write.name),
+            &mut args,
+            &mut errors,
+        );
+        if !errors.is_empty() {
+            return Err(Problem::invalid(errors));
+        }
+        let idempotency_key = idempotency_key(write, &incoming.headers)?;
+        let version = version(&incoming.headers)?;
+        let request = WriteRequest {
+            args,
+            caller: caller?,
+            now: self.clock.now(),
+            idempotency_key,
+            version,
+        };
+        // A client that goes away stops its request, not what was begun.
+        let engine = std::sync::Arc::clone(&system.engine);
+        let name = write.name.clone();
+        let writing = self.tasks.spawn(async move { engine.write(&name, &request).await });
+        let outcome = tokio::time::timeout(self.limits.operation_time_max, writing).await;
+        let written = outcome
+            .map_err(|_| too_slow())?
+            .map_err(|_| internal())?
+            .map_err(|error| self.problem(error))?;
+        self.units = written.consumed.total();
+        Ok(answer::write(written))
+    }
+
+    /// A rule of the model said no: its name is the type, and what the model shows stands beside it.
+    fn refusal(&self, refused: Refused) -> Problem {
+        let status = StatusCode::from_u16(refused.status).unwrap_or(StatusCode::CONFLICT);
+        let shown: Vec<String> = refused
+            .shown
+            .iter()
+            .map(|(name, value)| format!("{name} is {}", values::to_json(value)))
+            .collect();
+        let detail = match shown.is_empty() {
+            true => problem::title(&refused.name),
+            false => format!("{}: {}", problem::title(&refused.name), shown.join(", ")),
+        };
+        let mut problem = Problem {
+            name: refused.name.into(),
+            namespace: Some(self.system.name.clone()),
+            ..Problem::new(status, "", detail)
+        };
+        for (name, value) in &refused.shown {
+            problem = problem.member(name, values::to_json(value));
+        }
+        problem
+    }
+
+    /// What is said of a failure. Only what the model shows is told; the rest is in the log.
+    fn problem(&self, error: RuntimeError) -> Problem {
+        match error {
+            RuntimeError::Request(reason) => Problem::new(StatusCode::BAD_REQUEST, "invalid_input", reason),
+            RuntimeError::Evaluate(error) => Problem::new(
+                StatusCode::BAD_REQUEST,
+                "out_of_range",
+                format!("a value leaves its range: {error}"),
+            ),
+            RuntimeError::Cursor => {
+                let place = Place::Query("cursor".to_owned());
+                let detail = "this cursor does not belong to this request";
+                Problem {
+                    errors: vec![FieldError::new(place, detail)],
+                    ..Problem::new(StatusCode::BAD_REQUEST, "invalid_cursor", detail)
+                }
+            }
+            RuntimeError::Unauthenticated => self.system.authenticator.missing(),
+            RuntimeError::Forbidden => Problem::new(StatusCode::FORBIDDEN, "forbidden", "this caller may not do this"),
+            RuntimeError::NotFound => Problem::new(StatusCode::NOT_FOUND, "not_found", "there is no such row"),
+            RuntimeError::Refused(refused) => self.refusal(*refused),
+            RuntimeError::Conflict => conflict(),
+            RuntimeError::VersionMismatch => version_differs(),
+            RuntimeError::IdempotencyKeyReused => {
+                let detail = "this idempotency key was used before, with another request";
+                Problem::new(StatusCode::UNPROCESSABLE_ENTITY, "idempotency_key_reused", detail)
+            }
+            RuntimeError::Store(error) => store_problem(&self.operation, &error),
+            RuntimeError::Stored(reason) | RuntimeError::Typed(reason) => {
+                tracing::error!(
+                    operation = self.operation,
+                    reason,
+                    "what is stored is not as the model has it"
+                );
+                internal()
+            }
+        }
+    }
+}
+
+fn conflict() -> Problem {
+    let detail = "other requests keep changing the same rows; send it again";
+    Problem::new(StatusCode::CONFLICT, "conflict", detail).header(header::RETRY_AFTER, "1")
+}
+
+fn store_problem(operation: &str, error: &singlet_store::StoreError) -> Problem {
+    if error.is_conflict() {
+        return conflict();
+    }
+    if error.is_too_large() {
+        return Problem::new(
+            StatusCode::PAYLOAD_TOO_LARGE,
+            "too_large",
+            "the row would be larger than a table holds",
+        );
+    }
+    tracing::error!(operation, %error, "the store failed");
+    if error.is_bad_request() {
+        return Problem::new(
+            StatusCode::BAD_REQUEST,
+            "invalid_input",
+            "the store does not take these values",
+        );
+    }
+    let detail = if error.is_throttled() {
+        "the store is busy"
+    } else {
+        "the store cannot be reached"
+    };
+    Problem::new(StatusCode::SERVICE_UNAVAILABLE, "unavailable", detail).header(header::RETRY_AFTER, "1")
+}
+
+fn idempotency_key(write: &Write, headers: &HeaderMap) -> Result<Option<String>, Problem> {
+    if write.idempotency.need == IdempotencyNeed::None || write.idempotency.key.is_some() {
+        return Ok(None);
+    }
+    let key = etag::idempotency_key(headers)?;
+    if key.is_none() && write.idempotency.need == IdempotencyNeed::Required {
+        let detail = "this operation needs an `Idempotency-Key` header";
+        let place = Place::Header("Idempotency-Key".to_owned());
+        return Err(Problem {
+            errors: vec![FieldError::new(place, "this is missing")],
+            ..Problem::new(StatusCode::BAD_REQUEST, "idempotency_key_required", detail)
+        });
+    }
+    Ok(key)
+}
+
+fn version(headers: &HeaderMap) -> Result<Option<Number>, Problem> {
+    match etag::if_match(headers)? {
+        IfMatch::Unsaid | IfMatch::Any => Ok(None),
+        IfMatch::Version(version) => Ok(Some(version)),
+        IfMatch::Never => Err(version_differs()),
+    }
+}
+
+/// The row is not of the version that `If-Match` names.
+pub fn version_differs() -> Problem {
+    let detail = "the row has another version than `If-Match` says";
+    Problem::new(StatusCode::PRECONDITION_FAILED, "version_differs", detail)
+}
+
+fn too_slow() -> Problem {
+    let detail = "this took too long; whether it was done is not known";
+    Problem::new(StatusCode::SERVICE_UNAVAILABLE, "timed_out", detail).header(header::RETRY_AFTER, "1")
+}
+
+fn internal() -> Problem {
+    Problem::new(
+        StatusCode::INTERNAL_SERVER_ERROR,
+        "internal",
+        "something is wrong here; the log says what",
+    )
+}
+
+fn options(allow: &str) -> Response {
+    let mut response = Response::new(Body::empty());
+    *response.status_mut() = StatusCode::NO_CONTENT;
+    if let Ok(value) = HeaderValue::from_str(allow) {
+        response.headers_mut().insert(header::ALLOW, value);
+    }
+    response
+}
+
+/// The header with which a client asks what a request consumed.
+pub const DEBUG: HeaderName = HeaderName::from_static("singlet-debug");

@@ -1,0 +1,86 @@
+//! Stored values as JSON text, in one pass and with every digit of a number: a JSON tree would hold numbers as doubles.
+
+use singlet_item::Value;
+
+/// Appends a value.
+pub fn write(out: &mut Vec<u8>, value: &Value) {
+    match value {
+        Value::S(text) => string(out, text),
+        Value::N(number) => out.extend_from_slice(number.to_string().as_bytes()),
+        Value::Bool(true) => out.extend_from_slice(b"true"),
+        Value::Bool(false) => out.extend_from_slice(b"false"),
+        Value::Null => out.extend_from_slice(b"null"),
+        Value::B(bytes) => list(out, bytes, |out, byte| {
+            out.extend_from_slice(byte.to_string().as_bytes())
+        }),
+        Value::L(elements) => list(out, elements, write),
+        Value::M(entries) => object(out, entries.iter().map(|(name, value)| (name.as_str(), value))),
+        Value::Ss(words) => list(out, words, |out, word| string(out, word)),
+        Value::Ns(numbers) => list(out, numbers, |out, number| {
+            out.extend_from_slice(number.to_string().as_bytes());
+        }),
+        Value::Bs(all) => list(out, all, |out, bytes| write(out, &Value::B(bytes.clone()))),
+    }
+}
+
+/// Appends an object.
+pub fn object<'a>(out: &mut Vec<u8>, entries: impl Iterator<Item = (&'a str, &'a Value)>) {
+    out.push(b'{');
+    for (at, (name, value)) in entries.enumerate() {
+        if at > 0 {
+            out.push(b',');
+        }
+        string(out, name);
+        out.push(b':');
+        write(out, value);
+    }
+    out.push(b'}');
+}
+
+/// Appends a string.
+pub fn string(out: &mut Vec<u8>, text: &str) {
+    // Writing into memory cannot fail.
+    let _ = serde_json::to_writer(out, text);
+}
+
+fn list<T>(out: &mut Vec<u8>, elements: impl IntoIterator<Item = T>, each: impl Fn(&mut Vec<u8>, T)) {
+    out.push(b'[');
+    for (at, element) in elements.into_iter().enumerate() {
+        if at > 0 {
+            out.push(b',');
+        }
+        each(out, element);
+    }
+    out.push(b']');
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeMap;
+
+    #[test]
+    fn every_digit_of_a_number_is_kept() {
+        let digits = "12345678901234567890123456789012345678";
+        let mut out = Vec::new();
+        write(
+            &mut out,
+            &Value::L(vec![Value::N(digits.parse().unwrap()), Value::S("a\"\n".to_owned())]),
+        );
+        assert_eq!(String::from_utf8(out).unwrap(), format!("[{digits},\"a\\\"\\n\"]"));
+    }
+
+    #[test]
+    fn maps_nest() {
+        let inner = Value::M(BTreeMap::from([("b".to_owned(), Value::Null)]));
+        let mut out = Vec::new();
+        write(
+            &mut out,
+            &Value::M(BTreeMap::from([
+                ("a".to_owned(), inner),
+                ("c".to_owned(), Value::Bool(true)),
+            ])),
+        );
+        assert_eq!(out, br#"{"a":{"b":null},"c":true}"#);
+    }
+}

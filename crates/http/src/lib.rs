@@ -1,0 +1,42 @@
+//! Serves models over HTTP.
+//!
+//! A [`Service`] holds [`System`]s: a model on a store, with its routes, its callers and its limits. Routes come from the model
+//! when a system is opened; what a request asks is decided in [`routing`] and [`query`], its arguments are made in [`input`], and
+//! every refusal is a [`problem::Problem`]. [`Server`] owns sockets and their end.
+//!
+//! # Terms
+//!
+//! - A *place* is one path; an *endpoint* is one read or write at a place. Several reads may share a place and a method.
+//! - A *problem* is what is said when a request is not done (RFC 9457).
+//!
+//! # What it is not
+//!
+//! It decides nothing about rows: who may see what is the runtime's. It reads no file, no environment, and prints nothing.
+
+pub mod answer;
+mod assets;
+pub mod auth;
+pub mod body;
+mod call;
+mod clock;
+pub mod etag;
+mod home;
+pub mod input;
+pub mod json_text;
+pub mod metrics;
+pub mod openapi;
+pub mod problem;
+pub mod query;
+pub mod rate;
+pub mod routing;
+mod server;
+mod service;
+mod settings;
+mod system;
+mod trace;
+
+pub use clock::Clock;
+pub use server::{Server, TlsFiles};
+pub use service::Service;
+pub use settings::{Limits, Settings};
+pub use system::{System, SystemSettings};

@@ -1,0 +1,125 @@
+//! Figures for Prometheus: how often, how long, at what cost, and what was refused.
+
+use std::time::Duration;
+
+use prometheus_client::encoding::EncodeLabelSet;
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::gauge::Gauge;
+use prometheus_client::metrics::histogram::Histogram;
+use prometheus_client::registry::Registry;
+use singlet_store::Units;
+
+/// The upper ends of the latency buckets, in seconds.
+const BUCKETS: [f64; 14] = [
+    0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0,
+];
+
+/// The figures of a service.
+#[derive(Debug)]
+pub struct Metrics {
+    registry: Registry,
+    requests: Family<Answered, Counter>,
+    seconds: Family<Operation, Histogram, fn() -> Histogram>,
+    read_units: Family<Operation, Counter<f64, std::sync::atomic::AtomicU64>>,
+    write_units: Family<Operation, Counter>,
+    refusals: Family<Refused, Counter>,
+    /// Requests that are being answered.
+    pub in_flight: Gauge,
+}
+
+/// A read or a write of a system; both empty for what belongs to none.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, EncodeLabelSet)]
+pub struct Operation {
+    /// The system.
+    pub system: String,
+    /// The read's or write's name.
+    pub operation: String,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct Answered {
+    system: String,
+    operation: String,
+    status: u16,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct Refused {
+    system: String,
+    operation: String,
+    problem: String,
+}
+
+impl Default for Metrics {
+    fn default() -> Self {
+        let mut registry = Registry::with_prefix("singlet");
+        let buckets: fn() -> Histogram = || Histogram::new(BUCKETS);
+        let metrics = Metrics {
+            requests: Family::default(),
+            seconds: Family::new_with_constructor(buckets),
+            read_units: Family::default(),
+            write_units: Family::default(),
+            refusals: Family::default(),
+            in_flight: Gauge::default(),
+            registry: Registry::default(),
+        };
+        registry.register("requests", "Answers, by status", metrics.requests.clone());
+        registry.register("request_seconds", "How long an answer took", metrics.seconds.clone());
+        registry.register("read_units", "Read capacity units consumed", metrics.read_units.clone());
+        registry.register(
+            "write_units",
+            "Write capacity units consumed",
+            metrics.write_units.clone(),
+        );
+        registry.register(
+            "refusals",
+            "Requests that were not done, by the problem",
+            metrics.refusals.clone(),
+        );
+        registry.register(
+            "requests_in_flight",
+            "Requests being answered",
+            metrics.in_flight.clone(),
+        );
+        Metrics { registry, ..metrics }
+    }
+}
+
+impl Metrics {
+    /// Counts an answer.
+    pub fn answered(&self, of: &Operation, status: u16, took: Duration, units: Units, problem: Option<&str>) {
+        let (system, operation) = (of.system.clone(), of.operation.clone());
+        let answered = Answered {
+            system,
+            operation,
+            status,
+        };
+        self.requests.get_or_create(&answered).inc();
+        self.seconds.get_or_create(of).observe(took.as_secs_f64());
+        if units.read.halves() > 0 {
+            self.read_units
+                .get_or_create(of)
+                .inc_by(units.read.halves() as f64 / 2.0);
+        }
+        if units.write.get() > 0 {
+            self.write_units.get_or_create(of).inc_by(units.write.get());
+        }
+        if let Some(problem) = problem {
+            let refused = Refused {
+                system: of.system.clone(),
+                operation: of.operation.clone(),
+                problem: problem.to_owned(),
+            };
+            self.refusals.get_or_create(&refused).inc();
+        }
+    }
+
+    /// The figures as text.
+    pub fn text(&self) -> String {
+        let mut text = String::new();
+        // Writing into memory cannot fail.
+        let _ = prometheus_client::encoding::text::encode(&mut text, &self.registry);
+        text
+    }
+}

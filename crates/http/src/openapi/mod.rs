@@ -1,0 +1,132 @@
+//! OpenAPI 3.1 of a system: what a client needs to know, from the model alone.
+//!
+//! Several reads may share a path; the document has one operation for them, whose parameters are those of all and whose
+//! description lists which are taken together.
+
+mod examples;
+mod operation;
+mod parameters;
+mod problems;
+mod schema;
+mod shape;
+
+use serde_json::{Map, Value as Json, json};
+use singlet_model::Model;
+use singlet_runtime::PAGE_ROWS_MAX;
+
+use crate::routing::Routes;
+
+use examples::Samples;
+use schema::Schemas;
+
+/// The document. Examples are taken from sample rows, a line each: `{"Entity": {…}}`.
+pub fn document(model: &Model, routes: &Routes, prefix: &str, sample: Option<&str>) -> Json {
+    let samples = Samples::of(model, sample.unwrap_or_default());
+    let mut schemas = Schemas::new(model);
+    let mut paths = Map::new();
+    for place in routes.places() {
+        let mut item = Map::new();
+        for (method, endpoints) in &place.methods {
+            let described = operation::describe(model, endpoints, &mut schemas, &samples);
+            item.insert(method.as_str().to_lowercase(), described);
+        }
+        paths.insert(place.path.clone(), Json::Object(item));
+    }
+    paths.sort_keys();
+    let (mut schemas, responses) = schemas.finish();
+    for entity in &model.entities {
+        if let (Some(schema), Some(row)) = (schemas.get_mut(&entity.name), samples.row(entity)) {
+            schema::insert(schema, "examples", json!([row]));
+        }
+    }
+    json!({
+        "openapi": "3.1.0",
+        "info": {
+            "title": model.name,
+            "version": "1",
+            "description": description(model),
+        },
+        "servers": [{"url": if prefix.is_empty() { "/" } else { prefix }}],
+        "paths": paths,
+        "components": {
+            "schemas": schemas,
+            "responses": responses,
+            "parameters": parameters(),
+            "headers": headers(),
+            "securitySchemes": security_schemes(model),
+        },
+    })
+}
+
+fn description(model: &Model) -> String {
+    let entities: Vec<String> = model
+        .entities
+        .iter()
+        .filter(|entity| entity.mirror.is_none() && entity.role.is_none())
+        .map(|entity| entity.name.clone())
+        .collect();
+    format!(
+        "Entities: {}. Errors are problem documents (RFC 9457) with a stable `type`.",
+        entities.join(", ")
+    )
+}
+
+fn parameters() -> Json {
+    json!({
+        "limit": {
+            "name": "limit", "in": "query", "description": "Rows in a page.",
+            "schema": {"type": "integer", "minimum": 1, "maximum": PAGE_ROWS_MAX},
+        },
+        "cursor": {
+            "name": "cursor", "in": "query",
+            "description": "Where to go on: `next` of the page before. It is good for this read, these parameters and this caller.",
+            "schema": {"type": "string"},
+        },
+        "Idempotency-Key": {
+            "name": "Idempotency-Key", "in": "header",
+            "description": "Tells a retry from a new request: the same key and request get the first answer again, for a day.",
+            "schema": {"type": "string", "minLength": 1, "maxLength": 255},
+        },
+        "If-Match": {
+            "name": "If-Match", "in": "header",
+            "description": "The entity tag that the row must have.",
+            "schema": {"type": "string"},
+        },
+        "If-None-Match": {
+            "name": "If-None-Match", "in": "header",
+            "description": "Entity tags that the client has; the row is not sent again where it has one of them.",
+            "schema": {"type": "string"},
+        },
+    })
+}
+
+fn headers() -> Json {
+    let text = |description: &str| json!({"description": description, "schema": {"type": "string"}});
+    json!({
+        "X-Request-Id": text("The id under which the request is in the log."),
+        "ETag": text("The version of the row."),
+        "Link": text("The next page, `rel=\"next\"`."),
+        "Idempotent-Replay": text("`true` where this is the answer of an earlier request with the same key."),
+        "Retry-After": text("In how many seconds to try again."),
+        "WWW-Authenticate": text("Which credentials are taken."),
+        "RateLimit-Policy": text("The limit of each caller."),
+        "RateLimit": text("What is left of it."),
+    })
+}
+
+fn security_schemes(model: &Model) -> Json {
+    let mut schemes = Map::new();
+    if !model.callers.claims.is_empty() {
+        schemes.insert(
+            "bearer".to_owned(),
+            json!({"type": "http", "scheme": "bearer", "bearerFormat": "JWT"}),
+        );
+    }
+    if let Some(header) = &model.callers.api_key_header {
+        schemes.insert(
+            "apiKey".to_owned(),
+            json!({"type": "apiKey", "in": "header", "name": header}),
+        );
+    }
+    Json::Object(schemes)
+}

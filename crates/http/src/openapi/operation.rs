@@ -1,0 +1,353 @@
+//! One operation of the document: the reads that share a path, or a write.
+
+use serde_json::{Map, Value as Json, json};
+use singlet_model::Model;
+use singlet_model::expression::{BinaryOp, Expr, ExprKind, Literal};
+use singlet_model::model::{IdempotencyNeed, Read, Return, SelectionKind, Write};
+use singlet_model::types::{EntityId, Type};
+use singlet_plan::write::possible_refusals;
+
+use super::examples::Samples;
+use super::parameters::{path_parameters, query_parameters};
+use super::problems::Problems;
+use super::schema::{Schemas, insert, object, reference};
+use super::shape;
+use crate::routing::Endpoint;
+use crate::system::patched;
+
+/// Describes what a method of a path answers.
+pub fn describe(model: &Model, endpoints: &[Endpoint], schemas: &mut Schemas<'_>, samples: &Samples) -> Json {
+    match endpoints {
+        [one] if one.is_write => match model.writes.get(one.position) {
+            Some(write) => of_write(model, one, write, schemas, samples),
+            None => json!({}),
+        },
+        _ => of_reads(model, endpoints, schemas, samples),
+    }
+}
+
+fn of_reads(model: &Model, endpoints: &[Endpoint], schemas: &mut Schemas<'_>, samples: &Samples) -> Json {
+    let reads: Vec<&Read> = endpoints
+        .iter()
+        .filter_map(|endpoint| model.reads.get(endpoint.position))
+        .collect();
+    let pages = reads.iter().any(|read| crate::query::pages(read));
+    let tagged = reads.iter().any(|read| is_tagged(model, read));
+    let mut parameters = path_parameters(model, endpoints, schemas, samples);
+    parameters.extend(query_parameters(model, endpoints, schemas, samples));
+    let common: &[&str] = match (pages, tagged) {
+        (true, _) => &["limit", "cursor"],
+        (false, true) => &["If-None-Match"],
+        (false, false) => &[],
+    };
+    parameters.extend(
+        common
+            .iter()
+            .map(|name| json!({"$ref": format!("#/components/parameters/{name}")})),
+    );
+    let mut shapes: Vec<Json> = Vec::new();
+    for read in &reads {
+        let shape = shape::of_read(model, read, schemas);
+        if !shapes.contains(&shape) {
+            shapes.push(shape);
+        }
+    }
+    let shape = match shapes.as_slice() {
+        [one] => one.clone(),
+        _ => json!({"anyOf": shapes}),
+    };
+    let mut names = vec!["X-Request-Id"];
+    names.extend(pages.then_some("Link"));
+    names.extend(tagged.then_some("ETag"));
+    let mut responses = Map::new();
+    let answer = json!({"description": "The answer", "headers": headers(model, &names), "content": {"application/json": {"schema": shape}}});
+    responses.insert("200".to_owned(), answer);
+    if tagged {
+        let same = json!({"description": "The client has this version", "headers": headers(model, &["ETag"])});
+        responses.insert("304".to_owned(), same);
+    }
+    let mut problems = Problems::default();
+    problems.add(400, &["invalid_input", "out_of_range"]);
+    if endpoints.len() > 1 {
+        problems.add(400, &["unknown_combination"]);
+    }
+    if pages {
+        problems.add(400, &["invalid_cursor"]);
+    }
+    let allows: Vec<&Expr> = reads.iter().map(|read| &read.allow).collect();
+    access_problems(model, &allows, &mut problems);
+    let may_miss = |read: &&Read| {
+        let one = read
+            .selection
+            .as_ref()
+            .is_some_and(|own| matches!(own.kind, SelectionKind::Get { .. }));
+        one || !read.lets.is_empty() || read.empty == Some(404)
+    };
+    if reads.iter().any(may_miss) {
+        problems.add(404, &["not_found"]);
+    }
+    common_problems(model, &mut problems);
+    problems.responses(schemas, &mut responses);
+    let entity = reads
+        .iter()
+        .flat_map(|read| read.selections())
+        .find_map(|own| own.entity());
+    json!({
+        "operationId": operation_id(endpoints),
+        "summary": words(&operation_id(endpoints)),
+        "tags": tags(model, entity),
+        "description": combinations(endpoints),
+        "parameters": parameters,
+        "responses": responses,
+        "security": security(model, &allows),
+    })
+}
+
+fn of_write(model: &Model, endpoint: &Endpoint, write: &Write, schemas: &mut Schemas<'_>, samples: &Samples) -> Json {
+    let endpoints = std::slice::from_ref(endpoint);
+    let mut parameters = path_parameters(model, endpoints, schemas, samples);
+    parameters.extend(query_parameters(model, endpoints, schemas, samples));
+    let keyed = write.idempotency.need != IdempotencyNeed::None && write.idempotency.key.is_none();
+    if keyed {
+        parameters.push(match write.idempotency.need {
+            IdempotencyNeed::Required => json!({
+                "name": "Idempotency-Key", "in": "header", "required": true,
+                "description": "Tells a retry from a new request: the same key and request get the first answer again, for a day.",
+                "schema": {"type": "string", "pattern": "^[ !#-\\[\\]-~]{1,255}$"},
+            }),
+            _ => json!({"$ref": "#/components/parameters/Idempotency-Key"}),
+        });
+    }
+    let versioned = is_versioned(model, write);
+    if versioned {
+        parameters.push(json!({"$ref": "#/components/parameters/If-Match"}));
+    }
+    let mut names = vec!["X-Request-Id"];
+    names.extend(versioned.then_some("ETag"));
+    names.extend(keyed.then_some("Idempotent-Replay"));
+    let status = shape::status(write);
+    let mut answer = json!({"description": "Done", "headers": headers(model, &names)});
+    if let Some(shape) = shape::of_write(model, write, schemas).filter(|_| status != 204) {
+        insert(&mut answer, "content", json!({"application/json": {"schema": shape}}));
+    }
+    let mut responses = Map::new();
+    responses.insert(status.to_string(), answer.clone());
+    if let Some(replay) = write.idempotency.replay.filter(|replay| *replay != u64::from(status)) {
+        responses.insert(replay.to_string(), answer);
+    }
+    write_problems(model, write, keyed, versioned).responses(schemas, &mut responses);
+    let entity = shape::changed(model, write).or_else(|| write.all_steps().iter().find_map(|step| step.entity()));
+    let mut described = json!({
+        "operationId": write.name,
+        "summary": words(&write.name),
+        "tags": tags(model, entity),
+        "parameters": parameters,
+        "responses": responses,
+        "security": security(model, &[&write.allow]),
+    });
+    if !endpoint.body.is_empty() {
+        insert(
+            &mut described,
+            "requestBody",
+            body(model, endpoint, write, schemas, samples),
+        );
+    }
+    described
+}
+
+fn write_problems(model: &Model, write: &Write, keyed: bool, versioned: bool) -> Problems {
+    let mut problems = Problems::default();
+    problems.add(
+        400,
+        &["invalid_input", "invalid_json", "incomplete_body", "out_of_range"],
+    );
+    if write.idempotency.need == IdempotencyNeed::Required {
+        problems.add(400, &["idempotency_key_required"]);
+    }
+    access_problems(model, &[&write.allow], &mut problems);
+    problems.add(403, &["read_only"]);
+    let found = possible_refusals(model, write);
+    if !write.lets.is_empty() || found.iter().any(|(status, _)| *status == 404) {
+        problems.add(404, &["not_found"]);
+    }
+    problems.add(408, &["body_too_slow"]);
+    problems.add(409, &["conflict"]);
+    problems.add(413, &["too_large"]);
+    problems.add(415, &["unsupported_media_type"]);
+    for (status, name) in &found {
+        problems.refusal(&model.name, *status, name);
+    }
+    if keyed {
+        problems.add(422, &["idempotency_key_reused"]);
+    }
+    if versioned {
+        problems.add(412, &["version_differs"]);
+    }
+    common_problems(model, &mut problems);
+    problems
+}
+
+fn body(model: &Model, endpoint: &Endpoint, write: &Write, schemas: &mut Schemas<'_>, samples: &Samples) -> Json {
+    let patched = patched(model, write);
+    let mut properties = Map::new();
+    for arg in &endpoint.body {
+        let schema = schemas.of(&arg.ty);
+        let clearable = patched.iter().any(|known| known.name == arg.name && known.clearable);
+        let left_out = arg.optional && patched.iter().all(|known| known.name != arg.name);
+        let schema = match clearable || left_out || arg.default.is_some() {
+            true => json!({"anyOf": [schema, {"type": "null"}]}),
+            false => schema,
+        };
+        properties.insert(arg.name.clone(), schema);
+    }
+    let needed = endpoint
+        .body
+        .iter()
+        .filter(|arg| !arg.optional && arg.default.is_none());
+    let required: Vec<String> = needed.map(|arg| arg.name.clone()).collect();
+    let is_required = !required.is_empty();
+    let entity = shape::changed(model, write).and_then(|entity| model.entity(entity));
+    // Under a name: clients are generated with one type for it, however many media types carry it.
+    let mut name = write.name.clone();
+    if let Some(first) = name.get_mut(..1) {
+        first.make_ascii_uppercase();
+    }
+    let name = format!("{name}Request");
+    schemas.add(&name, object(properties, required));
+    let mut media = json!({"schema": reference(&name)});
+    if let Some(example) = samples.body(entity, &endpoint.body) {
+        insert(&mut media, "example", example);
+    }
+    let mut content = Map::new();
+    content.insert("application/json".to_owned(), media.clone());
+    if write.http.as_ref().is_some_and(|route| route.method == "PATCH") {
+        content.insert("application/merge-patch+json".to_owned(), media);
+    }
+    json!({"required": is_required, "content": content})
+}
+
+fn headers(model: &Model, names: &[&str]) -> Json {
+    let limits: &[&str] = if model.callers.rate.is_some() {
+        &["RateLimit", "RateLimit-Policy"]
+    } else {
+        &[]
+    };
+    let all = names.iter().chain(limits);
+    let entries = all.map(|name| {
+        (
+            (*name).to_owned(),
+            json!({"$ref": format!("#/components/headers/{name}")}),
+        )
+    });
+    Json::Object(entries.collect())
+}
+
+/// The entity that an operation is about.
+fn tags(model: &Model, entity: Option<EntityId>) -> Vec<&str> {
+    let entity = entity.and_then(|entity| model.entity(entity));
+    entity
+        .iter()
+        .map(|entity| model.source_of(entity).name.as_str())
+        .collect()
+}
+
+/// A name as words: `tasksByStatus` is "Tasks by status".
+fn words(name: &str) -> String {
+    let mut text = String::with_capacity(name.len() + 8);
+    for (at, char) in name.chars().enumerate() {
+        match char {
+            char if at == 0 => text.extend(char.to_uppercase()),
+            char if char.is_uppercase() => {
+                text.push(' ');
+                text.extend(char.to_lowercase());
+            }
+            char => text.push(char),
+        }
+    }
+    text
+}
+
+fn operation_id(endpoints: &[Endpoint]) -> String {
+    let plainest = endpoints.iter().min_by_key(|endpoint| endpoint.query.len());
+    plainest.map(|endpoint| endpoint.name.clone()).unwrap_or_default()
+}
+
+fn combinations(endpoints: &[Endpoint]) -> String {
+    if let [one] = endpoints {
+        return format!("`{}`.", one.name);
+    }
+    let lines = endpoints.iter().map(|endpoint| match endpoint.combination() {
+        text if text.is_empty() => format!("- without parameters: `{}`", endpoint.name),
+        text => format!("- `{text}`: `{}`", endpoint.name),
+    });
+    let lines: Vec<String> = lines.collect();
+    format!(
+        "These parameters are taken together (those in brackets may be left out):\n\n{}",
+        lines.join("\n")
+    )
+}
+
+fn access_problems(model: &Model, allows: &[&Expr], problems: &mut Problems) {
+    if has_callers(model) {
+        problems.add(401, &["invalid_credentials"]);
+    }
+    if allows.iter().any(|allow| !is_true(allow)) {
+        problems.add(401, &["unauthenticated"]);
+        problems.add(403, &["forbidden"]);
+    }
+}
+
+fn common_problems(model: &Model, problems: &mut Problems) {
+    if model.callers.rate.is_some() {
+        problems.add(429, &["too_many_requests"]);
+    }
+    problems.add(503, &["unavailable", "timed_out"]);
+}
+
+fn has_callers(model: &Model) -> bool {
+    !model.callers.claims.is_empty() || model.callers.api_key_header.is_some()
+}
+
+fn is_true(allow: &Expr) -> bool {
+    allow.kind == ExprKind::Literal(Literal::Bool(true))
+}
+
+/// The credentials; none are needed where a caller without any may be answered.
+fn security(model: &Model, allows: &[&Expr]) -> Json {
+    let mut all = Vec::new();
+    if !model.callers.claims.is_empty() {
+        all.push(json!({"bearer": []}));
+    }
+    if model.callers.api_key_header.is_some() {
+        all.push(json!({"apiKey": []}));
+    }
+    if !all.is_empty() && allows.iter().any(|allow| is_open(allow)) {
+        all.push(json!({}));
+    }
+    Json::Array(all)
+}
+
+/// Whether it may hold for a caller of whom nothing is known.
+fn is_open(allow: &Expr) -> bool {
+    match &allow.kind {
+        ExprKind::Binary(BinaryOp::And, one, other) => is_open(one) && is_open(other),
+        ExprKind::Binary(BinaryOp::Or, one, other) => is_open(one) || is_open(other),
+        _ => !allow.any(|part| matches!(part.kind, ExprKind::Caller(_))),
+    }
+}
+
+/// Whether the row's version is the answer's tag.
+fn is_tagged(model: &Model, read: &Read) -> bool {
+    let one = read
+        .selection
+        .as_ref()
+        .filter(|own| matches!(own.kind, SelectionKind::Get { .. }));
+    let entity = one.and_then(|own| own.entity()).and_then(|entity| model.entity(entity));
+    let alone = read.with.is_empty() && matches!(read.returns, Return::Usual);
+    alone && entity.is_some_and(|entity| entity.attributes.iter().any(|attribute| attribute.ty == Type::Version))
+}
+
+fn is_versioned(model: &Model, write: &Write) -> bool {
+    let entity = shape::changed(model, write).and_then(|entity| model.entity(entity));
+    entity.is_some_and(|entity| entity.attributes.iter().any(|attribute| attribute.ty == Type::Version))
+}

@@ -1,0 +1,98 @@
+//! Parameters of paths and queries.
+
+use serde_json::{Value as Json, json};
+use singlet_model::Model;
+use singlet_model::model::Argument;
+use singlet_model::types::Type;
+
+use super::examples::Samples;
+use super::schema::{Schemas, insert};
+use crate::routing::{Endpoint, QueryValue};
+
+/// The parameters of a path.
+pub fn path_parameters(
+    model: &Model,
+    endpoints: &[Endpoint],
+    schemas: &mut Schemas<'_>,
+    samples: &Samples,
+) -> Vec<Json> {
+    let Some(first) = endpoints.first() else {
+        return Vec::new();
+    };
+    let parameter = |arg: &Argument| {
+        let mut parameter = json!({
+            "name": arg.name, "in": "path", "required": true, "schema": path_schema(schemas.of_text(&arg.ty)),
+        });
+        if let Some(example) = samples.argument(model, arg) {
+            insert(&mut parameter, "example", example);
+        }
+        parameter
+    };
+    first.path.iter().map(parameter).collect()
+}
+
+/// An empty part of a path is another path.
+fn path_schema(mut schema: Json) -> Json {
+    let text = schema.get("type").is_some_and(|kind| kind == "string");
+    if text && schema.get("minLength").is_none() {
+        insert(&mut schema, "minLength", json!(1));
+    }
+    schema
+}
+
+/// The parameters of a query: those of all reads that share the path.
+pub fn query_parameters(
+    model: &Model,
+    endpoints: &[Endpoint],
+    schemas: &mut Schemas<'_>,
+    samples: &Samples,
+) -> Vec<Json> {
+    let mut names: Vec<&str> = Vec::new();
+    for parameter in endpoints.iter().flat_map(|endpoint| &endpoint.query) {
+        if !names.contains(&parameter.name.as_str()) {
+            names.push(&parameter.name);
+        }
+    }
+    let mut all = Vec::new();
+    for name in names {
+        let of_name = |endpoint: &Endpoint| endpoint.query.iter().position(|parameter| parameter.name == name);
+        let everywhere = endpoints.iter().all(|endpoint| {
+            of_name(endpoint)
+                .and_then(|at| endpoint.query.get(at))
+                .is_some_and(|parameter| parameter.is_needed())
+        });
+        let mut fixed: Vec<&str> = Vec::new();
+        let mut typed: Vec<Json> = Vec::new();
+        let mut example = None;
+        for parameter in endpoints
+            .iter()
+            .flat_map(|endpoint| &endpoint.query)
+            .filter(|known| known.name == name)
+        {
+            match &parameter.value {
+                QueryValue::Fixed(text) => fixed.push(text),
+                QueryValue::Argument(arg) => {
+                    let schema = schemas.of_text(&arg.ty);
+                    if !typed.contains(&schema) {
+                        typed.push(schema);
+                    }
+                    example =
+                        example.or_else(|| samples.argument(model, arg).filter(|_| !matches!(arg.ty, Type::Geo(_))));
+                }
+            }
+        }
+        if !fixed.is_empty() {
+            typed.push(json!({"type": "string", "enum": fixed}));
+        }
+        let schema = match typed.as_slice() {
+            [one] => one.clone(),
+            _ => json!({"anyOf": typed}),
+        };
+        let mut parameter = json!({"name": name, "in": "query", "required": everywhere, "schema": schema});
+        if let Some(example) = example.filter(|_| everywhere) {
+            insert(&mut parameter, "example", example);
+        }
+        all.push(parameter);
+    }
+    all
+}

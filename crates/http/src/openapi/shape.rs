@@ -1,0 +1,172 @@
+//! The shape of answers.
+
+use serde_json::{Map, Value as Json, json};
+use singlet_model::Model;
+use singlet_model::expression::{Expr, ExprKind};
+use singlet_model::model::{Read, Return, Selection, SelectionKind, StepKind, Write};
+use singlet_model::types::{EntityId, Type};
+
+use super::schema::{Schemas, insert, object};
+
+/// The answer of a read.
+pub fn of_read(model: &Model, read: &Read, schemas: &mut Schemas<'_>) -> Json {
+    let Some(selection) = &read.selection else {
+        let (properties, required) = groups(model, read, schemas);
+        return paged(
+            read,
+            object_of(&read.returns, schemas).unwrap_or_else(|| object(properties, required)),
+        );
+    };
+    let returned = object_of(&read.returns, schemas);
+    if read.each.is_some() {
+        return list(returned.unwrap_or_else(|| rows(selection, schemas)));
+    }
+    match selection.kind {
+        SelectionKind::Find => list(returned.unwrap_or_else(|| rows(selection, schemas))),
+        SelectionKind::Count => count(model, selection, schemas),
+        SelectionKind::Get { .. } if read.with.is_empty() => {
+            paged(read, returned.unwrap_or_else(|| rows(selection, schemas)))
+        }
+        SelectionKind::Get { .. } => {
+            let entity = selection.entity().and_then(|entity| model.entity(entity));
+            let (mut properties, mut required) = entity.map(|entity| schemas.row(entity)).unwrap_or_default();
+            let (more, needed) = groups(model, read, schemas);
+            properties.extend(more);
+            required.extend(needed);
+            paged(read, returned.unwrap_or_else(|| object(properties, required)))
+        }
+    }
+}
+
+/// The answer of a write, if it has one.
+pub fn of_write(model: &Model, write: &Write, schemas: &mut Schemas<'_>) -> Option<Json> {
+    match &write.returns {
+        Return::Nothing => None,
+        Return::Usual => changed(model, write).map(|entity| schemas.entity(entity)),
+        shaped => object_of(shaped, schemas),
+    }
+}
+
+/// The entity of the first create or update: its row is the answer where nothing else is said.
+pub fn changed(model: &Model, write: &Write) -> Option<EntityId> {
+    let mut steps = write.all_steps().into_iter();
+    let entity = steps.find_map(|step| match &step.kind {
+        StepKind::Create(entity) => Some(*entity),
+        StepKind::Update(_) | StepKind::Upsert(_) => step.entity(),
+        _ => None,
+    })?;
+    model.entity(entity).map(|entity| model.source_of(entity).id)
+}
+
+/// The status of success.
+pub fn status(write: &Write) -> u16 {
+    if let Some(status) = write.http.as_ref().and_then(|route| route.status) {
+        return status;
+    }
+    let mut steps = write.all_steps().into_iter();
+    let first = steps.find(|step| {
+        matches!(
+            step.kind,
+            StepKind::Create(_) | StepKind::Update(_) | StepKind::Upsert(_)
+        )
+    });
+    match (&write.returns, first.map(|step| &step.kind)) {
+        (Return::Nothing, _) | (Return::Usual, None) => 204,
+        (_, Some(StepKind::Create(_))) => 201,
+        _ => 200,
+    }
+}
+
+fn object_of(returns: &Return, schemas: &mut Schemas<'_>) -> Option<Json> {
+    match returns {
+        Return::Usual | Return::Nothing => None,
+        Return::Value(expr) => Some(of_expression(expr, schemas)),
+        Return::Fields(fields) => {
+            let mut properties = Map::new();
+            for (name, expr) in fields {
+                properties.insert(name.clone(), of_expression(expr, schemas));
+            }
+            let needed = fields.iter().filter(|(_, expr)| !expr.optional);
+            Some(object(properties, needed.map(|(name, _)| name.clone()).collect()))
+        }
+    }
+}
+
+fn of_expression(expr: &Expr, schemas: &mut Schemas<'_>) -> Json {
+    match (&expr.kind, &expr.ty) {
+        (ExprKind::Entity { entity, .. }, _) => schemas.entity(*entity),
+        // What is computed is bound by no limit of what it was computed from.
+        (ExprKind::Binary(..) | ExprKind::Call(..) | ExprKind::Negate(_), Type::Int(_)) => json!({"type": "integer"}),
+        (ExprKind::Binary(..) | ExprKind::Call(..) | ExprKind::Negate(_), Type::Number(_)) => json!({"type": "number"}),
+        (ExprKind::Binary(..) | ExprKind::Call(..), Type::Text(_)) => json!({"type": "string"}),
+        (_, ty) => schemas.of(ty),
+    }
+}
+
+fn rows(selection: &Selection, schemas: &mut Schemas<'_>) -> Json {
+    let each: Vec<Json> = selection
+        .entities
+        .iter()
+        .map(|entity| schemas.entity(*entity))
+        .collect();
+    match each.as_slice() {
+        [one] => one.clone(),
+        _ => json!({"anyOf": each}),
+    }
+}
+
+fn list(items: Json) -> Json {
+    json!({
+        "type": "object",
+        "properties": {
+            "items": {"type": "array", "items": items},
+            "next": {"type": ["string", "null"], "description": "The cursor of the next page."},
+        },
+        "required": ["items", "next"],
+        "additionalProperties": false,
+    })
+}
+
+fn paged(read: &Read, mut schema: Json) -> Json {
+    if read.pages.is_some()
+        && let Some(properties) = schema.get_mut("properties")
+    {
+        insert(properties, "next", json!({"type": ["string", "null"]}));
+        if let Some(Json::Array(required)) = schema.get_mut("required") {
+            required.push(json!("next"));
+        }
+    }
+    schema
+}
+
+fn groups(model: &Model, read: &Read, schemas: &mut Schemas<'_>) -> (Map<String, Json>, Vec<String>) {
+    let mut properties = Map::new();
+    let mut required = Vec::new();
+    for part in &read.with {
+        let selection = &part.selection;
+        let schema = match selection.kind {
+            SelectionKind::Get { .. } => rows(selection, schemas),
+            SelectionKind::Find => json!({"type": "array", "items": rows(selection, schemas)}),
+            SelectionKind::Count => count(model, selection, schemas),
+        };
+        properties.insert(part.name.clone(), schema);
+        if !matches!(selection.kind, SelectionKind::Get { .. }) {
+            required.push(part.name.clone());
+        }
+    }
+    (properties, required)
+}
+
+fn count(model: &Model, selection: &Selection, schemas: &mut Schemas<'_>) -> Json {
+    let number = json!({"type": "integer", "minimum": 0});
+    let Some(by) = selection.by.first() else {
+        return json!({"type": "object", "properties": {"count": number}, "required": ["count"]});
+    };
+    let entity = selection.entity().and_then(|entity| model.entity(entity));
+    let attribute = entity.and_then(|entity| entity.attribute(by));
+    let mut schema = json!({"type": "object", "additionalProperties": number});
+    if let Some(attribute) = attribute.filter(|attribute| attribute.ty.members().is_some()) {
+        insert(&mut schema, "propertyNames", schemas.of(&attribute.ty));
+    }
+    schema
+}

@@ -1,0 +1,167 @@
+//! Problem documents (RFC 9457): what is said when a request is not done.
+
+use std::borrow::Cow;
+
+use axum::http::{HeaderName, HeaderValue, StatusCode, header};
+use axum::response::Response;
+use serde_json::{Map, Value as Json, json};
+
+/// The media type of problem documents.
+pub const MEDIA_TYPE: &str = "application/problem+json";
+
+/// Why a request was not done.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Problem {
+    /// The status.
+    pub status: StatusCode,
+    /// Its stable name.
+    pub name: Cow<'static, str>,
+    /// Whose problem it is: the model's, or everybody's.
+    pub namespace: Option<String>,
+    /// What happened this time.
+    pub detail: String,
+    /// The fields and parameters that are wrong.
+    pub errors: Vec<FieldError>,
+    /// What few problems have. Boxed, so that a result is not mostly a problem.
+    pub extra: Box<Extra>,
+}
+
+/// What few problems have.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Extra {
+    /// What the model chose to show, and other members.
+    pub members: Map<String, Json>,
+    /// Headers that go with it.
+    pub headers: Vec<(HeaderName, HeaderValue)>,
+}
+
+/// A field of the body or a parameter that is wrong.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FieldError {
+    /// Where.
+    pub place: Place,
+    /// What.
+    pub detail: String,
+}
+
+/// Where in a request.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// A JSON pointer into the body.
+    Body(String),
+    /// A parameter of the query.
+    Query(String),
+    /// A part of the path.
+    Path(String),
+    /// A header.
+    Header(String),
+}
+
+impl FieldError {
+    /// What is wrong at a place.
+    pub fn new(place: Place, detail: impl Into<String>) -> Self {
+        FieldError {
+            place,
+            detail: detail.into(),
+        }
+    }
+
+    fn json(&self) -> Json {
+        match &self.place {
+            Place::Body(pointer) => json!({"pointer": format!("#{pointer}"), "detail": self.detail}),
+            Place::Query(name) => json!({"in": "query", "parameter": name, "detail": self.detail}),
+            Place::Path(name) => json!({"in": "path", "parameter": name, "detail": self.detail}),
+            Place::Header(name) => json!({"in": "header", "parameter": name, "detail": self.detail}),
+        }
+    }
+}
+
+impl Problem {
+    /// A problem that any system can have.
+    pub fn new(status: StatusCode, name: &'static str, detail: impl Into<String>) -> Self {
+        Problem {
+            status,
+            name: Cow::Borrowed(name),
+            namespace: None,
+            detail: detail.into(),
+            errors: Vec::new(),
+            extra: Box::default(),
+        }
+    }
+
+    /// Input that is not as the model has it.
+    pub fn invalid(errors: Vec<FieldError>) -> Self {
+        let detail = match errors.as_slice() {
+            [one] => one.detail.clone(),
+            all => format!("{} values are wrong", all.len()),
+        };
+        Problem {
+            errors,
+            ..Problem::new(StatusCode::BAD_REQUEST, "invalid_input", detail)
+        }
+    }
+
+    /// No or bad credentials.
+    pub fn unauthenticated(name: &'static str, detail: impl Into<String>) -> Self {
+        Problem::new(StatusCode::UNAUTHORIZED, name, detail)
+    }
+
+    /// With a header.
+    #[must_use]
+    pub fn header(mut self, name: HeaderName, value: &str) -> Self {
+        if let Ok(value) = HeaderValue::from_str(value) {
+            self.extra.headers.push((name, value));
+        }
+        self
+    }
+
+    /// With another member.
+    #[must_use]
+    pub fn member(mut self, name: &str, value: Json) -> Self {
+        self.extra.members.insert(name.to_owned(), value);
+        self
+    }
+
+    /// Its type: a name that never changes.
+    pub fn uri(&self) -> String {
+        uri(self.namespace.as_deref(), &self.name)
+    }
+
+    /// The answer.
+    pub fn into_response(self, instance: &str, request_id: &str) -> Response {
+        let mut body = Map::new();
+        body.insert("type".to_owned(), json!(self.uri()));
+        body.insert("title".to_owned(), json!(title(&self.name)));
+        body.insert("status".to_owned(), json!(self.status.as_u16()));
+        body.insert("detail".to_owned(), json!(self.detail));
+        body.insert("instance".to_owned(), json!(instance));
+        body.insert("request_id".to_owned(), json!(request_id));
+        if !self.errors.is_empty() {
+            let errors: Vec<Json> = self.errors.iter().map(FieldError::json).collect();
+            body.insert("errors".to_owned(), Json::Array(errors));
+        }
+        for (name, value) in self.extra.members {
+            body.entry(name).or_insert(value);
+        }
+        let mut response = Response::new(Json::Object(body).to_string().into());
+        *response.status_mut() = self.status;
+        let headers = response.headers_mut();
+        headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(MEDIA_TYPE));
+        headers.extend(self.extra.headers);
+        response
+    }
+}
+
+/// The type of a problem, by whose it is and its name.
+pub fn uri(namespace: Option<&str>, name: &str) -> String {
+    format!("urn:problem-type:{}:{name}", namespace.unwrap_or("singlet"))
+}
+
+/// A name as a title: `task_not_pending` is "Task not pending".
+pub fn title(name: &str) -> String {
+    let mut text = name.replace('_', " ");
+    if let Some(first) = text.get_mut(..1) {
+        first.make_ascii_uppercase();
+    }
+    text
+}

@@ -1,0 +1,226 @@
+//! The query of a request: which of several reads it asks for, and its arguments.
+
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
+use serde_json::json;
+use singlet_model::diagnostic::nearest;
+use singlet_model::model::{Read, SelectionKind};
+use singlet_runtime::{Attributes, PAGE_ROWS_MAX};
+
+use axum::http::StatusCode;
+
+use crate::input::argument_from_text;
+use crate::problem::{FieldError, Place, Problem};
+use crate::routing::{Endpoint, QueryParameter, QueryValue};
+
+/// The query, decoded.
+#[derive(Debug, Default)]
+pub struct Query {
+    sent: Vec<(String, String)>,
+}
+
+/// What every paged read takes beside its own parameters.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Page {
+    /// Rows in a page.
+    pub limit: Option<usize>,
+    /// Where to go on.
+    pub cursor: Option<String>,
+    /// Whether the plan is wanted in place of the answer.
+    pub explain: bool,
+}
+
+/// Names that mean the same for every read, unless the read has a parameter of that name.
+const COMMON: [&str; 3] = ["limit", "cursor", "explain"];
+
+impl Query {
+    /// Decodes a query.
+    ///
+    /// # Errors
+    ///
+    /// Where a parameter is not text or is sent twice.
+    pub fn parse(text: &str) -> Result<Self, Problem> {
+        let mut query = Query::default();
+        for pair in text.split('&').filter(|pair| !pair.is_empty()) {
+            let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
+            let (Some(name), Some(value)) = (decode(name), decode(value)) else {
+                let place = Place::Query(decode(name).unwrap_or_else(|| "?".to_owned()));
+                return Err(Problem::invalid(vec![FieldError::new(place, "this is not UTF-8")]));
+            };
+            if query.get(&name).is_some() {
+                let error = FieldError::new(Place::Query(name), "this is sent more than once");
+                return Err(Problem::invalid(vec![error]));
+            }
+            query.sent.push((name, value));
+        }
+        Ok(query)
+    }
+
+    /// The value of a parameter.
+    pub fn get(&self, name: &str) -> Option<&str> {
+        let found = self.sent.iter().find(|(known, _)| known == name);
+        found.map(|(_, value)| value.as_str())
+    }
+
+    /// The operation that is meant, the most particular one that fits.
+    ///
+    /// # Errors
+    ///
+    /// Where none fits, with those that there are.
+    pub fn choose<'a>(&self, endpoints: &'a [Endpoint]) -> Result<&'a Endpoint, Problem> {
+        let fitting = endpoints.iter().filter(|endpoint| self.fits(endpoint));
+        let needs = |endpoint: &&Endpoint| endpoint.query.iter().filter(|known| known.is_needed()).count();
+        if let Some(found) = fitting.max_by_key(needs) {
+            return Ok(found);
+        }
+        match endpoints {
+            [only] => Err(Problem::invalid(self.misfits(only))),
+            several => Err(self.no_such_combination(several)),
+        }
+    }
+
+    fn fits(&self, endpoint: &Endpoint) -> bool {
+        let satisfied = |parameter: &QueryParameter| match (&parameter.value, self.get(&parameter.name)) {
+            (QueryValue::Fixed(wanted), sent) => sent == Some(wanted.as_str()),
+            (QueryValue::Argument(_), sent) => sent.is_some() || !parameter.is_needed(),
+        };
+        endpoint.query.iter().all(satisfied) && self.own().all(|name| has(endpoint, name))
+    }
+
+    /// The names that belong to the read rather than to every read.
+    fn own(&self) -> impl Iterator<Item = &str> {
+        let names = self.sent.iter().map(|(name, _)| name.as_str());
+        names.filter(|name| !COMMON.contains(name))
+    }
+
+    fn misfits(&self, endpoint: &Endpoint) -> Vec<FieldError> {
+        let known = || endpoint.query.iter().map(|parameter| parameter.name.as_str());
+        let mut errors: Vec<FieldError> = self
+            .own()
+            .filter(|name| !has(endpoint, name))
+            .map(|name| unknown(name, known()))
+            .collect();
+        for parameter in &endpoint.query {
+            let place = || Place::Query(parameter.name.clone());
+            match (&parameter.value, self.get(&parameter.name)) {
+                (QueryValue::Fixed(wanted), sent) if sent != Some(wanted.as_str()) => {
+                    errors.push(FieldError::new(place(), format!("this must be `{wanted}`")));
+                }
+                (QueryValue::Argument(_), None) if parameter.is_needed() => {
+                    errors.push(FieldError::new(place(), "this is missing"));
+                }
+                _ => {}
+            }
+        }
+        errors
+    }
+
+    fn no_such_combination(&self, endpoints: &[Endpoint]) -> Problem {
+        let mut known: Vec<&str> = endpoints
+            .iter()
+            .flat_map(|endpoint| &endpoint.query)
+            .map(|parameter| parameter.name.as_str())
+            .collect();
+        known.sort_unstable();
+        known.dedup();
+        let strangers = self.own().filter(|name| !known.contains(name));
+        let errors = strangers.map(|name| unknown(name, known.iter().copied())).collect();
+        let combinations: Vec<String> = endpoints.iter().map(Endpoint::combination).collect();
+        let shown: Vec<String> = combinations
+            .iter()
+            .map(|text| match text.is_empty() {
+                true => "none".to_owned(),
+                false => format!("`{text}`"),
+            })
+            .collect();
+        let detail = format!(
+            "these parameters are not taken together; there are {}",
+            shown.join(", ")
+        );
+        Problem {
+            errors,
+            ..Problem::new(StatusCode::BAD_REQUEST, "unknown_combination", detail)
+        }
+        .member("combinations", json!(combinations))
+    }
+
+    /// The arguments that the query holds; what is wrong with it is added to `errors`.
+    pub fn arguments(&self, endpoint: &Endpoint, args: &mut Attributes, errors: &mut Vec<FieldError>) {
+        for parameter in &endpoint.query {
+            let QueryValue::Argument(arg) = &parameter.value else {
+                continue;
+            };
+            let Some(text) = self.get(&parameter.name) else {
+                continue;
+            };
+            match argument_from_text(text, &arg.ty) {
+                Ok(value) => drop(args.insert(arg.name.clone(), value)),
+                Err(detail) => errors.push(FieldError::new(Place::Query(parameter.name.clone()), detail)),
+            }
+        }
+    }
+
+    /// Limit, cursor and explain, where the read has no parameter of such a name.
+    pub fn page(&self, endpoint: &Endpoint, pages: bool, errors: &mut Vec<FieldError>) -> Page {
+        let mut page = Page::default();
+        for name in COMMON.into_iter().filter(|name| !has(endpoint, name)) {
+            let Some(text) = self.get(name) else { continue };
+            match name {
+                "explain" if !endpoint.is_write => page.explain = text != "false",
+                "limit" if pages => match text.parse() {
+                    Ok(limit) if (1..=PAGE_ROWS_MAX).contains(&limit) => page.limit = Some(limit),
+                    _ => errors.push(FieldError::new(
+                        Place::Query(name.to_owned()),
+                        format!("this must be a whole number from 1 to {PAGE_ROWS_MAX}"),
+                    )),
+                },
+                "cursor" if pages => page.cursor = Some(text.to_owned()),
+                _ => errors.push(unknown(name, std::iter::empty())),
+            }
+        }
+        page
+    }
+
+    /// The query with another cursor, encoded.
+    pub fn with_cursor(&self, cursor: &str) -> String {
+        let kept = self.sent.iter().filter(|(name, _)| name != "cursor");
+        let pairs = kept
+            .map(|(name, value)| (name.as_str(), value.as_str()))
+            .chain([("cursor", cursor)]);
+        let encoded = pairs.map(|(name, value)| format!("{}={}", encode(name), encode(value)));
+        encoded.collect::<Vec<_>>().join("&")
+    }
+}
+
+/// Whether a read answers in pages.
+pub fn pages(read: &Read) -> bool {
+    let rows = read
+        .selection
+        .as_ref()
+        .is_some_and(|own| own.kind == SelectionKind::Find);
+    read.each.is_none() && (read.pages.is_some() || rows)
+}
+
+fn has(endpoint: &Endpoint, name: &str) -> bool {
+    endpoint.query.iter().any(|parameter| parameter.name == name)
+}
+
+fn unknown<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> FieldError {
+    let hint = nearest(name, known)
+        .map(|near| format!("; did you mean `{near}`?"))
+        .unwrap_or_default();
+    FieldError::new(
+        Place::Query(name.to_owned()),
+        format!("there is no such parameter{hint}"),
+    )
+}
+
+fn decode(text: &str) -> Option<String> {
+    let spaced = text.replace('+', " ");
+    let decoded = percent_decode_str(&spaced).decode_utf8().ok()?;
+    Some(decoded.into_owned())
+}
+
+fn encode(text: &str) -> String {
+    const KEPT: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~');
+    utf8_percent_encode(text, KEPT).to_string()
+}

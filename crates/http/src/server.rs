@@ -1,0 +1,204 @@
+//! Sockets: accepting, TLS, and an end that cuts nobody off.
+
+use std::convert::Infallible;
+use std::future::Future;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Router;
+use axum::body::Body;
+use futures_util::FutureExt;
+use hyper::body::Incoming;
+use hyper::server::conn::http1;
+use hyper::service::{Service as _, service_fn};
+use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::server::graceful::{GracefulShutdown, Watcher};
+use hyper_util::service::TowerToHyperService;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio_rustls::TlsAcceptor;
+use tokio_rustls::rustls::ServerConfig;
+use tokio_rustls::rustls::pki_types::pem::PemObject;
+use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
+
+use crate::service::{Peer, Service};
+
+/// The longest head of a request, in bytes.
+const HEAD_BYTES_MAX: usize = 64 * 1024;
+
+/// How long a TLS handshake may take.
+const HANDSHAKE_TIME_MAX: Duration = Duration::from_secs(10);
+
+/// The pause after a socket could not be accepted, such as for want of file handles.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
+
+/// Certificate and key as PEM text.
+#[derive(Clone)]
+pub struct TlsFiles {
+    /// The certificate chain.
+    pub certificates: Vec<u8>,
+    /// The private key.
+    pub key: Vec<u8>,
+}
+
+impl std::fmt::Debug for TlsFiles {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        out.write_str("TlsFiles")
+    }
+}
+
+/// A listening socket.
+pub struct Server {
+    listener: TcpListener,
+    tls: Option<TlsAcceptor>,
+}
+
+impl std::fmt::Debug for Server {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        out.debug_tuple("Server")
+            .field(&self.listener.local_addr().ok())
+            .finish()
+    }
+}
+
+impl Server {
+    /// Listens.
+    ///
+    /// # Errors
+    ///
+    /// Where the address cannot be had, or certificate and key cannot be used.
+    pub async fn bind(address: &str, tls: Option<&TlsFiles>) -> Result<Self, String> {
+        let tls = tls.map(acceptor).transpose()?;
+        let listener = TcpListener::bind(address).await.map_err(|error| {
+            format!(
+                "`{address}` cannot be listened on: {}",
+                error.to_string().to_lowercase()
+            )
+        })?;
+        Ok(Server { listener, tls })
+    }
+
+    /// Where it listens.
+    pub fn address(&self) -> Option<SocketAddr> {
+        self.listener.local_addr().ok()
+    }
+
+    /// Serves until `end`, then finishes what has begun, within the bound of the settings. Says whether all of it ended.
+    pub async fn run(self, service: Arc<Service>, end: impl Future<Output = ()>) -> bool {
+        let limits = service.settings().limits;
+        let router = TowerToHyperService::new(service.router());
+        let places = Arc::new(Semaphore::new(limits.connections_max));
+        let graceful = GracefulShutdown::new();
+        let mut end = std::pin::pin!(end);
+        loop {
+            let accepted = tokio::select! {
+                biased;
+                () = &mut end => break,
+                accepted = accept(&self.listener, &places) => accepted,
+            };
+            let Some((stream, peer, place)) = accepted else {
+                tokio::time::sleep(ACCEPT_PAUSE).await;
+                continue;
+            };
+            self.spawn(stream, peer, place, &router, graceful.watcher(), limits.header_time_max);
+        }
+        service.close();
+        // Whoever is already connected has been promised an answer.
+        while let Some(Some((stream, peer, place))) = accept(&self.listener, &places).now_or_never() {
+            self.spawn(stream, peer, place, &router, graceful.watcher(), limits.header_time_max);
+        }
+        drop(self.listener);
+        let finished = async {
+            graceful.shutdown().await;
+            service.finish().await;
+        };
+        tokio::time::timeout(limits.shutdown_time_max, finished).await.is_ok()
+    }
+
+    fn spawn(
+        &self,
+        stream: TcpStream,
+        peer: SocketAddr,
+        place: OwnedSemaphorePermit,
+        router: &TowerToHyperService<Router>,
+        watcher: Watcher,
+        header_time_max: Duration,
+    ) {
+        let router = router.clone();
+        let tls = self.tls.clone();
+        tokio::spawn(async move {
+            let _place = place;
+            // An answer waits for nothing: it is written whole.
+            let _ = stream.set_nodelay(true);
+            match tls {
+                None => connection(TokioIo::new(stream), peer, router, watcher, header_time_max).await,
+                Some(tls) => {
+                    let handshake = tokio::time::timeout(HANDSHAKE_TIME_MAX, tls.accept(stream)).await;
+                    if let Ok(Ok(stream)) = handshake {
+                        connection(TokioIo::new(stream), peer, router, watcher, header_time_max).await;
+                    }
+                }
+            }
+        });
+    }
+}
+
+async fn accept(
+    listener: &TcpListener,
+    places: &Arc<Semaphore>,
+) -> Option<(TcpStream, SocketAddr, OwnedSemaphorePermit)> {
+    let place = Arc::clone(places).acquire_owned().await.ok()?;
+    match listener.accept().await {
+        Ok((stream, peer)) => Some((stream, peer, place)),
+        Err(error) => {
+            tracing::warn!(%error, "a connection could not be accepted");
+            None
+        }
+    }
+}
+
+async fn connection<S>(
+    stream: TokioIo<S>,
+    peer: SocketAddr,
+    router: TowerToHyperService<Router>,
+    watcher: Watcher,
+    header_time_max: Duration,
+) where
+    S: tokio::io::AsyncRead + tokio::io::AsyncWrite + Unpin + Send + 'static,
+{
+    let service = service_fn(move |mut request: hyper::Request<Incoming>| {
+        request.extensions_mut().insert(Peer(peer));
+        let answer = router.call(request.map(Body::new));
+        async move { Ok::<_, Infallible>(answer.await.unwrap_or_else(|never| match never {})) }
+    });
+    let connection = http1::Builder::new()
+        .timer(TokioTimer::new())
+        .header_read_timeout(header_time_max)
+        .max_buf_size(HEAD_BYTES_MAX)
+        .serve_connection(stream, service);
+    if let Err(error) = watcher.watch(connection).await {
+        tracing::debug!(%peer, %error, "a connection broke off");
+    }
+}
+
+fn acceptor(files: &TlsFiles) -> Result<TlsAcceptor, String> {
+    let certificates: Result<Vec<CertificateDer<'static>>, _> =
+        CertificateDer::pem_slice_iter(&files.certificates).collect();
+    let certificates = certificates.map_err(|error| format!("the certificate file cannot be used: {error}"))?;
+    if certificates.is_empty() {
+        return Err("the certificate file has no certificate".to_owned());
+    }
+    let key =
+        PrivateKeyDer::from_pem_slice(&files.key).map_err(|error| format!("the key file cannot be used: {error}"))?;
+    // Said, not guessed: other crates of the process may bring other providers.
+    let provider = Arc::new(tokio_rustls::rustls::crypto::aws_lc_rs::default_provider());
+    let mut config = ServerConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .map_err(|error| format!("TLS cannot be spoken here: {error}"))?
+        .with_no_client_auth()
+        .with_single_cert(certificates, key)
+        .map_err(|error| format!("certificate and key do not fit: {error}"))?;
+    config.alpn_protocols = vec![b"http/1.1".to_vec()];
+    Ok(TlsAcceptor::from(Arc::new(config)))
+}

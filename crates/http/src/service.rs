@@ -1,0 +1,320 @@
+//! All systems of a process, and what every answer has.
+
+use std::net::SocketAddr;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, PoisonError, RwLock};
+use std::time::{Duration, Instant};
+
+use axum::Router;
+use axum::body::Body;
+use axum::extract::State;
+use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, Request, StatusCode, header};
+use axum::response::Response;
+use singlet_store::Units;
+use tokio_util::task::TaskTracker;
+use tower_http::catch_panic::CatchPanicLayer;
+use tower_http::compression::CompressionLayer;
+use tower_http::compression::predicate::{Predicate, SizeAbove};
+use tower_http::cors::{AllowOrigin, Any, CorsLayer};
+
+use crate::call::{Call, DEBUG, Incoming};
+use crate::clock::Clock;
+use crate::metrics::{Metrics, Operation};
+use crate::problem::Problem;
+use crate::settings::Settings;
+use crate::system::System;
+use crate::trace::{self, REQUEST_ID, TRACEPARENT};
+use crate::{assets, home};
+
+/// Answers shorter than this are not compressed.
+const COMPRESSED_BYTES_MIN: u16 = 1024;
+
+/// How long a store may take to say that it is there.
+const READY_TIME_MAX: Duration = Duration::from_secs(2);
+
+/// All systems of a process.
+#[derive(Debug)]
+pub struct Service {
+    systems: RwLock<Vec<Arc<System>>>,
+    settings: Settings,
+    metrics: Metrics,
+    closing: AtomicBool,
+    tasks: TaskTracker,
+    clock: Clock,
+}
+
+/// Where a request came from.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Peer(pub SocketAddr);
+
+impl Service {
+    /// A service of systems.
+    pub fn new(systems: Vec<System>, settings: Settings) -> Arc<Self> {
+        Service::with_clock(systems, settings, Clock::Machine)
+    }
+
+    /// A service of systems whose operations take the time from a clock.
+    pub fn with_clock(systems: Vec<System>, settings: Settings, clock: Clock) -> Arc<Self> {
+        Arc::new(Service {
+            clock,
+            systems: RwLock::new(systems.into_iter().map(Arc::new).collect()),
+            settings,
+            metrics: Metrics::default(),
+            closing: AtomicBool::new(false),
+            tasks: TaskTracker::new(),
+        })
+    }
+
+    /// What the deployment decided.
+    pub fn settings(&self) -> &Settings {
+        &self.settings
+    }
+
+    /// Puts a system in the place of the one of the same prefix. Requests that have begun end on the old one.
+    pub fn replace(&self, system: System) {
+        let mut systems = self.systems.write().unwrap_or_else(PoisonError::into_inner);
+        let system = Arc::new(system);
+        match systems.iter_mut().find(|known| known.prefix == system.prefix) {
+            Some(known) => *known = system,
+            None => systems.push(system),
+        }
+    }
+
+    /// The systems as they are now.
+    pub fn systems(&self) -> Vec<Arc<System>> {
+        self.systems.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Says that the service is about to end.
+    pub(crate) fn close(&self) {
+        self.closing.store(true, Ordering::Relaxed);
+        self.tasks.close();
+    }
+
+    /// Waits for what was begun and is not tied to a connection.
+    pub(crate) async fn finish(&self) {
+        self.tasks.wait().await;
+    }
+
+    /// The service as a router.
+    pub fn router(self: &Arc<Self>) -> Router {
+        let worth_it = SizeAbove::new(COMPRESSED_BYTES_MIN).and(not_encoded);
+        let router = Router::new()
+            .fallback(answer)
+            .with_state(Arc::clone(self))
+            .layer(CompressionLayer::new().gzip(true).compress_when(worth_it));
+        let router = match self.settings.cors_origins.as_slice() {
+            [] => router,
+            origins => router.layer(cors(origins)),
+        };
+        router.layer(CatchPanicLayer::custom(panicked))
+    }
+
+    /// The system of a path, and the path within it.
+    fn system_of(&self, path: &str) -> Option<(Arc<System>, String)> {
+        let systems = self.systems.read().unwrap_or_else(PoisonError::into_inner);
+        let within = |system: &Arc<System>| {
+            let rest = path.strip_prefix(system.prefix.as_str())?;
+            let whole = rest.is_empty() || rest.starts_with('/');
+            whole.then(|| (Arc::clone(system), rest.to_owned()))
+        };
+        systems.iter().find_map(within)
+    }
+
+    async fn ready(&self) -> Result<Response, Problem> {
+        let unready = |detail: String| {
+            Problem::new(StatusCode::SERVICE_UNAVAILABLE, "not_ready", detail).header(header::RETRY_AFTER, "1")
+        };
+        if self.closing.load(Ordering::Relaxed) {
+            return Err(unready("the service is about to end".to_owned()));
+        }
+        for system in self.systems() {
+            let table = system.model().table.name.clone();
+            let asked = tokio::time::timeout(READY_TIME_MAX, system.engine.store().describe_table(&table)).await;
+            if !matches!(asked, Ok(Ok(_))) {
+                return Err(unready(format!("the store of `{}` does not answer", system.name)));
+            }
+        }
+        Ok(assets::text("application/json", "{\"status\":\"ready\"}\n"))
+    }
+}
+
+/// Assets are stored compressed.
+fn not_encoded(_: StatusCode, _: axum::http::Version, headers: &HeaderMap, _: &axum::http::Extensions) -> bool {
+    !headers.contains_key(header::CONTENT_ENCODING)
+}
+
+/// What was done for a request, for metrics and the log.
+struct Done {
+    result: Result<Response, Problem>,
+    of: Operation,
+    units: Units,
+}
+
+async fn answer(State(service): State<Arc<Service>>, request: Request<Body>) -> Response {
+    let started = Instant::now();
+    let request_id = trace::request_id(request.headers());
+    let traceparent = trace::traceparent(request.headers());
+    let wants_capacity = request.headers().get(DEBUG).is_some_and(|value| value == "capacity");
+    let method = request.method().clone();
+    let path = request.uri().path().to_owned();
+    service.metrics.in_flight.inc();
+    let done = dispatch(&service, request).await;
+    service.metrics.in_flight.dec();
+    let problem = done
+        .result
+        .as_ref()
+        .err()
+        .map(|problem| problem.name.clone().into_owned());
+    let mut response = match done.result {
+        Ok(response) => response,
+        Err(problem) => problem.into_response(&path, &request_id),
+    };
+    let status = response.status().as_u16();
+    let took = started.elapsed();
+    service
+        .metrics
+        .answered(&done.of, status, took, done.units, problem.as_deref());
+    let headers = response.headers_mut();
+    if let Ok(value) = HeaderValue::from_str(&request_id) {
+        headers.insert(REQUEST_ID, value);
+    }
+    if let Some(value) = traceparent {
+        headers.insert(TRACEPARENT, value);
+    }
+    headers
+        .entry(header::CACHE_CONTROL)
+        .or_insert(HeaderValue::from_static("no-store"));
+    headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+    let capacity = format!("read={} write={}", done.units.read, done.units.write.get());
+    if let Some(value) = HeaderValue::from_str(&capacity).ok().filter(|_| wants_capacity) {
+        headers.insert(HeaderName::from_static("singlet-capacity"), value);
+    }
+    // The query may hold what is nobody's business; the path is enough to find a request again.
+    tracing::info!(
+        request_id,
+        %method,
+        path,
+        status,
+        milliseconds = took.as_secs_f64() * 1000.0,
+        system = done.of.system,
+        operation = done.of.operation,
+        capacity,
+        problem,
+        "request"
+    );
+    response
+}
+
+async fn dispatch(service: &Service, request: Request<Body>) -> Done {
+    let (parts, body) = request.into_parts();
+    let path = parts.uri.path();
+    let reads = parts.method == Method::GET || parts.method == Method::HEAD;
+    let own = match path {
+        "/" if reads => Some(Ok(home::page(&service.systems()))),
+        "/health" if reads => Some(Ok(assets::text("application/json", "{\"status\":\"alive\"}\n"))),
+        "/ready" if reads => Some(service.ready().await),
+        "/metrics" if reads => {
+            let media = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+            Some(Ok(assets::text(media, service.metrics.text())))
+        }
+        _ => None,
+    };
+    if let Some(result) = own {
+        return Done {
+            result,
+            of: Operation::default(),
+            units: Units::default(),
+        };
+    }
+    let Some((system, rest)) = service.system_of(path) else {
+        let missing = Problem::new(StatusCode::NOT_FOUND, "no_such_route", "there is nothing at this path");
+        return Done {
+            result: Err(missing),
+            of: Operation::default(),
+            units: Units::default(),
+        };
+    };
+    let described = system.routes.find(&rest, &parts.method).is_none() && reads;
+    if let Some(response) = described
+        .then(|| assets::of_system(&system, &rest, &parts.headers))
+        .flatten()
+    {
+        return Done {
+            result: Ok(response),
+            of: Operation::default(),
+            units: Units::default(),
+        };
+    }
+    let peer = parts.extensions.get::<Peer>().map(|peer| peer.0.ip().to_string());
+    let incoming = Incoming {
+        full_path: path.to_owned(),
+        path: rest,
+        query: parts.uri.query().unwrap_or_default().to_owned(),
+        method: parts.method,
+        headers: parts.headers,
+        peer: peer.unwrap_or_default(),
+    };
+    let mut call = Call::new(&system, &service.settings.limits, &service.tasks, &service.clock);
+    let mut result = call.answer(&incoming, body).await;
+    if let Some((rate, left)) = system.rate.as_ref().zip(call.left) {
+        match &mut result {
+            Ok(response) => rate.headers(left, response.headers_mut()),
+            Err(problem) => {
+                let mut headers = HeaderMap::new();
+                rate.headers(left, &mut headers);
+                problem
+                    .extra
+                    .headers
+                    .extend(headers.into_iter().filter_map(|(name, value)| Some((name?, value))));
+            }
+        }
+    }
+    Done {
+        result,
+        of: Operation {
+            system: system.name.clone(),
+            operation: call.operation,
+        },
+        units: call.units,
+    }
+}
+
+fn cors(origins: &[String]) -> CorsLayer {
+    let exposed = [
+        "etag",
+        "link",
+        "idempotent-replay",
+        "ratelimit",
+        "ratelimit-policy",
+        "retry-after",
+        "x-request-id",
+    ];
+    let layer = CorsLayer::new()
+        .allow_methods(Any)
+        .allow_headers(Any)
+        .expose_headers(exposed.map(HeaderName::from_static))
+        .max_age(Duration::from_secs(600));
+    if origins.iter().any(|origin| origin == "*") {
+        return layer.allow_origin(Any);
+    }
+    let known: Vec<HeaderValue> = origins
+        .iter()
+        .filter_map(|origin| HeaderValue::from_str(origin).ok())
+        .collect();
+    layer.allow_origin(AllowOrigin::list(known))
+}
+
+fn panicked(reason: Box<dyn std::any::Any + Send>) -> Response {
+    let text = reason.downcast_ref::<&str>().map(|text| (*text).to_owned());
+    let text = text
+        .or_else(|| reason.downcast_ref::<String>().cloned())
+        .unwrap_or_default();
+    tracing::error!(reason = text, "a request made the service panic");
+    Problem::new(
+        StatusCode::INTERNAL_SERVER_ERROR,
+        "internal",
+        "something is wrong here; the log says what",
+    )
+    .into_response("", "")
+}

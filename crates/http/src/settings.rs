@@ -1,0 +1,42 @@
+//! What a deployment decides.
+
+use std::time::Duration;
+
+/// What a deployment decides for all systems together.
+#[derive(Clone, Debug, Default)]
+pub struct Settings {
+    /// The bounds of every request.
+    pub limits: Limits,
+    /// The origins whose pages may call; `*` for every one. None, unless said.
+    pub cors_origins: Vec<String>,
+}
+
+/// The bounds of every request and connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// The longest body.
+    pub body_bytes_max: usize,
+    /// How long a body may take to arrive.
+    pub body_time_max: Duration,
+    /// How long the headers of a request may take to arrive.
+    pub header_time_max: Duration,
+    /// How long an operation may take.
+    pub operation_time_max: Duration,
+    /// How many connections are served at once.
+    pub connections_max: usize,
+    /// How long requests that have begun are waited for at the end.
+    pub shutdown_time_max: Duration,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Limits {
+            body_bytes_max: 1024 * 1024,
+            body_time_max: Duration::from_secs(10),
+            header_time_max: Duration::from_secs(10),
+            operation_time_max: Duration::from_secs(30),
+            connections_max: 4096,
+            shutdown_time_max: Duration::from_secs(30),
+        }
+    }
+}

@@ -1,0 +1,126 @@
+//! Requests that mean harm, or come from a broken client.
+
+use std::io::{Read, Write};
+use std::time::{Duration, Instant};
+
+use singlet_http::Limits;
+
+use crate::client::{connect, parse, raw};
+use crate::running::{Options, SHARED, start};
+
+#[test]
+fn a_body_that_is_too_large_is_refused_before_it_is_read() {
+    let (name, value) = SHARED.credentials("todo", "ada");
+    let head = format!(
+        "POST /todo/api/v1/tasks HTTP/1.1\r\nhost: x\r\n{name}: {value}\r\ncontent-type: application/json\r\nconnection: close\r\n"
+    );
+    let announced = raw(
+        SHARED.address,
+        format!("{head}content-length: 99999999999\r\n\r\n{{").as_bytes(),
+    );
+    assert_eq!((announced.status, announced.problem().as_str()), (413, "too_large"));
+    // Nothing is announced in chunks: it is counted as it comes.
+    let chunk = format!("10000\r\n{}\r\n", "x".repeat(0x10000));
+    let body = chunk.repeat(20);
+    let chunked = raw(
+        SHARED.address,
+        format!("{head}transfer-encoding: chunked\r\n\r\n{body}0\r\n\r\n").as_bytes(),
+    );
+    assert_eq!((chunked.status, chunked.problem().as_str()), (413, "too_large"));
+}
+
+#[test]
+fn a_body_or_a_head_that_never_ends_is_given_up() {
+    let running = start(Options {
+        limits: Limits {
+            body_time_max: Duration::from_millis(300),
+            header_time_max: Duration::from_millis(300),
+            ..Limits::default()
+        },
+        only: Some(&["todo"]),
+        ..Options::default()
+    });
+    let (name, value) = running.credentials("todo", "ada");
+    let started = Instant::now();
+    let head = format!(
+        "POST /todo/api/v1/tasks HTTP/1.1\r\nhost: x\r\n{name}: {value}\r\ncontent-type: application/json\r\ncontent-length: 100\r\n\r\n{{"
+    );
+    let slow = raw(running.address, head.as_bytes());
+    assert_eq!((slow.status, slow.problem().as_str()), (408, "body_too_slow"));
+    let mut stream = connect(running.address);
+    stream
+        .write_all(b"GET /todo/api/v1/tasks HTTP/1.1\r\nhost: x\r\nx-slow: ")
+        .unwrap();
+    let mut rest = Vec::new();
+    let _ = stream.read_to_end(&mut rest);
+    assert!(started.elapsed() < Duration::from_secs(10));
+}
+
+#[test]
+fn a_client_that_goes_away_harms_nobody() {
+    let (name, value) = SHARED.credentials("todo", "ada");
+    for _ in 0..20 {
+        let mut stream = connect(SHARED.address);
+        stream
+            .write_all(
+                format!(
+                    "POST /todo/api/v1/tasks HTTP/1.1\r\nhost: x\r\n{name}: {value}\r\ncontent-length: 50\r\n\r\n{{"
+                )
+                .as_bytes(),
+            )
+            .unwrap();
+    }
+    assert_eq!(SHARED.get("todo", "ada", "/api/v1/tasks?limit=1").status, 200);
+}
+
+#[test]
+fn nothing_that_was_sent_becomes_a_header() {
+    for path in [
+        "/api/v1/tasks?limit=2%0d%0aset-cookie:%20a=b",
+        "/api/v1/tasks?limit=2&cursor=%0d%0aset-cookie:a",
+        "/api/v1/tasks/%0d%0aset-cookie:a",
+        "/%0d%0aset-cookie:a",
+    ] {
+        let reply = SHARED.get("todo", "ada", path);
+        assert!((400..500).contains(&reply.status), "{path}: {}", reply.status);
+        assert_eq!(reply.header("set-cookie"), None, "{path}");
+    }
+    let split = SHARED.call(
+        "todo",
+        "ada",
+        "GET",
+        "/api/v1/tasks?limit=1",
+        &[("x-request-id", "a\nset-cookie: b")],
+        "",
+    );
+    assert_eq!(split.header("set-cookie"), None);
+}
+
+/// Whatever is sent, an answer comes that is not the service's fault, or the connection ends.
+#[test]
+fn garbage_is_no_fault_of_the_service() {
+    let many_headers: String = (0..500).map(|at| format!("x-{at}: y\r\n")).collect();
+    let long = "a".repeat(100_000);
+    for bytes in [
+        "GET\r\n\r\n".to_owned(),
+        "\0\0\0\0".to_owned(),
+        "GET / HTTP/9.9\r\n\r\n".to_owned(),
+        format!("GET / HTTP/1.1\r\nhost: x\r\n{many_headers}\r\n"),
+        format!("GET /{long} HTTP/1.1\r\nhost: x\r\n\r\n"),
+        format!("GET /todo/api/v1/tasks?q={} HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n", "b".repeat(20_000)),
+        "POST /todo/api/v1/tasks HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\ncontent-type: application/json\r\n\r\nzz\r\n".to_owned(),
+        "POST /todo/api/v1/tasks HTTP/1.1\r\nhost: x\r\ncontent-length: 5\r\ncontent-length: 6\r\n\r\n".to_owned(),
+        "GET /todo/api/v1/tasks HTTP/1.1\r\nhost: x\r\nif-match: \r\nidempotency-key: \r\nconnection: close\r\n\r\n".to_owned(),
+    ] {
+        let mut stream = connect(SHARED.address);
+        stream.set_read_timeout(Some(Duration::from_secs(12))).unwrap();
+        let _ = stream.write_all(bytes.as_bytes());
+        let _ = stream.shutdown(std::net::Shutdown::Write);
+        let mut answer = Vec::new();
+        let _ = stream.read_to_end(&mut answer);
+        if let Some(reply) = parse(&answer) {
+            assert!(reply.status < 500, "{}: {}", reply.status, &bytes[..bytes.len().min(60)]);
+        }
+    }
+    assert_eq!(SHARED.get("todo", "ada", "/api/v1/tasks?limit=1").status, 200);
+}

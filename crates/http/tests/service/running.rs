@@ -1,0 +1,220 @@
+//! A service on a free port, in memory, with the sample data of the five systems.
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, LazyLock};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use singlet_http::auth::{ApiKeys, JwtKeys, JwtSettings, LocalToken, Secret};
+use singlet_http::{Limits, Server, Service, Settings, System, SystemSettings, TlsFiles};
+use singlet_model::Model;
+use singlet_runtime::{Attributes, Caller, Engine, Scope, load, table};
+use singlet_store::Store;
+use singlet_store_embedded::EmbeddedStore;
+use tokio::sync::oneshot;
+
+use crate::client::{Reply, send};
+
+pub const SYSTEMS: [&str; 5] = ["booking", "country", "ecobid", "todo", "wardrobe"];
+
+/// A service that ends with it.
+pub struct Running {
+    pub address: SocketAddr,
+    pub secret: Secret,
+    end: Option<oneshot::Sender<()>>,
+    thread: Option<std::thread::JoinHandle<bool>>,
+}
+
+/// The service that tests share which change nothing in it.
+pub static SHARED: LazyLock<Running> = LazyLock::new(|| start(Options::default()));
+
+/// How a service differs from the usual.
+#[derive(Clone, Default)]
+pub struct Options {
+    pub limits: Limits,
+    pub cors: Vec<String>,
+    pub read_only: bool,
+    pub jwks: Option<String>,
+    pub issuer: Option<String>,
+    /// Keep the rates of the models.
+    pub rates: bool,
+    pub tls: Option<TlsFiles>,
+    /// Only these systems.
+    pub only: Option<&'static [&'static str]>,
+}
+
+pub fn folder(system: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../systems").join(system)
+}
+
+pub fn model(system: &str) -> Model {
+    let text = std::fs::read_to_string(folder(system).join("model.yaml")).unwrap();
+    singlet_model::load(&singlet_model::Source::new(system, text))
+        .model
+        .unwrap()
+}
+
+pub fn sample(system: &str) -> String {
+    std::fs::read_to_string(folder(system).join("sample.jsonl")).unwrap()
+}
+
+pub fn secret() -> Secret {
+    Secret::new("a secret of the tests alone").unwrap()
+}
+
+pub fn settings(model: &Model, sample: String, options: &Options) -> SystemSettings {
+    SystemSettings {
+        prefix: format!("/{}", model.name),
+        jwt_keys: match &options.jwks {
+            Some(text) => JwtKeys::from_jwks(text).unwrap(),
+            None => JwtKeys::Secret(secret()),
+        },
+        jwt: JwtSettings {
+            issuer: options.issuer.clone(),
+        },
+        api_keys: ApiKeys::local(&secret(), &model.name, &model.callers.roles),
+        read_only: options.read_only,
+        rate: if options.rates { None } else { Some(None) },
+        sample: Some(sample),
+    }
+}
+
+/// Opens a system in memory.
+pub async fn system(name: &str, options: &Options) -> System {
+    let model = model(name);
+    let store: Arc<dyn Store> = Arc::new(EmbeddedStore::memory().unwrap());
+    store.create_table(&table::spec(&model)).await.unwrap();
+    let rows = sample(name);
+    let settings = settings(&model, rows.clone(), options);
+    let engine = Engine::open(Arc::new(model), store, Attributes::new(), secret().cursor_key(name));
+    fill(&engine, &rows).await;
+    System::new(Arc::new(engine), settings)
+}
+
+async fn fill(engine: &Engine, rows: &str) {
+    let (nothing, nobody) = (Attributes::new(), Caller::anonymous());
+    let scope = Scope {
+        setting: engine.setting(),
+        now: now() * 1000,
+        args: &nothing,
+        caller: &nobody,
+        attributes: None,
+        row: None,
+        bound: &nothing,
+    };
+    let lines = rows.lines().filter(|line| !line.is_empty());
+    let items = lines
+        .flat_map(|line| load::items(engine.model(), line, scope).unwrap())
+        .collect();
+    let table = engine.model().table.name.clone();
+    load::put_all(engine.store(), &table, items, |_| {}).await.unwrap();
+}
+
+pub fn start(options: Options) -> Running {
+    let (end, ended) = oneshot::channel::<()>();
+    let (ready, address) = std::sync::mpsc::channel();
+    let thread = std::thread::spawn(move || {
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            .worker_threads(2)
+            .enable_all()
+            .build()
+            .unwrap();
+        runtime.block_on(async move {
+            let mut systems = Vec::new();
+            for name in options.only.unwrap_or(&SYSTEMS) {
+                systems.push(system(name, &options).await);
+            }
+            let server = Server::bind("127.0.0.1:0", options.tls.as_ref()).await.unwrap();
+            ready.send(server.address().unwrap()).unwrap();
+            let settings = Settings {
+                limits: options.limits,
+                cors_origins: options.cors.clone(),
+            };
+            let ended = async move { drop(ended.await) };
+            server.run(Service::new(systems, settings), ended).await
+        })
+    });
+    Running {
+        address: address.recv().unwrap(),
+        secret: secret(),
+        end: Some(end),
+        thread: Some(thread),
+    }
+}
+
+pub fn now() -> i64 {
+    let since: Duration = SystemTime::now().duration_since(UNIX_EPOCH).unwrap();
+    i64::try_from(since.as_secs()).unwrap()
+}
+
+/// Claims that are good for a minute.
+pub fn token(audience: &str, claims: &[(&str, &str)]) -> LocalToken {
+    let claims: BTreeMap<String, String> = claims
+        .iter()
+        .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
+        .collect();
+    LocalToken {
+        audience: Some(audience.to_owned()),
+        issuer: None,
+        claims,
+        expires: now() + 60,
+    }
+}
+
+impl Running {
+    /// The header with which somebody calls a system: an id, `id/role`, or the role of an API key.
+    pub fn credentials(&self, system: &str, caller: &str) -> (&'static str, String) {
+        if system == "country" {
+            return ("x-api-key", self.secret.local_api_key(system, caller));
+        }
+        let claims = match caller.split_once('/') {
+            Some((id, role)) => vec![("sub", id), ("role", role)],
+            None => vec![("sub", caller)],
+        };
+        let token = token(system, &claims).sign(&self.secret).unwrap();
+        ("authorization", format!("Bearer {token}"))
+    }
+
+    /// A call by somebody; nobody for `-`.
+    pub fn call(
+        &self,
+        system: &str,
+        caller: &str,
+        method: &str,
+        path: &str,
+        more: &[(&str, &str)],
+        body: &str,
+    ) -> Reply {
+        let credentials = self.credentials(system, caller);
+        let mut headers = more.to_vec();
+        if caller != "-" {
+            headers.push((credentials.0, &credentials.1));
+        }
+        if !body.is_empty() && !more.iter().any(|(name, _)| *name == "content-type") {
+            headers.push(("content-type", "application/json"));
+        }
+        send(
+            self.address,
+            method,
+            &format!("/{system}{path}"),
+            &headers,
+            body.as_bytes(),
+        )
+    }
+
+    pub fn get(&self, system: &str, caller: &str, path: &str) -> Reply {
+        self.call(system, caller, "GET", path, &[], "")
+    }
+
+    /// Asks it to end, as a signal does.
+    pub fn ask_to_end(&mut self) {
+        drop(self.end.take());
+    }
+
+    /// Waits for its end; whether every request was answered.
+    pub fn wait(mut self) -> bool {
+        self.ask_to_end();
+        self.thread.take().unwrap().join().unwrap()
+    }
+}

@@ -1,0 +1,109 @@
+//! What a plan costs: a formula for each request that it sends, over the sizes of the items that the request reads.
+//!
+//! A request costs one unit for each 4 KB that it reads, half where it may be stale, and never less than one block. A filter,
+//! a projection and a count save nothing: what counts is what the key condition covers.
+
+mod count;
+mod show;
+mod worked;
+
+pub(crate) use count::selection_of;
+pub use count::{Times, requests, rows_asked};
+pub use worked::{Sizes, Worked};
+
+use singlet_item::ReadUnits;
+use singlet_item::capacity::{Consistency, get_units, page_units};
+use singlet_item::limits::BATCH_GET_ITEMS_MAX;
+use singlet_model::model::IndexId;
+use singlet_model::types::EntityId;
+
+/// Rows in a page, where neither the caller nor the read says.
+pub const PAGE_ROWS_USUAL: u64 = 20;
+
+/// The most rows in a page.
+pub const PAGE_ROWS_MAX: u64 = 100;
+
+/// The fewest rows that are read at once where some may be dropped.
+pub const FILTERED_ROWS_MIN: u64 = 20;
+
+/// One kind of request of a plan, and what it costs.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RequestCost {
+    /// What sends it.
+    pub origin: Origin,
+    /// For which selections: their names under `with` or `let`, empty for the read's own.
+    pub parts: Vec<String>,
+    /// What is called.
+    pub call: Call,
+    /// The index; the table, if there is none.
+    pub index: Option<IndexId>,
+    /// Whose rows it reads.
+    pub entities: Vec<EntityId>,
+    /// What it promises.
+    pub consistency: Consistency,
+    /// How often it is sent.
+    pub times: Times,
+    /// How many rows one request evaluates at most, where that is known.
+    pub rows: Option<u64>,
+    /// Whether rows may be dropped after they were read, so that it reads on until the page is full.
+    pub reads_on: bool,
+}
+
+/// What sends a request.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Origin {
+    /// The name of a `let`.
+    Let(String),
+    /// A query of a part's plan.
+    Query {
+        /// Which part of the combination.
+        part: usize,
+        /// Which of its queries.
+        query: usize,
+    },
+    /// The rows behind a query that gives only part of them.
+    Rows {
+        /// Which part of the combination.
+        part: usize,
+    },
+    /// The one query for several parts.
+    Neighbours,
+}
+
+/// What is called.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Call {
+    /// One item by its key.
+    Get,
+    /// Items by their keys, each rounded up on its own.
+    BatchGet,
+    /// A page of an item collection, rounded up once.
+    Query,
+    /// A page of the whole table, rounded up once.
+    Scan,
+}
+
+impl RequestCost {
+    /// How many requests are sent for one answer, before any reading on: at least, and at most where that is known.
+    pub fn sent(&self) -> (u64, Option<u64>) {
+        let (least, most) = (self.times.least, self.times.most);
+        match self.call {
+            Call::BatchGet => (
+                least.div_ceil(BATCH_GET_ITEMS_MAX as u64),
+                most.map(|most| most.div_ceil(BATCH_GET_ITEMS_MAX as u64)),
+            ),
+            Call::Get | Call::Query | Call::Scan => (least, most),
+        }
+    }
+
+    /// What one request costs that reads items of these sizes; a missing item counts as one without bytes.
+    pub fn units(&self, read_bytes: impl IntoIterator<Item = usize>) -> ReadUnits {
+        match self.call {
+            Call::Get | Call::Query | Call::Scan => page_units(read_bytes, self.consistency),
+            Call::BatchGet => read_bytes
+                .into_iter()
+                .map(|bytes| get_units(bytes, self.consistency))
+                .sum(),
+        }
+    }
+}

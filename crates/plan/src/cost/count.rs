@@ -1,0 +1,303 @@
+//! Which requests a plan sends, and how often each.
+
+use singlet_item::capacity::Consistency;
+use singlet_model::Model;
+use singlet_model::expression::{Expr, ExprKind, Literal};
+use singlet_model::model::{LetValue, Read, Selection, SelectionKind};
+use singlet_model::types::Type;
+
+use super::{Call, FILTERED_ROWS_MIN, Origin, PAGE_ROWS_MAX, PAGE_ROWS_USUAL, RequestCost};
+use crate::read::{Neighbours, PartPlan, PartValues, Query, SelectionPlan, plan_selection};
+use crate::values::Values;
+
+/// What follows a list.
+const EACH_ROW: &str = "each row";
+
+/// How often a request is sent for one answer, before any reading on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Times {
+    /// For each of what; empty where it is sent once.
+    pub each: Vec<String>,
+    /// At least.
+    pub least: u64,
+    /// At most, where that is known.
+    pub most: Option<u64>,
+}
+
+impl Times {
+    /// Sent once.
+    pub fn once() -> Self {
+        Times {
+            each: Vec::new(),
+            least: 1,
+            most: Some(1),
+        }
+    }
+
+    fn and(mut self, (each, least, most): (Option<String>, u64, Option<u64>)) -> Self {
+        self.each.extend(each);
+        self.least = self.least.saturating_mul(least);
+        self.most = self.most.zip(most).map(|(one, other)| one.saturating_mul(other));
+        self
+    }
+}
+
+/// How many rows the first request for a page asks for: a filter drops rows that count toward the limit, so a little more is
+/// read at once.
+pub fn rows_asked(wanted: u64, filtered: bool) -> u64 {
+    match filtered {
+        true => wanted.saturating_mul(2).max(FILTERED_ROWS_MIN),
+        false => wanted,
+    }
+}
+
+/// The requests of a read with one combination of arguments: what `let` reads, then its parts.
+pub fn requests(model: &Model, read: &Read, parts: &[PartPlan], neighbours: Option<&Neighbours>) -> Vec<RequestCost> {
+    let counting = Counting { model, read };
+    let mut all = counting.lets();
+    all.extend(neighbours.and_then(|neighbours| counting.side_by_side(parts, neighbours)));
+    for (at, part) in parts.iter().enumerate() {
+        let read_already = neighbours.is_some_and(|neighbours| neighbours.holds(at));
+        if let Some(selection) = selection_of(read, part).filter(|_| !read_already) {
+            let origin = |query| Origin::Query { part: at, query };
+            all.extend(counting.selection(part.name.as_deref(), selection, &part.plan, &origin));
+        }
+    }
+    all
+}
+
+/// The selection of a part.
+pub(crate) fn selection_of<'a>(read: &'a Read, part: &PartPlan) -> Option<&'a Selection> {
+    match &part.name {
+        None => read.selection.as_ref(),
+        Some(name) => read
+            .with
+            .iter()
+            .find(|with| with.name == *name)
+            .map(|with| &with.selection),
+    }
+}
+
+struct Counting<'a> {
+    model: &'a Model,
+    read: &'a Read,
+}
+
+impl Counting<'_> {
+    /// Rows that `let` names are read first, strongly: they decide who may.
+    fn lets(&self) -> Vec<RequestCost> {
+        let mut all = Vec::new();
+        for bound in &self.read.lets {
+            match &bound.value {
+                LetValue::Value(expr) => {
+                    if let ExprKind::Entity { entity, .. } = &expr.kind {
+                        all.push(RequestCost {
+                            origin: Origin::Let(bound.name.clone()),
+                            parts: vec![bound.name.clone()],
+                            call: Call::Get,
+                            index: None,
+                            entities: vec![*entity],
+                            consistency: Consistency::Strong,
+                            times: Times::once(),
+                            rows: Some(1),
+                            reads_on: false,
+                        });
+                    }
+                }
+                LetValue::Read(selection) => {
+                    if let Some(plan) = plan_selection(self.model, selection, None, None, &|_| true) {
+                        let origin = |_| Origin::Let(bound.name.clone());
+                        all.extend(self.selection(Some(&bound.name), selection, &plan, &origin));
+                    }
+                }
+            }
+        }
+        all
+    }
+
+    fn selection(
+        &self,
+        name: Option<&str>,
+        selection: &Selection,
+        plan: &SelectionPlan,
+        origin: &dyn Fn(usize) -> Origin,
+    ) -> Vec<RequestCost> {
+        let each = self.read.each.as_ref().filter(|_| name.is_none());
+        let parent = self.read.selection.as_ref().filter(|_| name.is_some());
+        let mut outer = Times::once();
+        if let Some(each) = each {
+            outer = outer.and((Some(format!("each {}", each.name)), 0, Some(each.at_most)));
+        }
+        if let Some(parent) = parent.filter(|parent| parent.kind == SelectionKind::Find) {
+            outer = outer.and((Some(EACH_ROW.to_owned()), 0, Some(self.page_rows(parent.limit, true))));
+        }
+        let mut all = Vec::new();
+        for (at, query) in plan.queries.iter().enumerate() {
+            let cost = RequestCost {
+                origin: origin(at),
+                ..self.query(name, selection, query, outer.clone())
+            };
+            let follow = query.follow.then(|| RequestCost {
+                origin: match &cost.origin {
+                    Origin::Query { part, .. } => Origin::Rows { part: *part },
+                    other => other.clone(),
+                },
+                call: Call::BatchGet,
+                index: None,
+                entities: selection.entity().into_iter().collect(),
+                consistency: self.consistency(selection, None),
+                times: cost.times.clone().and((Some(EACH_ROW.to_owned()), 0, cost.rows)),
+                rows: Some(1),
+                ..cost.clone()
+            });
+            all.push(cost);
+            all.extend(follow);
+        }
+        all
+    }
+
+    fn query(&self, name: Option<&str>, selection: &Selection, query: &Query, outer: Times) -> RequestCost {
+        let mut times = fan_out(query).into_iter().fold(outer.clone(), Times::and);
+        if query.in_sequence {
+            // One range is read after the other, and the first may suffice.
+            times.least = outer.least;
+        }
+        let batched = query.is_get() && outer.each.iter().any(|each| each == EACH_ROW);
+        RequestCost {
+            origin: Origin::Neighbours,
+            parts: name.into_iter().map(str::to_owned).collect(),
+            call: match (query.is_get(), batched) {
+                (_, true) => Call::BatchGet,
+                (true, false) => Call::Get,
+                (false, false) if query.scan => Call::Scan,
+                (false, false) => Call::Query,
+            },
+            index: query.index,
+            entities: match query.scan {
+                true => self.model.entities.iter().map(|entity| entity.id).collect(),
+                false => vec![query.entity],
+            },
+            consistency: self.consistency(selection, query.index),
+            times,
+            rows: if query.is_get() {
+                Some(1)
+            } else {
+                self.rows(name, selection, !query.rest.is_empty())
+            },
+            reads_on: self.may_drop(query) && !query.is_get(),
+        }
+    }
+
+    /// One query for several selections.
+    fn side_by_side(&self, parts: &[PartPlan], neighbours: &Neighbours) -> Option<RequestCost> {
+        let mut all = Vec::new();
+        for neighbour in &neighbours.parts {
+            let part = parts.get(neighbour.part)?;
+            let selection = selection_of(self.read, part)?;
+            all.push(self.query(part.name.as_deref(), selection, &neighbour.query, Times::once()));
+        }
+        let first = all.first()?.clone();
+        Some(RequestCost {
+            parts: all.iter().flat_map(|cost| cost.parts.clone()).collect(),
+            call: Call::Query,
+            entities: all.iter().flat_map(|cost| cost.entities.clone()).collect(),
+            rows: all.iter().map(|cost| cost.rows).sum(),
+            reads_on: all.iter().any(|cost| cost.reads_on),
+            ..first
+        })
+    }
+
+    fn consistency(&self, selection: &Selection, index: Option<singlet_model::model::IndexId>) -> Consistency {
+        let strong = selection.consistent || self.read.consistent.is_some();
+        match strong && index.is_none() {
+            true => Consistency::Strong,
+            false => Consistency::Eventual,
+        }
+    }
+
+    /// How many rows one request asks for.
+    fn rows(&self, name: Option<&str>, selection: &Selection, filtered: bool) -> Option<u64> {
+        let pages = match name {
+            None => self.read.each.is_none(),
+            Some(name) => self.read.pages.as_deref() == Some(name),
+        };
+        match selection.kind {
+            // One row is mostly the first.
+            SelectionKind::Get { .. } => Some(1),
+            SelectionKind::Find if pages || name.is_some() => {
+                Some(rows_asked(self.page_rows(selection.limit, pages), filtered))
+            }
+            SelectionKind::Find | SelectionKind::Count => None,
+        }
+    }
+
+    fn page_rows(&self, limit: Option<u64>, pages: bool) -> u64 {
+        let page = match pages {
+            true => self.read.page.unwrap_or(PAGE_ROWS_USUAL),
+            false => PAGE_ROWS_MAX,
+        };
+        limit.map_or(page, |limit| if pages { limit.min(page) } else { limit })
+    }
+
+    /// Whether a row that was read may not be one of the answer.
+    fn may_drop(&self, query: &Query) -> bool {
+        let entity = self.model.entity(query.entity);
+        let expires = entity.is_some_and(|entity| self.model.source_of(entity).expires.is_some());
+        !query.rest.is_empty() || expires
+    }
+}
+
+/// How often a query is sent for the values of its key's parts.
+fn fan_out(query: &Query) -> Vec<(Option<String>, u64, Option<u64>)> {
+    let parts = query
+        .partition
+        .iter()
+        .chain(query.sort.iter().flat_map(|sort| &sort.prefix));
+    parts.map(times_of).collect()
+}
+
+fn times_of(part: &PartValues) -> (Option<String>, u64, Option<u64>) {
+    let each = |name: &str| Some(format!("each {name}"));
+    match &part.values {
+        Values::One(value) | Values::Formed(value) => lapsing(part, value),
+        Values::Each(list) => match &list.kind {
+            ExprKind::List(elements) => {
+                let lapsed: u64 = elements.iter().filter_map(|element| lapses_to(part, element)).sum();
+                let count = elements.len() as u64 + lapsed;
+                (each(&part.path), count.min(1), Some(count))
+            }
+            _ => {
+                let (least, most) = lengths(&list.ty);
+                (each(&part.path), least.min(1), most)
+            }
+        },
+        Values::Days { .. } => (each("day"), 0, None),
+        Values::Cells { precision, .. } => (each(&format!("cell({precision})")), 1, None),
+        Values::All(words) => (each(&part.path), words.len() as u64, Some(words.len() as u64)),
+    }
+}
+
+/// One value, and the states that time has turned into it.
+fn lapsing(part: &PartValues, value: &Expr) -> (Option<String>, u64, Option<u64>) {
+    let into = |to: &str| part.lapses.iter().filter(|(_, known)| known == to).count() as u64;
+    let most = part.lapses.iter().map(|(_, to)| into(to)).max().unwrap_or(0);
+    let (least, most) = lapses_to(part, value).map_or((0, most), |known| (known, known));
+    let name = (most > 0).then(|| format!("each {} that is it or lapses to it", part.path));
+    (name, 1 + least, Some(1 + most))
+}
+
+/// How many states lapse to a word, where it is known before the request.
+fn lapses_to(part: &PartValues, value: &Expr) -> Option<u64> {
+    match value.literal()? {
+        Literal::Text(word) => Some(part.lapses.iter().filter(|(_, to)| to == word).count() as u64),
+        _ => Some(0),
+    }
+}
+
+/// How short and how long a list may be. Its elements may all be one.
+fn lengths(ty: &Type) -> (u64, Option<u64>) {
+    match ty {
+        Type::List(_, limits) | Type::Set(_, limits) => (limits.min.unwrap_or(0), limits.max),
+        _ => (0, None),
+    }
+}

@@ -1,0 +1,110 @@
+//! Formulas with numbers: the least, what estimates make usual, and the most that limits allow.
+
+use singlet_item::ReadUnits;
+use singlet_item::limits::PAGE_SIZE_BYTES_MAX;
+use singlet_model::Model;
+use singlet_model::model::IndexId;
+use singlet_model::types::EntityId;
+
+use super::{Call, RequestCost};
+use crate::size::{self, SizeBound};
+
+/// How large the rows of a model are.
+#[derive(Debug)]
+pub struct Sizes<'a> {
+    model: &'a Model,
+    bounds: Vec<SizeBound<'a>>,
+}
+
+/// What requests cost, as far as it is known before any is sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Worked {
+    /// At least.
+    pub least: ReadUnits,
+    /// With rows as the estimates have them.
+    pub usual: Option<ReadUnits>,
+    /// With the largest rows that limits allow.
+    pub most: Option<ReadUnits>,
+}
+
+impl<'a> Sizes<'a> {
+    /// The sizes of a model's rows.
+    pub fn of(model: &'a Model) -> Self {
+        Sizes {
+            model,
+            bounds: size::bounds(model),
+        }
+    }
+
+    /// How large an entity's rows can be, as far as limits say.
+    pub fn bound(&self, entity: EntityId) -> Option<&SizeBound<'a>> {
+        self.bounds.get(entity.0 as usize)
+    }
+
+    /// The most bytes of an entity's row on the table, or of its entry in an index.
+    pub fn most(&self, entity: EntityId, index: Option<IndexId>) -> Option<u64> {
+        let bound = self.bounds.get(entity.0 as usize)?;
+        match index {
+            None => bound.complete.then_some(bound.bytes),
+            Some(index) => size::entry_bytes_max(self.model, self.model.entity(entity)?, index, bound),
+        }
+    }
+
+    /// The usual bytes, by the estimates: of the entity, or of the one that it mirrors.
+    fn usual(&self, entity: EntityId) -> Option<u64> {
+        let entity = self.model.entity(entity)?;
+        let of = |name: &str| self.model.estimate(name)?.bytes;
+        of(&entity.name).or_else(|| of(&self.model.source_of(entity).name))
+    }
+}
+
+impl RequestCost {
+    /// The cost of an answer, before any reading on.
+    pub fn worked(&self, sizes: &Sizes<'_>) -> Worked {
+        let largest = self.largest(|entity| sizes.most(entity, self.index));
+        let usual = self.largest(|entity| sizes.usual(entity));
+        let times = |units: ReadUnits| Some(units * self.times.most?);
+        Worked {
+            least: self.units([0]) * self.times.least,
+            usual: usual.and_then(|bytes| times(self.page(bytes)?)),
+            most: largest.and_then(|bytes| times(self.page(bytes)?)),
+        }
+    }
+
+    fn largest(&self, bytes: impl Fn(EntityId) -> Option<u64>) -> Option<u64> {
+        let all: Option<Vec<u64>> = self.entities.iter().map(|entity| bytes(*entity)).collect();
+        all?.into_iter().max()
+    }
+
+    /// One request that reads as many rows of a size as it asks for; a page has a limit of its own.
+    fn page(&self, row_bytes: u64) -> Option<ReadUnits> {
+        let rows = match self.call {
+            Call::Get | Call::BatchGet => 1,
+            Call::Query | Call::Scan => self.rows?,
+        };
+        let bytes = usize::try_from(rows.saturating_mul(row_bytes)).ok()?;
+        Some(self.units([bytes.min(PAGE_SIZE_BYTES_MAX)]))
+    }
+}
+
+impl Worked {
+    /// Nothing.
+    pub const NOTHING: Worked = Worked {
+        least: ReadUnits::ZERO,
+        usual: Some(ReadUnits::ZERO),
+        most: Some(ReadUnits::ZERO),
+    };
+
+    /// All of several requests. What reads on until a page is full has no most.
+    pub fn sum(requests: &[RequestCost], sizes: &Sizes<'_>) -> Worked {
+        requests.iter().fold(Worked::NOTHING, |all, request| {
+            let one = request.worked(sizes);
+            let most = one.most.filter(|_| !request.reads_on);
+            Worked {
+                least: all.least + one.least,
+                usual: all.usual.zip(one.usual).map(|(a, b)| a + b),
+                most: all.most.zip(most).map(|(a, b)| a + b),
+            }
+        })
+    }
+}

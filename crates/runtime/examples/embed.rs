@@ -1,0 +1,63 @@
+//! A model inside a program: rows into its own types, page by page.
+//!
+//! `cargo run -p singlet-runtime --example embed`
+
+use std::sync::Arc;
+
+use futures_util::TryStreamExt;
+use serde::{Deserialize, Serialize};
+use singlet_runtime::{Caller, Deployment, Engine, Source};
+use singlet_store_embedded::EmbeddedStore;
+
+#[derive(Serialize)]
+struct DueBetween {
+    from: String,
+    to: String,
+}
+
+#[derive(Debug, Deserialize)]
+struct Task {
+    title: String,
+    due_date: Option<String>,
+}
+
+async fn lines() -> Result<Vec<String>, Box<dyn std::error::Error>> {
+    let model = Source::new("todo", include_str!("../../../systems/todo/model.yaml"));
+    let engine = Engine::load(&model, Arc::new(EmbeddedStore::memory()?), Deployment::default())?;
+    engine.create_table().await?;
+    engine
+        .put_lines(include_str!("../../../systems/todo/sample.jsonl"))
+        .await?;
+
+    let (from, to) = ("2020-01-01".to_owned(), "2040-12-31".to_owned());
+    let due = engine
+        .call("tasksInDueDateOrder")
+        .args(DueBetween { from, to })
+        .by(Caller::with_id("ada"));
+    let mut pages = std::pin::pin!(due.limit(5).pages::<Task>());
+    let mut lines = Vec::new();
+    while let Some(page) = pages.try_next().await? {
+        lines.extend(
+            page.rows
+                .iter()
+                .map(|task| format!("{} {}", task.due_date.as_deref().unwrap_or("-"), task.title)),
+        );
+    }
+    Ok(lines)
+}
+
+#[allow(clippy::print_stdout, reason = "an example prints")]
+#[tokio::main]
+async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    lines().await?.iter().for_each(|line| println!("{line}"));
+    Ok(())
+}
+
+#[tokio::test]
+async fn the_example_shows_the_tasks_by_their_day() {
+    let lines = lines().await.unwrap_or_default();
+    assert!(
+        lines.len() > 5 && lines.is_sorted_by_key(|line| line.get(..10).map(str::to_owned)),
+        "{lines:#?}"
+    );
+}

@@ -1,0 +1,45 @@
+//! The arguments of a read.
+
+use singlet_model::evaluate::evaluate;
+use singlet_model::model::Read;
+
+use crate::error::RuntimeError;
+use crate::scope::{Attributes, Scope};
+use crate::values;
+
+/// What was sent, as it is stored, if it is what the read takes.
+pub(super) fn checked(read: &Read, given: &Attributes) -> Result<Attributes, RuntimeError> {
+    if let Some(unknown) = given.keys().find(|name| read.arg(name).is_none()) {
+        return Err(RuntimeError::Request(format!(
+            "`{}` has no argument `{unknown}`",
+            read.name
+        )));
+    }
+    let mut args = Attributes::new();
+    for arg in &read.args {
+        if let Some(value) = given.get(&arg.name) {
+            let value = values::checked(value, &arg.ty)
+                .map_err(|invalid| RuntimeError::Request(format!("the argument `{}` is wrong: {invalid}", arg.name)))?;
+            args.insert(arg.name.clone(), value);
+        } else if !arg.optional && arg.default.is_none() {
+            return Err(RuntimeError::Request(format!(
+                "`{}` needs the argument `{}`",
+                read.name, arg.name
+            )));
+        }
+    }
+    Ok(args)
+}
+
+/// The same with the defaults of what was not sent. `scope` has the instant and the caller; it is the first page's, so that
+/// all pages are of the same arguments.
+pub(super) fn filled(read: &Read, mut args: Attributes, scope: Scope<'_>) -> Result<Attributes, RuntimeError> {
+    for arg in &read.args {
+        if let (Some(default), false) = (&arg.default, args.contains_key(&arg.name))
+            && let Some(value) = evaluate(default, &scope)?
+        {
+            args.insert(arg.name.clone(), value);
+        }
+    }
+    Ok(args)
+}

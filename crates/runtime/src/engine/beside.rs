@@ -1,0 +1,136 @@
+//! What comes with each row of a list: rows by their keys in batches, anything else row by row.
+
+use std::collections::{BTreeMap, HashMap};
+
+use futures_util::{StreamExt, TryStreamExt};
+use singlet_item::{Item, Value};
+use singlet_model::evaluate::holds;
+use singlet_model::model::{SelectionKind, WithPart};
+use singlet_plan::read::{PartPlan, Query, SelectionPlan};
+
+use super::Call;
+use crate::cursor::Positions;
+use crate::error::RuntimeError;
+use crate::find::{FAN_OUT_AT_ONCE_MAX, batch_get};
+use crate::scope::Attributes;
+use crate::{keys, row, stream};
+
+impl<'a> Call<'a> {
+    /// For each row of a list, the groups of `with` by name.
+    pub(super) async fn beside(
+        &mut self,
+        parts: &'a [PartPlan],
+        rows: &[Attributes],
+    ) -> Result<Vec<BTreeMap<String, Value>>, RuntimeError> {
+        let mut all = vec![BTreeMap::new(); rows.len()];
+        for part in &self.read.with {
+            let Some(planned) = parts.iter().find(|known| known.name.as_ref() == Some(&part.name)) else {
+                continue;
+            };
+            let values = match planned.plan.queries.as_slice() {
+                [query] if query.is_get() => self.got(part, query, rows).await?,
+                _ => self.found(part, &planned.plan, rows).await?,
+            };
+            for (groups, value) in all.iter_mut().zip(values) {
+                groups.extend(value.map(|value| (part.name.clone(), value)));
+            }
+        }
+        Ok(all)
+    }
+
+    /// One row for each by its key, in the order of the rows; a key that several have is asked for once.
+    async fn got(
+        &mut self,
+        part: &WithPart,
+        query: &Query,
+        rows: &[Attributes],
+    ) -> Result<Vec<Option<Value>>, RuntimeError> {
+        let engine = self.engine;
+        let model = engine.model.as_ref();
+        let mut wanted: Vec<Option<Item>> = Vec::with_capacity(rows.len());
+        let mut once: Vec<Item> = Vec::new();
+        for row in rows {
+            let mut scope = self.scope();
+            scope.row = Some(row);
+            let ranges = keys::ranges(model, query, scope)?;
+            let key = ranges.first().and_then(|range| stream::whole_key(model, &range.keys));
+            once.extend(key.clone().filter(|key| !once.contains(key)));
+            wanted.push(key);
+        }
+        let consistent = part.selection.consistent || self.read.consistent.is_some();
+        let (items, consumed) = batch_get(&engine.store, &model.table.name, &once, consistent).await?;
+        self.consumed += &consumed;
+        let by_key: HashMap<Item, Item> = items
+            .into_iter()
+            .map(|item| (stream::table_key(model, &item), item))
+            .collect();
+        let found = rows.iter().zip(wanted).map(|(row, key)| {
+            let item = key.and_then(|key| by_key.get(&key));
+            item.map_or(Ok(None), |item| self.kept(part, query, item, row))
+        });
+        found.collect()
+    }
+
+    /// The row of an item, if the meaning includes it.
+    fn kept(
+        &self,
+        part: &WithPart,
+        query: &Query,
+        item: &Item,
+        parent: &Attributes,
+    ) -> Result<Option<Value>, RuntimeError> {
+        let model = self.engine.model.as_ref();
+        let mut scope = self.scope();
+        scope.row = Some(parent);
+        let entity = model
+            .entity(query.entity)
+            .filter(|entity| stream::is_of(model, entity, item));
+        let Some(entity) = entity else { return Ok(None) };
+        let Some(row) = row::decode(model, entity, item, scope)? else {
+            return Ok(None);
+        };
+        for condition in query.meaning.iter().chain(&part.allow) {
+            if !holds(condition, &scope.with_row(&row))? {
+                return Ok(None);
+            }
+        }
+        Ok(Some(row::as_value(&row)))
+    }
+
+    /// One reading for each row, several at a time.
+    async fn found(
+        &mut self,
+        part: &'a WithPart,
+        plan: &SelectionPlan,
+        rows: &[Attributes],
+    ) -> Result<Vec<Option<Value>>, RuntimeError> {
+        let selection = &part.selection;
+        if selection.kind == SelectionKind::Count {
+            let mut counts = Vec::with_capacity(rows.len());
+            for row in rows {
+                counts.push(Some(self.count(selection, plan, Some(row)).await?));
+            }
+            return Ok(counts);
+        }
+        let most = self.rows_wanted(Some(&part.name), selection)?;
+        // Not lazily: a stream that held the closure could not move between threads.
+        let mut readings = Vec::with_capacity(rows.len());
+        for row in rows {
+            let mut reading = self.reading(selection, plan, part.allow.as_ref());
+            reading.scope.row = Some(row);
+            readings.push(async move { reading.rows(most, &Positions::default()).await });
+        }
+        let readings = futures_util::stream::iter(readings).buffered(FAN_OUT_AT_ONCE_MAX);
+        let found: Vec<_> = readings.try_collect().await?;
+        let mut values = Vec::with_capacity(found.len());
+        for found in found {
+            self.consumed += &found.consumed;
+            let mut rows = found.rows.iter().map(row::as_value);
+            values.push(match selection.kind {
+                SelectionKind::Get { .. } => rows.next(),
+                _ => Some(Value::L(rows.collect())),
+            });
+        }
+        Ok(values)
+    }
+}

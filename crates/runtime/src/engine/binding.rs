@@ -1,0 +1,91 @@
+//! What comes before the rows: who may, and the names of `let`.
+
+use singlet_item::Value;
+use singlet_model::evaluate::{evaluate, holds};
+use singlet_model::expression::{Expr, ExprKind};
+use singlet_model::model::{Let, LetValue};
+use singlet_model::types::EntityId;
+use singlet_plan::read::SelectionPlan;
+use singlet_store::GetRequest;
+
+use super::Call;
+use crate::error::RuntimeError;
+use crate::find::primary_key;
+use crate::scope::Attributes;
+use crate::{retry, row, stream};
+
+impl<'a> Call<'a> {
+    /// Checks what `allow` says of the caller alone, before anything is read; then what it says of rows that `let` read, whose
+    /// refusal looks as if they were not there.
+    pub(super) fn admit(&self, with_rows: bool) -> Result<(), RuntimeError> {
+        for conjunct in self.read.allow.conjuncts() {
+            let of_rows = mentions_bound(conjunct);
+            if !conjunct.attributes().is_empty() || of_rows != with_rows {
+                continue;
+            }
+            if !holds(conjunct, &self.scope())? {
+                return Err(match (with_rows, self.request.caller.authenticated) {
+                    (true, _) => RuntimeError::NotFound,
+                    (false, true) => RuntimeError::Forbidden,
+                    (false, false) => RuntimeError::Unauthenticated,
+                });
+            }
+        }
+        Ok(())
+    }
+
+    /// Gives a name of `let` its value.
+    pub(super) async fn bind(&mut self, bound: &'a Let, plan: Option<&'a SelectionPlan>) -> Result<(), RuntimeError> {
+        let value = match &bound.value {
+            LetValue::Value(expr) => match &expr.kind {
+                ExprKind::Entity { entity, key } => self.row_by_key(*entity, key).await?,
+                _ => evaluate(expr, &self.scope())?,
+            },
+            LetValue::Read(selection) => match plan {
+                Some(plan) => self.first_row(selection, plan, None).await?.as_ref().map(row::as_value),
+                None => None,
+            },
+        };
+        match value {
+            Some(value) => {
+                self.bound.insert(bound.name.clone(), value);
+                Ok(())
+            }
+            None if bound.optional => Ok(()),
+            None => Err(RuntimeError::NotFound),
+        }
+    }
+
+    async fn row_by_key(&mut self, entity: EntityId, key: &[(String, Expr)]) -> Result<Option<Value>, RuntimeError> {
+        let engine = self.engine;
+        let Some(entity) = engine.model.entity(entity) else {
+            return Ok(None);
+        };
+        let mut parts = Attributes::new();
+        for (name, expr) in key {
+            if let Some(value) = evaluate(expr, &self.scope())? {
+                parts.insert(name.clone(), value);
+            }
+        }
+        let Some(key) = primary_key(entity, &parts)? else {
+            return Ok(None);
+        };
+        let request = GetRequest {
+            table: engine.model.table.name.clone(),
+            key,
+            consistent: true,
+            projection: Vec::new(),
+        };
+        let answer = retry::retried(|| engine.store.get(&request)).await?;
+        self.consumed += &answer.consumed;
+        let item = answer.item.filter(|item| stream::is_of(&engine.model, entity, item));
+        let row = item
+            .map(|item| row::decode(&engine.model, entity, &item, self.scope()))
+            .transpose()?;
+        Ok(row.flatten().map(|row| row::as_value(&row)))
+    }
+}
+
+fn mentions_bound(expr: &Expr) -> bool {
+    expr.any(|part| matches!(part.kind, ExprKind::Bound(_)))
+}

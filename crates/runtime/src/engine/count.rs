@@ -1,0 +1,121 @@
+//! How many rows there are: in all or by groups, with sums beside. All rows are counted; none is kept.
+
+use std::collections::BTreeMap;
+
+use singlet_item::{Number, Value};
+use singlet_model::evaluate::{EvaluateError, evaluate};
+use singlet_model::model::Selection;
+use singlet_plan::read::SelectionPlan;
+
+use super::tally::tally;
+use super::{Call, ROWS_AT_ONCE_MAX, too_much};
+use crate::cursor::Positions;
+use crate::error::RuntimeError;
+use crate::scope::{Attributes, Scope};
+
+/// The most rows that one request counts.
+pub const COUNTED_ROWS_MAX: u64 = 1_000_000;
+
+/// The name of the number of rows, where sums stand beside it.
+const COUNT: &str = "count";
+
+impl<'a> Call<'a> {
+    pub(super) async fn count(
+        &mut self,
+        selection: &'a Selection,
+        plan: &SelectionPlan,
+        parent: Option<&Attributes>,
+    ) -> Result<Value, RuntimeError> {
+        if selection.by.is_empty() && selection.sums.is_empty() {
+            let mut reading = self.reading(selection, plan, None);
+            reading.scope.row = parent;
+            if let Some((rows, consumed)) = tally(&reading, COUNTED_ROWS_MAX).await? {
+                self.consumed += &consumed;
+                return match rows <= COUNTED_ROWS_MAX {
+                    true => Ok(Value::N(Number::from(rows))),
+                    false => Err(too_much(&self.read.name, COUNTED_ROWS_MAX)),
+                };
+            }
+        }
+        let mut counted = Counted::default();
+        let mut positions = Positions::default();
+        loop {
+            let mut reading = self.reading(selection, plan, None);
+            reading.scope.row = parent;
+            let found = reading.rows(ROWS_AT_ONCE_MAX, &positions).await?;
+            for row in &found.rows {
+                counted.add(selection, row, reading.scope)?;
+            }
+            self.consumed += &found.consumed;
+            positions = found.positions;
+            if positions.is_empty() {
+                return Ok(counted.value(selection, selection.by.len()));
+            }
+            if counted.rows >= COUNTED_ROWS_MAX {
+                return Err(too_much(&self.read.name, COUNTED_ROWS_MAX));
+            }
+        }
+    }
+}
+
+/// What is known of the rows so far, and of each group of them.
+#[derive(Default)]
+struct Counted {
+    rows: u64,
+    sums: Vec<Number>,
+    groups: BTreeMap<String, Counted>,
+}
+
+impl Counted {
+    /// Counts a row, in the group that it belongs to: one within another where there are several attributes. A row without such
+    /// an attribute belongs to no group.
+    fn add(&mut self, selection: &Selection, row: &Attributes, scope: Scope<'_>) -> Result<(), RuntimeError> {
+        self.rows += 1;
+        let words = selection.by.iter().map(|name| row.get(name).and_then(word));
+        let Some(words) = words.collect::<Option<Vec<String>>>() else {
+            return Ok(());
+        };
+        let mut group = self;
+        for word in words {
+            group = group.groups.entry(word).or_default();
+        }
+        if !selection.by.is_empty() {
+            group.rows += 1;
+        }
+        group.sums.resize(selection.sums.len(), Number::ZERO);
+        for (sum, (_, expr)) in group.sums.iter_mut().zip(&selection.sums) {
+            let value = evaluate(expr, &scope.with_row(row))?;
+            if let Some(Value::N(number)) = value {
+                let added = sum.checked_add(number);
+                *sum = added.map_err(|error| EvaluateError::Arithmetic(format!("a sum leaves its range: {error}")))?;
+            }
+        }
+        Ok(())
+    }
+
+    fn value(mut self, selection: &Selection, levels: usize) -> Value {
+        if levels > 0 {
+            let groups = self.groups.into_iter();
+            let groups = groups.map(|(name, group)| (name, group.value(selection, levels - 1)));
+            return Value::M(groups.collect());
+        }
+        let rows = Value::N(Number::from(self.rows));
+        if selection.sums.is_empty() {
+            return rows;
+        }
+        self.sums.resize(selection.sums.len(), Number::ZERO);
+        let sums = selection.sums.iter().zip(self.sums);
+        let sums = sums.map(|((name, _), sum)| (name.clone(), Value::N(sum)));
+        Value::M([(COUNT.to_owned(), rows)].into_iter().chain(sums).collect())
+    }
+}
+
+/// The name of a group.
+fn word(value: &Value) -> Option<String> {
+    match value {
+        Value::S(text) => Some(text.clone()),
+        Value::N(number) => Some(number.to_string()),
+        Value::Bool(truth) => Some(truth.to_string()),
+        _ => None,
+    }
+}

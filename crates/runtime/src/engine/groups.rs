@@ -1,0 +1,142 @@
+//! Answers that are more than a list of rows: the groups of `with`, and one answer for each element.
+
+use std::collections::BTreeMap;
+
+use futures_util::{StreamExt, TryStreamExt};
+use singlet_item::Value;
+use singlet_model::evaluate::evaluate;
+use singlet_model::model::{Each, Selection, SelectionKind};
+use singlet_plan::read::{PartPlan, SelectionPlan};
+
+use super::neighbours::Side;
+use super::{Answer, Call, ELEMENT_ROWS_MAX, PAGE_ROWS_MAX, all_rows};
+use crate::cursor::{Belongs, Cursor, Positions};
+use crate::error::RuntimeError;
+use crate::find::{FAN_OUT_AT_ONCE_MAX, Found};
+use crate::row;
+use crate::scope::Attributes;
+
+impl<'a> Call<'a> {
+    /// After how many requests a page ends, where the read says `requests: ..5`.
+    pub(super) fn requests_max(&self) -> Option<usize> {
+        let (bounds, _) = self.read.requests.as_ref()?;
+        let most = bounds.max.filter(|_| bounds.min.is_none())?;
+        // A float saturates as it is cast.
+        Some((most as usize).max(1))
+    }
+
+    /// How many rows of a selection an answer has at most.
+    pub(super) fn rows_wanted(&self, name: Option<&str>, selection: &Selection) -> Result<usize, RuntimeError> {
+        let limit = selection.limit.map(|limit| limit as usize);
+        Ok(match selection.kind {
+            SelectionKind::Get { .. } => 1,
+            _ if name.is_some() && self.read.pages.as_deref() == name => {
+                limit.unwrap_or(usize::MAX).min(self.page_rows()?)
+            }
+            _ => limit.unwrap_or(PAGE_ROWS_MAX),
+        })
+    }
+
+    /// The groups of `with`, by name, and where the list that pages goes on.
+    pub(super) async fn groups(
+        &mut self,
+        parts: &'a [PartPlan],
+        parent: Option<&Attributes>,
+        side: Option<&Side<'_>>,
+        mut cursor: Option<Cursor>,
+        belongs: &Belongs<'_>,
+    ) -> Result<(Value, Option<String>), RuntimeError> {
+        let mut groups = BTreeMap::new();
+        let mut next = None;
+        let read = self.read;
+        if let Some(parent) = parent {
+            self.bound.insert("row".to_owned(), row::as_value(parent));
+        }
+        for part in &read.with {
+            let Some(planned) = parts.iter().find(|known| known.name.as_ref() == Some(&part.name)) else {
+                continue;
+            };
+            let (selection, plan) = (&part.selection, &planned.plan);
+            if matches!(selection.kind, SelectionKind::Count) {
+                groups.insert(part.name.clone(), self.count(selection, plan, parent).await?);
+                continue;
+            }
+            let mut reading = self.reading(selection, plan, part.allow.as_ref());
+            reading.scope.row = parent;
+            let one = matches!(selection.kind, SelectionKind::Get { .. });
+            let most = self.rows_wanted(Some(&part.name), selection)?;
+            let beside = match side {
+                Some(side) => side.found(Some(&part.name), &reading, most)?,
+                None => None,
+            };
+            let pages = read.pages.as_ref() == Some(&part.name);
+            let found = match beside {
+                Some(found) => {
+                    if pages {
+                        let left = selection.limit.map_or(usize::MAX, |limit| limit as usize);
+                        next = self.next(&found, 0, left, belongs)?;
+                    }
+                    found
+                }
+                None if pages => {
+                    let (found, more) = self.page(reading, cursor.take(), belongs).await?;
+                    next = more;
+                    found
+                }
+                None => reading.rows(most, &Positions::default()).await?,
+            };
+            self.consumed += &found.consumed;
+            let value = match one {
+                true => found.rows.first().map(row::as_value),
+                false => Some(Value::L(found.rows.iter().map(row::as_value).collect())),
+            };
+            if let Some(value) = value {
+                groups.insert(part.name.clone(), value);
+            }
+        }
+        Ok((Value::M(groups), next))
+    }
+
+    pub(super) async fn each(&mut self, each: &Each, plan: &SelectionPlan) -> Result<Answer, RuntimeError> {
+        let Some(selection) = &self.read.selection else {
+            return Ok(Answer::default());
+        };
+        let too_many =
+            || RuntimeError::Request(format!("`{}` answers at most {} at once", self.read.name, each.at_most));
+        // A list that is longer than any may be is not made at all.
+        let elements = match evaluate(&each.list, &self.scope()).map_err(|_| too_many())? {
+            Some(Value::L(elements)) => elements,
+            _ => Vec::new(),
+        };
+        if elements.len() as u64 > each.at_most {
+            return Err(too_many());
+        }
+        let scopes: Vec<Attributes> = elements
+            .into_iter()
+            .map(|element| {
+                let mut bound = self.bound.clone();
+                bound.insert(each.name.clone(), element);
+                bound
+            })
+            .collect();
+        // Not lazily: a stream that held the closure could not move between threads.
+        let mut readings = Vec::with_capacity(scopes.len());
+        for bound in &scopes {
+            let mut reading = self.reading(selection, plan, None);
+            reading.scope.bound = bound;
+            readings.push(all_rows(reading, &self.read.name, ELEMENT_ROWS_MAX));
+        }
+        let found: Vec<Found> = futures_util::stream::iter(readings)
+            .buffered(FAN_OUT_AT_ONCE_MAX)
+            .try_collect()
+            .await?;
+        let mut answers = Vec::new();
+        for (bound, found) in scopes.into_iter().zip(found) {
+            self.consumed += &found.consumed;
+            self.bound = bound;
+            let rows = Value::L(found.rows.iter().map(row::as_value).collect());
+            answers.push(self.returned(&Attributes::new(), Some(rows))?);
+        }
+        Ok(self.shaped(Value::L(answers)))
+    }
+}

@@ -1,0 +1,237 @@
+//! One query for rows that lie side by side. What its page does not reach is asked for as if there were no such query.
+
+use singlet_item::{Item, Value};
+use singlet_model::Model;
+use singlet_model::evaluate::holds;
+use singlet_model::model::{Entity, Read, Selection};
+use singlet_plan::cost::rows_asked;
+use singlet_plan::read::Combination;
+use singlet_store::{Direction, KeyRange, QueryRequest, SortRange};
+
+use super::Call;
+use crate::cursor::Cursor;
+use crate::error::RuntimeError;
+use crate::find::{Found, Reading};
+use crate::keys;
+use crate::scope::Attributes;
+use crate::{retry, row, stream};
+
+/// The most rows that one query asks for.
+const ROWS_PER_CALL_MAX: u64 = 1_000;
+
+/// A page of an item collection, and which part of it each selection asked for.
+pub(super) struct Side<'a> {
+    model: &'a Model,
+    parts: Vec<SidePart<'a>>,
+    items: Vec<Item>,
+    ended: bool,
+    descending: bool,
+}
+
+struct SidePart<'a> {
+    name: Option<&'a str>,
+    entity: &'a Entity,
+    /// The keys that are asked for, with the attribute that sorts them.
+    sort: (String, SortRange),
+    position_keys: Vec<&'a str>,
+}
+
+impl<'a> Call<'a> {
+    /// Reads what lies side by side, where the plan knows of it. A later page goes on in one list only, and reads that alone.
+    pub(super) async fn side_by_side(
+        &mut self,
+        combination: &'a Combination,
+        cursor: Option<&Cursor>,
+    ) -> Result<Option<Side<'a>>, RuntimeError> {
+        let Some(neighbours) = combination.neighbours.as_ref().filter(|_| cursor.is_none()) else {
+            return Ok(None);
+        };
+        let engine = self.engine;
+        let model = engine.model.as_ref();
+        let mut parts = Vec::new();
+        let mut partition: Option<Vec<(String, Value)>> = None;
+        let mut request = QueryRequest::new(model.table.name.clone(), KeyRange::partition("", ""));
+        let mut rows = 0_u64;
+        for neighbour in &neighbours.parts {
+            let planned = combination.parts.get(neighbour.part);
+            let name = planned.and_then(|part| part.name.as_deref());
+            let (Some(selection), Some(entity)) =
+                (selection_named(self.read, name), model.entity(neighbour.query.entity))
+            else {
+                return Ok(None);
+            };
+            let mut ranges = keys::ranges(model, &neighbour.query, self.scope())?.into_iter();
+            let (Some(range), None) = (ranges.next(), ranges.next()) else {
+                return Ok(None);
+            };
+            let shared = partition.get_or_insert_with(|| range.keys.partition.clone());
+            let [sort] = range.keys.sort.as_slice() else {
+                return Ok(None);
+            };
+            if *shared != range.keys.partition || !range.except.is_empty() {
+                return Ok(None);
+            }
+            let index = neighbour.query.index.and_then(|index| model.index(index));
+            request.index = index.map(|index| index.name.clone());
+            let strong = selection.consistent || self.read.consistent.is_some();
+            request.consistent = strong && index.is_none();
+            let wanted = self.rows_wanted(name, selection)? as u64;
+            rows = rows.saturating_add(rows_asked(wanted, !neighbour.query.rest.is_empty()));
+            let table_keys = model.table.key.iter().map(|key| key.name.as_str());
+            let index_keys = index
+                .into_iter()
+                .flat_map(|index| index.key())
+                .map(|key| key.name.as_str());
+            parts.push(SidePart {
+                name,
+                entity,
+                sort: sort.clone(),
+                position_keys: table_keys.chain(index_keys).collect(),
+            });
+        }
+        let Some((partition, sort)) = partition.zip(whole_range(&parts)) else {
+            return Ok(None);
+        };
+        request.range = KeyRange {
+            partition,
+            sort: vec![sort],
+        };
+        request.limit = u32::try_from(rows.min(ROWS_PER_CALL_MAX)).ok();
+        if neighbours.descending {
+            request.direction = Direction::Descending;
+        }
+        let page = retry::retried(|| engine.store.query(&request)).await?;
+        self.consumed += &page.consumed;
+        Ok(Some(Side {
+            model,
+            parts,
+            items: page.items,
+            ended: page.last_key.is_none(),
+            descending: neighbours.descending,
+        }))
+    }
+}
+
+impl Side<'_> {
+    /// The first rows of a selection; none where the page does not say what they are.
+    pub(super) fn found(
+        &self,
+        name: Option<&str>,
+        reading: &Reading<'_>,
+        limit: usize,
+    ) -> Result<Option<Found>, RuntimeError> {
+        let Some(part) = self.parts.iter().find(|part| part.name == name) else {
+            return Ok(None);
+        };
+        let mut found = Found::default();
+        let mut last = None;
+        let mut more = false;
+        for item in self.items.iter().filter(|item| part.holds(item)) {
+            if found.rows.len() == limit {
+                more = true;
+                break;
+            }
+            last = Some(item);
+            if let Some(row) = self.kept(part, item, reading)? {
+                found.rows.push(row);
+            }
+        }
+        let passed = self.has_passed(part);
+        if found.rows.len() < limit && !passed {
+            return Ok(None);
+        }
+        if let Some(last) = last.filter(|_| more || !passed) {
+            let names = part.position_keys.iter();
+            let key: Item = names
+                .filter_map(|name| Some(((*name).to_owned(), last.get(*name)?.clone())))
+                .collect();
+            found.positions = reading.after(key)?;
+        }
+        Ok(Some(found))
+    }
+
+    fn kept(
+        &self,
+        part: &SidePart<'_>,
+        item: &Item,
+        reading: &Reading<'_>,
+    ) -> Result<Option<Attributes>, RuntimeError> {
+        if !stream::is_of(self.model, part.entity, item) {
+            return Ok(None);
+        }
+        let Some(row) = row::decode(self.model, part.entity, item, reading.scope)? else {
+            return Ok(None);
+        };
+        let scope = reading.scope.with_row(&row);
+        let meaning = reading.plan.queries.iter().flat_map(|query| &query.meaning);
+        for condition in meaning.chain(reading.allow) {
+            if !holds(condition, &scope)? {
+                return Ok(None);
+            }
+        }
+        Ok(Some(row))
+    }
+
+    /// Whether the page goes beyond the last row that a selection could have.
+    fn has_passed(&self, part: &SidePart<'_>) -> bool {
+        let (attribute, range) = &part.sort;
+        let last = self
+            .items
+            .last()
+            .and_then(|item| item.get(attribute))
+            .and_then(Value::as_str);
+        let Some(last) = last.filter(|_| !self.ended) else {
+            return self.ended;
+        };
+        match (range, self.descending) {
+            (SortRange::Equal(Value::S(key)), false) => last >= key.as_str(),
+            (SortRange::Equal(Value::S(key)), true) => last <= key.as_str(),
+            (SortRange::BeginsWith(Value::S(prefix)), false) => last > prefix.as_str() && !last.starts_with(prefix),
+            (SortRange::BeginsWith(Value::S(prefix)), true) => last < prefix.as_str(),
+            _ => false,
+        }
+    }
+}
+
+impl SidePart<'_> {
+    fn holds(&self, item: &Item) -> bool {
+        let (attribute, range) = &self.sort;
+        let key = item.get(attribute).and_then(Value::as_str);
+        match (range, key) {
+            (SortRange::Equal(Value::S(wanted)), Some(key)) => key == wanted,
+            (SortRange::BeginsWith(Value::S(prefix)), Some(key)) => key.starts_with(prefix),
+            _ => false,
+        }
+    }
+}
+
+fn selection_named<'r>(read: &'r Read, name: Option<&str>) -> Option<&'r Selection> {
+    match name {
+        None => read.selection.as_ref(),
+        Some(_) => {
+            let part = read.with.iter().find(|part| Some(part.name.as_str()) == name)?;
+            Some(&part.selection)
+        }
+    }
+}
+
+/// From the first key that any selection asks for to the last.
+fn whole_range(parts: &[SidePart<'_>]) -> Option<(String, SortRange)> {
+    let mut ends: Option<(String, String)> = None;
+    let (attribute, _) = &parts.first()?.sort;
+    for part in parts {
+        let (low, high) = match &part.sort {
+            (name, SortRange::Equal(Value::S(key))) if name == attribute => (key.clone(), key.clone()),
+            (name, SortRange::BeginsWith(Value::S(prefix))) if name == attribute => {
+                (prefix.clone(), crate::ends::after(prefix))
+            }
+            _ => return None,
+        };
+        ends = Some(match ends {
+            None => (low, high),
+            Some((first, last)) => (first.min(low), last.max(high)),
+        });
+    }
+    let (first, last) = ends?;
+    Some((attribute.clone(), SortRange::between(first, last)))
+}

@@ -1,0 +1,116 @@
+//! What is made once for each read when a model is opened: nothing is planned while a request waits.
+
+use std::collections::HashMap;
+use std::fmt::Write;
+
+use singlet_model::Model;
+use singlet_model::evaluate::holds;
+use singlet_model::model::{LetValue, Read};
+use singlet_plan::read::{ReadPlan, SelectionPlan, plan_read, plan_selection, plan_text};
+
+use crate::error::RuntimeError;
+use crate::scope::Scope;
+
+/// The reads of a model by name.
+pub(super) fn reads(model: &Model) -> HashMap<String, Prepared> {
+    let reads = model.reads.iter();
+    reads
+        .map(|read| (read.name.clone(), Prepared::new(model, read)))
+        .collect()
+}
+
+/// A read with its plans.
+#[derive(Debug)]
+pub(super) struct Prepared {
+    /// As it is written.
+    pub forward: Planned,
+    /// With its order turned round, where a request may ask for that.
+    pub reversed: Option<Planned>,
+    /// How a selection of `let` is answered, in the order of the names; none for other values.
+    pub lets: Vec<Option<SelectionPlan>>,
+    /// All that a position depends on, in words: a cursor belongs to it.
+    pub version: String,
+}
+
+/// A read and its plan.
+#[derive(Debug)]
+pub(super) struct Planned {
+    pub read: Read,
+    pub plan: ReadPlan,
+}
+
+impl Prepared {
+    fn new(model: &Model, read: &Read) -> Self {
+        let forward = Planned {
+            plan: plan_read(model, read),
+            read: read.clone(),
+        };
+        let reversed = read.reverse.is_some().then(|| reversed(model, read));
+        let version = [Some(&forward), reversed.as_ref()];
+        let version = version.into_iter().flatten().map(|planned| version_of(model, planned));
+        Prepared {
+            version: version.collect(),
+            lets: lets(model, read),
+            forward,
+            reversed,
+        }
+    }
+}
+
+impl Prepared {
+    /// The plan for the direction that the request asks for.
+    pub(super) fn directed(&self, scope: Scope<'_>) -> Result<&Planned, RuntimeError> {
+        let (Some(reverse), Some(reversed)) = (&self.forward.read.reverse, &self.reversed) else {
+            return Ok(&self.forward);
+        };
+        Ok(match holds(reverse, &scope)? {
+            true => reversed,
+            false => &self.forward,
+        })
+    }
+}
+
+fn lets(model: &Model, read: &Read) -> Vec<Option<SelectionPlan>> {
+    let plan = |value: &LetValue| match value {
+        LetValue::Read(selection) => plan_selection(model, selection, None, None, &|_| true),
+        LetValue::Value(_) => None,
+    };
+    read.lets.iter().map(|bound| plan(&bound.value)).collect()
+}
+
+/// The read with every direction the other way; where it names no order, that of the key.
+fn reversed(model: &Model, read: &Read) -> Planned {
+    let mut read = read.clone();
+    let order = read.selection.iter_mut().flat_map(|selection| &mut selection.order);
+    order.for_each(|order| order.descending = !order.descending);
+    let mut plan = plan_read(model, &read);
+    if read
+        .selection
+        .as_ref()
+        .is_some_and(|selection| selection.order.is_empty())
+    {
+        let parts = plan
+            .combinations
+            .iter_mut()
+            .flat_map(|combination| &mut combination.parts);
+        let own = parts.filter(|part| part.name.is_none());
+        let queries = own.flat_map(|part| part.plan.queries.iter_mut().chain(&mut part.plan.covers));
+        queries.for_each(|query| query.descending = !query.descending);
+    }
+    Planned { read, plan }
+}
+
+/// The plan in words, with what the plan does not say: the table, the orders and the limits.
+fn version_of(model: &Model, planned: &Planned) -> String {
+    let mut text = plan_text(model, &planned.plan, false);
+    let with = planned.read.with.iter().map(|part| &part.selection);
+    for selection in planned.read.selection.iter().chain(with) {
+        for order in &selection.order {
+            let sign = if order.descending { "-" } else { "" };
+            let _ = write!(text, " {sign}{}", order.path);
+        }
+        let _ = writeln!(text, " limit {:?}", selection.limit);
+    }
+    let _ = writeln!(text, "{}", model.table.name);
+    text
+}

@@ -1,0 +1,145 @@
+//! What a request would ask of the store, without asking it.
+
+use singlet_model::evaluate::evaluate;
+use singlet_model::expression::{Expr, ExprKind};
+use singlet_plan::cost::Origin;
+use singlet_plan::read::{Combination, PartValues, Query};
+use singlet_plan::values::Values;
+use singlet_store::KeyRange;
+
+use super::{Engine, Request, arguments};
+use crate::error::RuntimeError;
+use crate::keys;
+use crate::scope::{Attributes, Scope};
+
+/// One kind of request, with the values of a call.
+#[derive(Clone, Debug)]
+pub struct Preview {
+    /// Which of the plan's requests.
+    pub at: usize,
+    /// The index's name; the table, if there is none.
+    pub index: Option<String>,
+    /// The ranges that are asked for, a request for each and page.
+    pub ranges: Vec<KeyRange>,
+    /// What must be read before the keys are known: the name of a `let`, or `row`.
+    pub waits_for: Option<String>,
+}
+
+/// A call of a read, before anything is read.
+#[derive(Clone, Debug)]
+pub struct Previewed<'a> {
+    /// The plan for the arguments that are sent.
+    pub combination: &'a Combination,
+    /// What is asked, in the order of the combination's requests.
+    pub requests: Vec<Preview>,
+}
+
+impl Engine {
+    /// What a call would ask of the store.
+    ///
+    /// # Errors
+    ///
+    /// Where the arguments are not those of the read.
+    pub fn preview(&self, name: &str, request: &Request) -> Result<Previewed<'_>, RuntimeError> {
+        let Some(prepared) = self.reads.get(name) else {
+            return Err(RuntimeError::Request(format!("there is no read `{name}`")));
+        };
+        let nothing = Attributes::new();
+        let scope = Scope {
+            setting: &self.setting,
+            now: request.now,
+            args: &nothing,
+            caller: &request.caller,
+            attributes: None,
+            row: None,
+            bound: &nothing,
+        };
+        let read = &prepared.forward.read;
+        let args = arguments::filled(read, arguments::checked(read, &request.args)?, scope)?;
+        let scope = Scope { args: &args, ..scope };
+        let planned = prepared.directed(scope)?;
+        let combination = super::combination(&planned.read, &planned.plan, &args)?;
+        let mut scopes = vec![nothing.clone()];
+        if let Some(each) = &read.each {
+            let elements = evaluate(&each.list, &scope)?;
+            let elements = elements.as_ref().and_then(|list| list.as_list()).unwrap_or_default();
+            scopes = elements
+                .iter()
+                .map(|element| Attributes::from([(each.name.clone(), element.clone())]))
+                .collect();
+        }
+        let mut requests = Vec::new();
+        for (at, cost) in combination.requests.iter().enumerate() {
+            let mut preview = Preview {
+                at,
+                index: None,
+                ranges: Vec::new(),
+                waits_for: None,
+            };
+            for query in self.queries(combination, &cost.origin, scope) {
+                let index = query.index.and_then(|index| self.model.index(index));
+                preview.index = index.map(|index| index.name.clone());
+                preview.waits_for = preview.waits_for.or_else(|| waits_for(query, read.each.is_some()));
+                if preview.waits_for.is_some() {
+                    continue;
+                }
+                for bound in &scopes {
+                    let scope = Scope { bound, ..scope };
+                    let ranges = keys::ranges(&self.model, query, scope)?;
+                    preview.ranges.extend(ranges.into_iter().map(|range| range.keys));
+                }
+            }
+            requests.push(preview);
+        }
+        Ok(Previewed { combination, requests })
+    }
+
+    /// The queries behind a request; of several covers of one circle the one with the fewest cells.
+    fn queries<'p>(&self, combination: &'p Combination, origin: &Origin, scope: Scope<'_>) -> Vec<&'p Query> {
+        match origin {
+            Origin::Query { part, query } => {
+                let plan = combination.parts.get(*part).map(|part| &part.plan);
+                let own = plan.and_then(|plan| plan.queries.get(*query));
+                let covers = plan.map_or(&[][..], |plan| &plan.covers);
+                let all = own.into_iter().chain(covers);
+                let cells = |query: &&Query| keys::count(&self.model, query, scope).unwrap_or(usize::MAX);
+                match covers {
+                    [] => all.collect(),
+                    _ => all.min_by_key(cells).into_iter().collect(),
+                }
+            }
+            Origin::Neighbours => {
+                let neighbours = combination.neighbours.iter();
+                let parts = neighbours.flat_map(|neighbours| &neighbours.parts);
+                parts.map(|neighbour| &neighbour.query).collect()
+            }
+            Origin::Let(_) | Origin::Rows { .. } => Vec::new(),
+        }
+    }
+}
+
+/// The first name in a query's key that only a row gives.
+fn waits_for(query: &Query, each: bool) -> Option<String> {
+    let sort = query.sort.iter();
+    let ends = sort.clone().flat_map(|sort| sort.low.iter().chain(&sort.high));
+    let parts = query.partition.iter().chain(sort.flat_map(|sort| &sort.prefix));
+    let values = parts.flat_map(values_of).chain(ends.map(|end| &end.value));
+    let mut name = None;
+    for value in values {
+        value.walk(&mut |part: &Expr| match &part.kind {
+            ExprKind::Bound(bound) if !each => name = name.take().or(Some(bound.clone())),
+            ExprKind::Row => name = name.take().or(Some("row".to_owned())),
+            _ => {}
+        });
+    }
+    name
+}
+
+fn values_of(part: &PartValues) -> Vec<&Expr> {
+    match &part.values {
+        Values::One(value) | Values::Formed(value) | Values::Each(value) => vec![value],
+        Values::Days { from, to, .. } => vec![from, to],
+        Values::Cells { center, km, .. } => vec![center, km],
+        Values::All(_) => Vec::new(),
+    }
+}

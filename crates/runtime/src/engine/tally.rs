@@ -1,0 +1,76 @@
+//! Counts that the store makes itself: no row crosses the wire. It saves no capacity, which is counted on what is read.
+
+use futures_util::{StreamExt, TryStreamExt};
+use singlet_item::Value;
+use singlet_model::Model;
+use singlet_model::model::Entity;
+use singlet_store::{Condition, Consumed, Path, QueryRequest, Select};
+
+use crate::error::RuntimeError;
+use crate::find::{FAN_OUT_AT_ONCE_MAX, Reading};
+use crate::keys;
+use crate::lower;
+use crate::retry;
+
+/// How many rows there are, if the store can tell: one query, whose filter says all of the meaning. Counting ends past `most`.
+pub(super) async fn tally(reading: &Reading<'_>, most: u64) -> Result<Option<(u64, Consumed)>, RuntimeError> {
+    let ([query], []) = (reading.plan.queries.as_slice(), reading.plan.covers.as_slice()) else {
+        return Ok(None);
+    };
+    let split = lower::split(reading.model, query, reading.scope)?;
+    let entity = reading.model.entity(query.entity);
+    let Some(entity) = entity.filter(|_| split.residue.is_empty() && !query.follow && !query.scan) else {
+        return Ok(None);
+    };
+    if split.empty {
+        return Ok(Some((0, Consumed::default())));
+    }
+    let ranges = keys::ranges(reading.model, query, reading.scope)?;
+    if ranges.iter().any(|range| !range.exact || !range.except.is_empty()) {
+        return Ok(None);
+    }
+    let filter = [split.filter, is_of(reading.model, entity)];
+    let filter = filter.into_iter().flatten().reduce(Condition::and);
+    let index = query.index.and_then(|index| reading.model.index(index));
+    let counting = ranges.into_iter().map(|range| {
+        let mut request = QueryRequest::new(reading.model.table.name.clone(), range.keys);
+        request.index = index.map(|index| index.name.clone());
+        request.filter = filter.clone();
+        request.select = Select::Count;
+        request.consistent = reading.consistent && index.is_none();
+        count_pages(reading, request, most)
+    });
+    let counts = futures_util::stream::iter(counting).buffer_unordered(FAN_OUT_AT_ONCE_MAX);
+    let counts: Vec<(u64, Consumed)> = counts.try_collect().await?;
+    let mut all = (0_u64, Consumed::default());
+    for (count, consumed) in &counts {
+        all.0 = all.0.saturating_add(*count);
+        all.1 += consumed;
+    }
+    Ok(Some(all))
+}
+
+async fn count_pages(
+    reading: &Reading<'_>,
+    mut request: QueryRequest,
+    most: u64,
+) -> Result<(u64, Consumed), RuntimeError> {
+    let mut count = 0_u64;
+    let mut consumed = Consumed::default();
+    loop {
+        let page = retry::retried(|| reading.store.query(&request)).await?;
+        count = count.saturating_add(page.count as u64);
+        consumed += &page.consumed;
+        request.start = page.last_key;
+        if request.start.is_none() || count > most {
+            return Ok((count, consumed));
+        }
+    }
+}
+
+/// Several entities may share an item collection: those of another kind do not count.
+fn is_of(model: &Model, entity: &Entity) -> Option<Condition> {
+    let name = Path::attribute(model.table.type_attribute.as_ref()?);
+    let same = Condition::equal(name.clone(), Value::S(entity.name.clone()));
+    Some(Condition::not_exists(name).or(same))
+}

@@ -1,0 +1,205 @@
+//! How many requests a read makes, and of which kind.
+
+use serde_json::{Value as Json, json};
+use singlet_runtime::Caller;
+use singlet_store::Select;
+
+use crate::recorder::Asked;
+use crate::support::{System, booking, ecobid, text, values};
+
+const LIBRARY: &str = r##"
+singlet: 1
+name: library
+table:
+  name: library
+  key: {partition: PK, sort: SK}
+  type: kind
+  indexes:
+    GSI1: {partition: GSI1PK, sort: GSI1SK}
+types:
+  Shelf: {enum: [new, old]}
+entities:
+  Author:
+    attributes:
+      authorId: string 1..20
+      name: string 1..40
+    key: {PK: "AUTHOR#{authorId}", SK: "AUTHOR"}
+  Book:
+    attributes:
+      bookId: int 1..999
+      authorId: Author.authorId
+      shelf: Shelf
+      loans: int 0.. = 0
+    key: {PK: "BOOK#{bookId}", SK: "BOOK"}
+    index:
+      GSI1: {GSI1PK: "SHELF#{shelf}", GSI1SK: "{bookId}"}
+  Loan:
+    attributes:
+      bookId: Book.bookId
+      loanId: int 1..999
+      open: bool
+    key: {PK: "BOOK#{bookId}", SK: "LOAN#{loanId}"}
+reads:
+  books:
+    find: Book
+    args: {shelf: Shelf}
+    where: shelf == args.shelf
+    order: bookId
+    with:
+      author: {get: "Author?", where: authorId == row.authorId}
+      open: {count: Loan, where: bookId == row.bookId && open}
+    allow: true
+  byAuthor:
+    find: Book
+    args: {shelf: Shelf, authorId: Author.authorId}
+    where: shelf == args.shelf && authorId == args.authorId
+    order: bookId
+    requests: ..2
+    allow: true
+  inShelf:
+    count: Book
+    args: {shelf: Shelf}
+    where: shelf == args.shelf && loans > 0
+    allow: true
+  loans:
+    get: Book
+    args: {bookId: Book.bookId}
+    where: bookId == args.bookId
+    with:
+      loans: {find: Loan, where: bookId == row.bookId, order: -loanId, limit: 3}
+      ever: {count: Loan, where: bookId == row.bookId}
+    allow: true
+"##;
+
+/// 250 new books, by 120 authors of whom the last has no row; each tenth book was lent, to five people.
+async fn library() -> System {
+    let mut sample = Vec::new();
+    for author in 0..119 {
+        sample.push(json!({"Author": {"authorId": format!("a{author}"), "name": "Ada"}}));
+    }
+    for book in 1..=250 {
+        let loans = if book % 10 == 0 { 5 } else { 0 };
+        let author = format!("a{}", book % 120);
+        sample.push(json!({"Book": {"bookId": book, "authorId": author, "shelf": "new", "loans": loans}}));
+        for loan in 1..=loans {
+            sample.push(json!({"Loan": {"bookId": book, "loanId": loan, "open": loan == 1}}));
+        }
+    }
+    let lines: Vec<String> = sample.iter().map(Json::to_string).collect();
+    System::of(LIBRARY, &lines.join("\n")).await
+}
+
+#[tokio::test]
+async fn what_comes_with_the_rows_of_a_list_is_got_in_batches() {
+    let library = library().await;
+    let anybody = Caller::anonymous();
+    let (rows, _) = library.all("books", &[("shelf", "new")], &anybody, 100).await;
+    assert_eq!(rows.len(), 250);
+    for (at, row) in rows.iter().enumerate() {
+        let book = at + 1;
+        assert_eq!(row["bookId"], json!(book));
+        match book % 120 {
+            119 => assert_eq!(row.get("author"), None, "{row}"),
+            author => assert_eq!(row["author"]["authorId"], json!(format!("a{author}"))),
+        }
+        assert_eq!(row["open"], json!(u32::from(book % 10 == 0)), "{row}");
+    }
+}
+
+#[tokio::test]
+async fn a_key_that_several_rows_have_is_asked_for_once() {
+    let library = library().await;
+    for book in 301..=330 {
+        let row = json!({"bookId": book, "authorId": "a1", "shelf": "old"});
+        library.put("Book", &row).await;
+    }
+    let (_, calls) = library
+        .requests("books", &[("shelf", "old")], &Caller::anonymous())
+        .await;
+    let keys: Vec<usize> = calls
+        .iter()
+        .filter_map(|call| match &call.asked {
+            Asked::BatchGet(batch) => Some(batch.tables[0].keys.len()),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(keys, [1]);
+}
+
+#[tokio::test]
+async fn a_count_brings_no_rows() {
+    let library = library().await;
+    let (answer, calls) = library
+        .requests("inShelf", &[("shelf", "new")], &Caller::anonymous())
+        .await;
+    assert_eq!(values::to_json(&answer.value.unwrap()), json!(25));
+    let counts = |asked: &Asked| matches!(asked, Asked::Query(query) if query.select == Select::Count);
+    assert!(calls.len() == 1 && counts(&calls[0].asked), "{calls:?}");
+}
+
+#[tokio::test]
+async fn a_stop_gives_a_short_page_and_goes_on() {
+    let library = library().await;
+    let mut rows = Vec::new();
+    let mut cursor = None;
+    let mut pages = 0;
+    let args = [("shelf", "new"), ("authorId", "a7")];
+    loop {
+        let answer = library.page("byAuthor", &args, &Caller::anonymous(), 5, cursor).await;
+        let answer = answer.unwrap();
+        rows.extend(crate::support::listed(&answer));
+        pages += 1;
+        cursor = answer.next;
+        if cursor.is_none() {
+            break;
+        }
+    }
+    let books: Vec<&Json> = rows.iter().map(|row| &row["bookId"]).collect();
+    assert_eq!(books, [7, 127, 247]);
+    assert!(pages > 1, "250 rows are more than two requests read");
+}
+
+#[tokio::test]
+async fn neighbours_come_by_one_query() {
+    let ecobid = ecobid().await;
+    let bid = &ecobid.rows("Bid", |_| true)[0];
+    let kasia = Caller::with_id("kasia");
+    let auction = [("auctionId", text(bid, "auctionId"))];
+    assert_eq!(ecobid.requests("auction", &auction, &kasia).await.1.len(), 1);
+    let item = &ecobid.rows("Auction", |_| true)[0];
+    let item = [("itemId", text(item, "itemId"))];
+    assert_eq!(ecobid.requests("itemPage", &item, &kasia).await.1.len(), 1);
+    let booking = booking().await;
+    let giulia = Caller::with_id("giulia");
+    assert_eq!(booking.requests("myBookings", &[], &giulia).await.1.len(), 1);
+}
+
+#[tokio::test]
+async fn what_the_page_of_neighbours_does_not_reach_is_asked_for_apart() {
+    let library = library().await;
+    for loan in 6..=60 {
+        library
+            .put("Loan", &json!({"bookId": 10, "loanId": loan, "open": false}))
+            .await;
+    }
+    // The loans come before the book, backwards: four rows do not reach it.
+    let (answer, calls) = library
+        .requests("loans", &[("bookId", "10")], &Caller::anonymous())
+        .await;
+    let answer = values::to_json(&answer.value.unwrap());
+    let loans: Vec<&Json> = answer["loans"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|loan| &loan["loanId"])
+        .collect();
+    assert_eq!(loans, [60, 59, 58]);
+    assert_eq!((&answer["bookId"], &answer["ever"]), (&json!(10), &json!(60)));
+    let kinds: Vec<bool> = calls.iter().map(|call| matches!(call.asked, Asked::Get(_))).collect();
+    assert_eq!(kinds, [false, true, false], "a query, the book, the count: {calls:?}");
+    // Few loans: the book is reached.
+    let (_, calls) = library
+        .requests("loans", &[("bookId", "11")], &Caller::anonymous())
+        .await;
+    assert_eq!(calls.len(), 2, "{calls:?}");
+}

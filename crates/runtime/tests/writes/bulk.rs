@@ -1,0 +1,170 @@
+//! Operations that are more than one transaction: who may, who comes at the same time, and what an interruption leaves.
+
+use std::sync::Arc;
+
+use serde_json::{Value as Json, json};
+use singlet_store::Store;
+use singlet_store_embedded::EmbeddedStore;
+
+use super::disturbed::{Disturbed, Fault};
+use super::support::{System, refused, role, user};
+
+const LISTS: &str = r#"
+singlet: 1
+name: lists
+table:
+  name: lists
+  key: {partition: PK, sort: SK}
+  type: type
+callers:
+  jwt: {audience: lists, claims: {id: sub}}
+entities:
+  List:
+    attributes:
+      id: string 1..40
+      owner: string 1..40
+      locked: bool = false
+    key: {PK: "LIST#{id}", SK: "LIST"}
+  Entry:
+    attributes:
+      id: List.id
+      entry: ulid = ulid()
+    key: {PK: "LIST#{id}", SK: "ENTRY#{entry}"}
+reads:
+  list:
+    get: List
+    where: id == args.id
+    allow: owner == caller.id
+    http: GET /lists/{id}
+writes:
+  make:
+    http: POST /lists
+    allow: caller.authenticated
+    do:
+      - create: List
+        set: {owner: caller.id}
+        take: [id]
+  lock:
+    http: POST /lists/{id}/lock
+    allow: caller.authenticated
+    do:
+      - update: List(args.id)
+        set: {locked: true}
+  add:
+    http: POST /lists/{id}/entries
+    allow: caller.authenticated
+    do:
+      - create: Entry
+        set: {id: args.id}
+  clear:
+    http: POST /lists/{id}/clear
+    let: {list: List(args.id)}
+    allow: list.owner == caller.id
+    require:
+      - (!list.locked) else list_locked
+    bulk: true
+    do:
+      - for: {e: {find: Entry, where: id == args.id}}
+        delete: e
+    return: {cleared: done}
+"#;
+
+/// Ada's list of five.
+async fn with_list(store: Arc<dyn Store>) -> System {
+    let system = System::placed("lists", LISTS, (store, false)).await;
+    let list = json!({"id": "l"});
+    system.write("make", &user("ada"), list.clone()).await.unwrap();
+    for _ in 0..5 {
+        system.write("add", &user("ada"), list.clone()).await.unwrap();
+    }
+    system
+}
+
+async fn entries(system: &System) -> usize {
+    system.keys_under("LIST#l | ENTRY#").await.len()
+}
+
+#[tokio::test]
+async fn what_a_row_says_of_the_caller_counts_before_anything_is_done() {
+    let system = with_list(Arc::new(EmbeddedStore::memory().unwrap())).await;
+    let list = json!({"id": "l"});
+    for write in [system.write("clear", &user("bob"), list.clone()).await, {
+        let none = json!({"id": "none"});
+        system.write("clear", &user("ada"), none).await
+    }] {
+        assert_eq!(write, refused("list_not_found 404"));
+    }
+    assert_eq!(entries(&system).await, 5);
+    system.write("lock", &user("ada"), list.clone()).await.unwrap();
+    assert_eq!(
+        system.write("clear", &user("ada"), list.clone()).await,
+        refused("list_locked 409")
+    );
+    assert_eq!(entries(&system).await, 5);
+    assert_eq!(system.keys_under("$progress").await, Vec::<String>::new());
+}
+
+#[tokio::test]
+async fn what_is_interrupted_goes_on_where_it_stopped() {
+    let store = Disturbed::new(0, 1);
+    let system = with_list(store.clone()).await;
+    let list = json!({"id": "l"});
+    // The progress and two turns arrive; the third is lost for good, done or not.
+    for lost in [Fault::LostBefore, Fault::LostAfter] {
+        let before = entries(&system).await;
+        store.expect(&[Fault::None, Fault::None]);
+        store.expect(&[lost; 20]);
+        let stopped = system.write("clear", &user("ada"), list.clone()).await.unwrap_err();
+        assert!(stopped.starts_with("error: unavailable"), "{stopped}");
+        store.calm();
+        assert!(entries(&system).await < before);
+        assert_eq!(system.keys_under("$progress").await.len(), 1);
+    }
+    // It was allowed when it began.
+    system.write("lock", &user("ada"), list.clone()).await.unwrap();
+    assert_eq!(
+        system.write("clear", &user("ada"), list).await,
+        Ok(json!({"cleared": 5}))
+    );
+    assert_eq!(system.keys().await, ["LIST#l | LIST"]);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn ten_at_once_do_it_once() {
+    for seed in 0..5 {
+        let system = Arc::new(System::on("country", Disturbed::busy(5, seed)).await);
+        let countries: Vec<Json> = (0..8)
+            .map(|at| {
+                let letter = char::from(b'A' + at);
+                json!({
+                    "alpha2Code": format!("A{letter}"), "alpha3Code": format!("AA{letter}"),
+                    "numericCode": format!("00{at}"), "name": "x",
+                })
+            })
+            .collect();
+        let file = json!({ "countries": countries });
+        let loads: Vec<_> = (0..10)
+            .map(|_| {
+                let (system, file) = (Arc::clone(&system), file.clone());
+                tokio::spawn(async move {
+                    let load = async || {
+                        system
+                            .write_once("loadCountries", &role("w", "writer"), "k", file.clone())
+                            .await
+                    };
+                    let mut outcome = load().await;
+                    while outcome == refused("conflict") {
+                        outcome = load().await;
+                    }
+                    outcome
+                })
+            })
+            .collect();
+        for load in loads {
+            assert_eq!(load.await.unwrap(), Ok(json!({"loaded": 8})));
+        }
+        let rows = system.promises().await;
+        assert_eq!(rows.of("Country").len(), 8);
+        assert_eq!(system.keys_under("$progress").await, Vec::<String>::new());
+    }
+}

@@ -1,0 +1,33 @@
+//! Instants and spans of time as scenarios write them.
+
+use singlet_model::evaluate::time;
+use singlet_runtime::values;
+
+/// `2026-03-10T09:00:00Z` in epoch milliseconds.
+pub fn instant(text: &str) -> Option<i64> {
+    time::parse_iso(text)
+}
+
+/// `25h`, `1d`, `90s`, `5ms` in milliseconds; months have no fixed length.
+pub fn span(text: &str) -> Option<i64> {
+    if let Some(millis) = text.strip_suffix("ms") {
+        return millis.parse().ok();
+    }
+    let duration = values::duration(text)?;
+    (duration.months == 0).then_some(duration.millis)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn spans_of_time_have_a_fixed_length() {
+        assert_eq!(span("1d2h"), Some(93_600_000));
+        assert_eq!(span("5ms"), Some(5));
+        assert_eq!(span("1mo"), None);
+        assert_eq!(span("soon"), None);
+        assert_eq!(instant("1970-01-01T00:00:01Z"), Some(1_000));
+        assert_eq!(instant("tomorrow"), None);
+    }
+}

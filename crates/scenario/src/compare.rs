@@ -1,0 +1,98 @@
+//! What a scenario says of an answer beside the answer. Only what is named is compared.
+
+use serde_json::Value as Json;
+use singlet_model::node::Node;
+use singlet_model::text::{Style, Text};
+use singlet_model::{Diagnostic, Span};
+
+use crate::names::Names;
+use crate::rules;
+
+/// The longest value that a message quotes, in characters.
+const QUOTED_CHARS_MAX: usize = 160;
+
+/// Compares a value of an answer; `path` says which one. Differences are added to `out`.
+pub fn compare(wanted: &Node, got: Option<&Json>, path: &str, names: &Names, out: &mut Vec<Diagnostic>) {
+    match wanted {
+        Node::Scalar(text) => scalar(text, got, path, names, out),
+        Node::List(elements, span) => match got {
+            Some(Json::Array(all)) if all.len() == elements.len() => {
+                for (at, (element, got)) in elements.iter().zip(all).enumerate() {
+                    compare(element, Some(got), &format!("{path}[{at}]"), names, out);
+                }
+            }
+            Some(Json::Array(all)) => {
+                let message = format!("`{path}` has {}, expected {}", counted(all.len()), elements.len());
+                out.push(different(*span, message).help(format!("it is {}", quoted(got))));
+            }
+            other => out.push(different(
+                *span,
+                format!("`{path}` is {}, expected a list", quoted(other)),
+            )),
+        },
+        Node::Map(entries, span) => match got {
+            Some(Json::Object(all)) => {
+                for entry in entries {
+                    let path = format!("{path}.{}", entry.key.text);
+                    compare(&entry.value, all.get(&entry.key.text), &path, names, out);
+                }
+            }
+            other => out.push(different(
+                *span,
+                format!("`{path}` is {}, expected an object", quoted(other)),
+            )),
+        },
+    }
+}
+
+fn scalar(text: &Text, got: Option<&Json>, path: &str, names: &Names, out: &mut Vec<Diagnostic>) {
+    let word = (text.style == Style::Plain).then_some(text.text.as_str());
+    let differs = match word {
+        Some("any") => got.is_none_or(Json::is_null),
+        Some("absent") => got.is_some(),
+        _ => match names.scalar(text) {
+            Ok(wanted) => !got.is_some_and(|got| same(&wanted, got)),
+            Err(wrong) => return out.push(*wrong),
+        },
+    };
+    if differs {
+        let wanted = match word {
+            Some(word @ ("any" | "absent")) => word.to_owned(),
+            _ => quoted(names.scalar(text).ok().as_ref()),
+        };
+        out.push(different(
+            text.span,
+            format!("`{path}` is {}, expected {wanted}", quoted(got)),
+        ));
+    }
+}
+
+/// Numbers are the same where their values are.
+fn same(wanted: &Json, got: &Json) -> bool {
+    match (wanted, got) {
+        (Json::Number(wanted), Json::Number(got)) => wanted == got || wanted.as_f64() == got.as_f64(),
+        _ => wanted == got,
+    }
+}
+
+/// A finding that the answer is another.
+pub fn different(span: Span, message: impl Into<String>) -> Diagnostic {
+    Diagnostic::new(&rules::DIFFERENT, span, message)
+}
+
+/// A value for a message.
+pub fn quoted(value: Option<&Json>) -> String {
+    let Some(value) = value else { return "absent".to_owned() };
+    let text = value.to_string();
+    match text.char_indices().nth(QUOTED_CHARS_MAX) {
+        Some((end, _)) => format!("`{}…`", text.get(..end).unwrap_or_default()),
+        None => format!("`{text}`"),
+    }
+}
+
+fn counted(rows: usize) -> String {
+    match rows {
+        1 => "1 element".to_owned(),
+        _ => format!("{rows} elements"),
+    }
+}

@@ -1,0 +1,393 @@
+//! Plays scenarios.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use serde_json::Value as Json;
+use singlet_model::node::Node;
+use singlet_model::text::Text;
+use singlet_model::{Diagnostic, Model, Span};
+use singlet_runtime::{Attributes, load, values};
+
+use crate::client::{self, Call, Reply};
+use crate::compare::{compare, different, quoted};
+use crate::coverage::Coverage;
+use crate::file::{File, Scenario, Step, StepTime};
+use crate::names::Names;
+use crate::service::Running;
+use crate::{given, rules};
+
+/// The milliseconds between two calls of which nothing else is said: ids made in order stay in order.
+const BETWEEN_CALLS_MILLIS: i64 = 1;
+
+/// What came of all scenarios.
+#[derive(Debug)]
+pub struct Outcome {
+    /// Each scenario, in the order written.
+    pub played: Vec<Played>,
+    /// What of the model they reached.
+    pub coverage: Coverage,
+    /// What is wrong with `unreachable`.
+    pub findings: Vec<Diagnostic>,
+}
+
+/// What came of one scenario.
+#[derive(Debug)]
+pub struct Played {
+    /// Its name.
+    pub name: String,
+    /// Where its name stands.
+    pub span: Span,
+    /// How many calls were made.
+    pub calls: usize,
+    /// Where the answers differ from what it says. The steps after the first difference are not played.
+    pub differences: Vec<Diagnostic>,
+}
+
+/// Plays every scenario, each on a service of its own.
+///
+/// # Errors
+///
+/// Where no service can be started.
+pub async fn run(file: &File, model: Arc<Model>) -> Result<Outcome, String> {
+    let mut coverage = Coverage::of(&model);
+    let mut played = Vec::new();
+    for scenario in &file.scenarios {
+        played.push(play(file, scenario, &model, &mut coverage).await?);
+    }
+    let findings = coverage.excuse(&file.unreachable);
+    Ok(Outcome {
+        played,
+        coverage,
+        findings,
+    })
+}
+
+async fn play(file: &File, scenario: &Scenario, model: &Arc<Model>, coverage: &mut Coverage) -> Result<Played, String> {
+    let mut played = Played {
+        name: scenario.name.text.clone(),
+        span: scenario.name.span,
+        calls: 0,
+        differences: Vec::new(),
+    };
+    let settings = match settings(model, &scenario.settings) {
+        Ok(settings) => settings,
+        Err(wrong) => {
+            played.differences.push(*wrong);
+            return Ok(played);
+        }
+    };
+    let mut stage = Stage {
+        service: Running::start(model, settings, scenario.read_only).await?,
+        names: Names::default(),
+        now: scenario.now,
+        begun: false,
+        coverage,
+    };
+    if let Err(wrong) = stage.set(file, scenario).await {
+        played.differences.push(*wrong);
+        return Ok(played);
+    }
+    for step in &scenario.steps {
+        played.calls += step.times;
+        played.differences = stage.step(step).await;
+        if !played.differences.is_empty() {
+            break;
+        }
+    }
+    Ok(played)
+}
+
+fn settings(model: &Model, given: &[(Text, Text)]) -> Result<Attributes, Box<Diagnostic>> {
+    let mut settings = Attributes::new();
+    for (name, text) in given {
+        let Some(known) = model.settings.iter().find(|known| known.name == name.text) else {
+            let message = format!("the model has no setting `{}`", name.text);
+            let known = model.settings.iter().map(|known| known.name.as_str());
+            let wrong = Diagnostic::new(&rules::MISTAKE, name.span, message).did_you_mean(&name.text, known);
+            return Err(Box::new(wrong));
+        };
+        let value = values::from_text(&text.text, &known.ty).map_err(|invalid| {
+            let message = format!("this is no value of `{}`: {invalid}", name.text);
+            Box::new(Diagnostic::new(&rules::MISTAKE, text.span, message))
+        })?;
+        settings.insert(name.text.clone(), value);
+    }
+    Ok(settings)
+}
+
+/// One scenario while it is played.
+struct Stage<'a> {
+    service: Running,
+    names: Names,
+    now: i64,
+    begun: bool,
+    coverage: &'a mut Coverage,
+}
+
+impl Stage<'_> {
+    /// Names and rows before the first call.
+    async fn set(&mut self, file: &File, scenario: &Scenario) -> Result<(), Box<Diagnostic>> {
+        for (name, value) in &file.names {
+            let value = self.names.json(value)?;
+            self.names.put(&name.text, value);
+        }
+        let mut items = Vec::new();
+        for row in file.given.iter().chain(&scenario.given) {
+            items.extend(given::items(&self.service.engine, row, &self.names, scenario.now)?);
+        }
+        let engine = &self.service.engine;
+        let put = load::put_all(engine.store(), &engine.model().table.name, items, |_| ()).await;
+        put.map_err(|error| {
+            let message = format!("the rows that are given cannot be stored: {error}");
+            Box::new(Diagnostic::new(&rules::MISTAKE, scenario.name.span, message))
+        })
+    }
+
+    async fn step(&mut self, step: &Step) -> Vec<Diagnostic> {
+        let call = match self.call(step) {
+            Ok(call) => call,
+            Err(wrong) => return vec![*wrong],
+        };
+        let replies = match step.at_once {
+            true => self.together(step, &call).await,
+            false => self.in_turn(step, &call).await,
+        };
+        let replies = match replies {
+            Ok(replies) => replies,
+            Err(reason) => return vec![different(step.when.span, reason)],
+        };
+        let mut out = Vec::new();
+        for reply in &replies {
+            if let Some(undocumented) = self.coverage.see(&call, reply, &step.by) {
+                out.push(different(step.when.span, undocumented));
+                break;
+            }
+        }
+        counts(step, &replies, &mut out);
+        if let Some(last) = replies.last() {
+            self.answer(step, last, &mut out);
+            if out.is_empty() {
+                self.keep(step, last, &mut out);
+            }
+        }
+        out
+    }
+
+    fn call(&self, step: &Step) -> Result<Call, Box<Diagnostic>> {
+        let wrong = |reason: String| Box::new(Diagnostic::new(&rules::MISTAKE, step.when.span, reason));
+        let when = self.names.fill(&step.when)?;
+        let (method, target) = when.split_once(' ').unwrap_or((when.as_str(), "/"));
+        if target.contains(|char: char| char.is_whitespace() || char.is_control()) {
+            return Err(wrong(format!("`{target}` is no path: write other characters as `%20`")));
+        }
+        let mut headers = vec![("singlet-debug".to_owned(), "capacity".to_owned())];
+        headers.extend(self.service.credentials(&step.by).map_err(wrong)?);
+        for (name, value) in &step.headers {
+            let value = match self.names.json(value)? {
+                Json::String(text) => text,
+                other => other.to_string(),
+            };
+            headers.push((name.text.clone(), value));
+        }
+        let mut body = match &step.send {
+            Some(send) => Some(self.names.json(send)?.to_string()),
+            None => step.bytes.map(|_| "{}".to_owned()),
+        };
+        if let (Some(body), Some(bytes)) = (&mut body, step.bytes) {
+            // White space means nothing in JSON: only the length is wrong.
+            body.push_str(&" ".repeat(bytes.saturating_sub(body.len())));
+        }
+        let has_type = headers
+            .iter()
+            .any(|(name, _)| name.eq_ignore_ascii_case("content-type"));
+        if body.is_some() && !has_type {
+            headers.push(("content-type".to_owned(), "application/json".to_owned()));
+        }
+        Ok(Call {
+            method: method.to_owned(),
+            target: target.to_owned(),
+            headers,
+            body,
+        })
+    }
+
+    async fn in_turn(&mut self, step: &Step, call: &Call) -> Result<Vec<Reply>, String> {
+        let mut replies = Vec::new();
+        for at in 0..step.times {
+            self.tick(if at == 0 { step.time } else { StepTime::Next });
+            replies.push(self.send(call).await?);
+        }
+        Ok(replies)
+    }
+
+    async fn together(&mut self, step: &Step, call: &Call) -> Result<Vec<Reply>, String> {
+        self.tick(step.time);
+        let to = self.service.address;
+        let calls: Vec<_> = (0..step.times)
+            .map(|_| {
+                let call = call.clone();
+                tokio::task::spawn_blocking(move || client::send(to, &call))
+            })
+            .collect();
+        let mut replies = Vec::new();
+        for call in calls {
+            replies.push(call.await.map_err(|error| error.to_string())??);
+        }
+        Ok(replies)
+    }
+
+    async fn send(&self, call: &Call) -> Result<Reply, String> {
+        let (to, call) = (self.service.address, call.clone());
+        let sending = tokio::task::spawn_blocking(move || client::send(to, &call));
+        sending.await.map_err(|error| error.to_string())?
+    }
+
+    fn tick(&mut self, time: StepTime) {
+        self.now = match time {
+            StepTime::Next if !self.begun => self.now,
+            StepTime::Next => self.now + BETWEEN_CALLS_MILLIS,
+            StepTime::After(millis) => self.now + millis,
+            StepTime::At(instant) => instant,
+        };
+        self.begun = true;
+        self.service.clock.store(self.now, Ordering::SeqCst);
+    }
+
+    /// Compares the last answer with what is said of it.
+    fn answer(&self, step: &Step, reply: &Reply, out: &mut Vec<Diagnostic>) {
+        let then = &step.then;
+        let problem = reply.problem();
+        if let Some((status, span)) = then.status {
+            let named = then
+                .problem
+                .as_ref()
+                .is_none_or(|wanted| problem.as_deref() == Some(&wanted.text));
+            if reply.status != status || !named {
+                let shown = |status: u16, problem: Option<&str>| match problem {
+                    Some(problem) => format!("{status} `{problem}`"),
+                    None => status.to_string(),
+                };
+                let wanted = shown(status, then.problem.as_ref().map(|wanted| wanted.text.as_str()));
+                let got = shown(reply.status, problem.as_deref());
+                let message = format!("`{}` answers {got}, expected {wanted}", step.when.text);
+                let said = quoted(reply.json().as_ref().and_then(|body| body.get("detail")));
+                let help = match problem.is_some() {
+                    true => format!("it says {said}"),
+                    false => format!("it says {}", quoted(reply.json().as_ref())),
+                };
+                return out.push(different(span, message).help(help));
+            }
+        }
+        let body = reply.json();
+        if let Some(wanted) = &then.body {
+            compare(wanted, body.as_ref(), "body", &self.names, out);
+        }
+        if let Some(wanted) = &then.rows {
+            let items = body.as_ref().and_then(|body| body.get("items"));
+            compare(wanted, items.or(body.as_ref()), "rows", &self.names, out);
+        }
+        for (name, wanted) in &then.headers {
+            let got = reply.header(&name.text).map(Json::from);
+            self.header(name, wanted, got.as_ref(), out);
+        }
+        capacity(step, reply, out);
+    }
+
+    /// A header is text, whatever it looks like.
+    fn header(&self, name: &Text, wanted: &Node, got: Option<&Json>, out: &mut Vec<Diagnostic>) {
+        let path = format!("headers.{}", name.text);
+        let as_text = wanted
+            .text()
+            .filter(|text| !matches!(text.text.as_str(), "any" | "absent"));
+        match as_text.map(|text| self.names.fill(text)) {
+            Some(Ok(text)) if got.and_then(Json::as_str) == Some(&text) => {}
+            Some(Ok(text)) => {
+                let message = format!(
+                    "`{path}` is {}, expected {}",
+                    quoted(got),
+                    quoted(Some(&Json::from(text)))
+                );
+                out.push(different(wanted.span(), message));
+            }
+            Some(Err(wrong)) => out.push(*wrong),
+            None => compare(wanted, got, &path, &self.names, out),
+        }
+    }
+
+    fn keep(&mut self, step: &Step, reply: &Reply, out: &mut Vec<Diagnostic>) {
+        let body = reply.json();
+        for (name, from) in &step.keep {
+            let value = match from.text.split_once('.') {
+                Some(("body", path)) => body.as_ref().and_then(|body| at(body, path)).cloned(),
+                Some(("header", name)) => reply.header(name).map(Json::from),
+                _ => None,
+            };
+            match value {
+                Some(value) => self.names.put(&name.text, value),
+                None => {
+                    let message = format!("the answer has no `{}` to keep", from.text);
+                    let missing = different(from.span, message);
+                    out.push(missing.help("what is kept is named such as `body.id` or `header.ETag`"));
+                }
+            }
+        }
+    }
+}
+
+/// `items.0.task_id` in a body.
+fn at<'a>(body: &'a Json, path: &str) -> Option<&'a Json> {
+    path.split('.').try_fold(body, |value, name| match value {
+        Json::Array(all) => all.get(name.parse::<usize>().ok()?),
+        value => value.get(name),
+    })
+}
+
+/// How many of several calls answered with which status.
+fn counts(step: &Step, replies: &[Reply], out: &mut Vec<Diagnostic>) {
+    if step.then.each.is_empty() {
+        return;
+    }
+    let mut seen: BTreeMap<u16, usize> = BTreeMap::new();
+    for reply in replies {
+        *seen.entry(reply.status).or_default() += 1;
+    }
+    let shown: Vec<String> = seen
+        .iter()
+        .map(|(status, count)| format!("{status}: {count}"))
+        .collect();
+    let wanted: BTreeMap<u16, usize> = step
+        .then
+        .each
+        .iter()
+        .map(|(status, count, _)| (*status, *count))
+        .collect();
+    let place = step.then.each.first().map(|(_, _, span)| *span);
+    if let Some(span) = place.filter(|_| seen != wanted) {
+        out.push(different(
+            span,
+            format!("the answers by status are {{{}}}", shown.join(", ")),
+        ));
+    }
+}
+
+/// Compares what the answer says it consumed.
+fn capacity(step: &Step, reply: &Reply, out: &mut Vec<Diagnostic>) {
+    let consumed = reply.header("singlet-capacity").unwrap_or_default();
+    let units = |name: &str| {
+        let found = consumed
+            .split(' ')
+            .find_map(|part| part.strip_prefix(name)?.strip_prefix('='));
+        found.and_then(|text| text.parse::<f64>().ok()).unwrap_or_default()
+    };
+    for (name, most) in [("read", step.then.read_max), ("write", step.then.write_max)] {
+        if let Some((most, span)) = most.filter(|(most, _)| units(name) > *most) {
+            let message = format!(
+                "the call consumes {} {name} units, expected at most {most}",
+                units(name)
+            );
+            out.push(different(span, message));
+        }
+    }
+}

@@ -1,0 +1,101 @@
+//! A service of its own for each scenario: an empty table in memory, a free port, a clock that stands.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::AtomicI64;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use singlet_http::auth::{ApiKeys, JwtKeys, JwtSettings, LocalToken, Secret};
+use singlet_http::{Clock, Server, Service, Settings, System, SystemSettings};
+use singlet_model::Model;
+use singlet_runtime::{Attributes, Engine, table};
+use singlet_store::Store;
+use singlet_store_embedded::EmbeddedStore;
+use tokio::task::JoinHandle;
+
+use crate::file::Caller;
+
+/// Signs the tokens of scenarios; a service of scenarios lives for a moment and is reached from this machine alone.
+const SECRET: &str = "the secret of scenarios";
+
+/// How long a token is good, in seconds of the machine's clock.
+const TOKEN_SECONDS: u64 = 3_600;
+
+/// A service that ends with it.
+pub struct Running {
+    pub address: SocketAddr,
+    pub engine: Arc<Engine>,
+    pub clock: Arc<AtomicI64>,
+    secret: Secret,
+    task: JoinHandle<bool>,
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+impl Running {
+    /// Starts a service on an empty table.
+    pub async fn start(model: &Arc<Model>, settings: Attributes, read_only: bool) -> Result<Self, String> {
+        let secret = Secret::new(SECRET)?;
+        let store: Arc<dyn Store> = Arc::new(EmbeddedStore::memory().map_err(|error| error.to_string())?);
+        let spec = table::spec(model);
+        store.create_table(&spec).await.map_err(|error| error.to_string())?;
+        let key = secret.cursor_key(&model.name);
+        let engine = Arc::new(Engine::open(Arc::clone(model), store, settings, key));
+        let system = System::new(
+            Arc::clone(&engine),
+            SystemSettings {
+                prefix: String::new(),
+                jwt_keys: JwtKeys::Secret(secret.clone()),
+                jwt: JwtSettings::default(),
+                api_keys: ApiKeys::local(&secret, &model.name, &model.callers.roles),
+                read_only,
+                rate: None,
+                sample: None,
+            },
+        );
+        let clock = Arc::new(AtomicI64::new(0));
+        let service = Service::with_clock(vec![system], Settings::default(), Clock::Held(Arc::clone(&clock)));
+        let server = Server::bind("127.0.0.1:0", None).await?;
+        let address = server.address().ok_or("the service has no address")?;
+        let task = tokio::spawn(server.run(service, std::future::pending()));
+        Ok(Running {
+            address,
+            engine,
+            clock,
+            secret,
+            task,
+        })
+    }
+
+    /// The header that shows who calls.
+    pub fn credentials(&self, caller: &Caller) -> Result<Option<(String, String)>, String> {
+        let model = self.engine.model();
+        match caller {
+            Caller::Nobody => Ok(None),
+            Caller::ApiKey(role) => {
+                let header = model.callers.api_key_header.clone().unwrap_or_default();
+                Ok(Some((header, self.secret.local_api_key(&model.name, role))))
+            }
+            Caller::Token(said) => {
+                let claims = said.iter().map(|(name, value)| {
+                    let claim = model.callers.claims.iter().find(|(known, _)| known == name);
+                    let claim = claim.map_or_else(|| name.clone(), |(_, claim)| claim.clone());
+                    (claim, value.clone())
+                });
+                let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+                let token = LocalToken {
+                    audience: model.callers.audience.clone(),
+                    issuer: None,
+                    claims: claims.collect(),
+                    expires: i64::try_from(since.as_secs() + TOKEN_SECONDS).unwrap_or(i64::MAX),
+                };
+                let token = token.sign(&self.secret)?;
+                Ok(Some(("authorization".to_owned(), format!("Bearer {token}"))))
+            }
+        }
+    }
+}

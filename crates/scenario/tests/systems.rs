@@ -1,0 +1,139 @@
+//! The scenarios of the five systems, over real HTTP.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "a test fails by panicking"
+)]
+
+use std::path::Path;
+use std::sync::Arc;
+
+use singlet_model::{Diagnostic, Diagnostics, Model, Source};
+use singlet_scenario::{Outcome, read, run};
+
+fn text_of(system: &str, file: &str) -> Source {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../../systems")
+        .join(system)
+        .join(file);
+    Source::new(
+        format!("systems/{system}/{file}"),
+        std::fs::read_to_string(path).unwrap(),
+    )
+}
+
+fn model(system: &str) -> Model {
+    singlet_model::load(&text_of(system, "model.yaml")).model.unwrap()
+}
+
+fn shown(source: &Source, finding: &Diagnostic) -> String {
+    let place = source.position(finding.span.start);
+    let help = finding.help.as_deref().unwrap_or_default();
+    format!(
+        "{}:{}:{}: {}\n    {help}",
+        source.name(),
+        place.line,
+        place.column,
+        finding.message
+    )
+}
+
+fn play(source: &Source, model: Model) -> Result<Outcome, String> {
+    let mut found = Diagnostics::default();
+    let file = read(source, &model, &mut found);
+    let mistakes: Vec<String> = found.iter().map(|finding| shown(source, finding)).collect();
+    let file = file
+        .filter(|_| mistakes.is_empty())
+        .ok_or_else(|| mistakes.join("\n"))?;
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()
+        .unwrap();
+    runtime.block_on(run(&file, Arc::new(model)))
+}
+
+/// Every scenario plays as it is written, and together they reach all that can be reached.
+fn all_as_written(system: &str) {
+    let source = text_of(system, "scenarios.yaml");
+    let outcome = play(&source, model(system)).unwrap_or_else(|reason| panic!("{reason}"));
+    let differences = outcome.played.iter().flat_map(|played| &played.differences);
+    let mut wrong: Vec<String> = differences
+        .chain(&outcome.findings)
+        .map(|finding| shown(&source, finding))
+        .collect();
+    wrong.extend(
+        outcome
+            .coverage
+            .missing()
+            .map(|target| format!("not reached: {target}")),
+    );
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn todo() {
+    all_as_written("todo");
+}
+
+#[test]
+fn wardrobe() {
+    all_as_written("wardrobe");
+}
+
+#[test]
+fn country() {
+    all_as_written("country");
+}
+
+#[test]
+fn booking() {
+    all_as_written("booking");
+}
+
+#[test]
+fn ecobid() {
+    all_as_written("ecobid");
+}
+
+/// The lines of a file with mistakes, each marked with what is said of it.
+#[test]
+fn mistakes_are_reported_where_they_stand() {
+    let text = include_str!("mistakes.yaml");
+    let source = Source::new("mistakes.yaml", text);
+    let mut found = Diagnostics::default();
+    read(&source, &model("todo"), &mut found);
+    let said: Vec<(usize, String)> = found
+        .into_sorted()
+        .iter()
+        .map(|finding| (source.position(finding.span.start).line, finding.message.clone()))
+        .collect();
+    let wanted: Vec<(usize, String)> = (1..)
+        .zip(text.lines())
+        .filter_map(|(line, text)| Some((line, text.split_once("#~ ")?.1.to_owned())))
+        .collect();
+    assert_eq!(said, wanted);
+}
+
+/// What a scenario says wrongly of an answer is told, located, with what the answer is.
+#[test]
+fn differences_are_reported_where_they_stand() {
+    let text = include_str!("differences.yaml");
+    let source = Source::new("differences.yaml", text);
+    let outcome = play(&source, model("todo")).unwrap();
+    let said: Vec<(usize, String)> = outcome
+        .played
+        .iter()
+        .flat_map(|played| &played.differences)
+        .chain(&outcome.findings)
+        .map(|finding| (source.position(finding.span.start).line, finding.message.clone()))
+        .collect();
+    let wanted: Vec<(usize, String)> = (1..)
+        .zip(text.lines())
+        .filter_map(|(line, text)| Some((line, text.split_once("#~ ")?.1.to_owned())))
+        .collect();
+    let mut sorted = said.clone();
+    sorted.sort();
+    assert_eq!(sorted, wanted);
+}

@@ -1,0 +1,76 @@
+//! A store whose calls all run on one runtime that never ends.
+//!
+//! Every test has a runtime of its own, and the connections of a client die with the runtime on which they were opened.
+
+use std::sync::{Arc, LazyLock};
+
+use async_trait::async_trait;
+use singlet_store::{
+    BatchGetAnswer, BatchGetRequest, BatchWriteAnswer, BatchWriteRequest, DeleteRequest, GetAnswer, GetRequest,
+    PageAnswer, PutRequest, QueryRequest, Result, ScanRequest, Store, StreamPage, StreamRequest, TableDescription,
+    TableSpec, TransactGetAnswer, TransactGetRequest, TransactWriteRequest, UpdateRequest, WriteAnswer,
+};
+use tokio::runtime::{Builder, Runtime};
+
+static RUNTIME: LazyLock<Runtime> = LazyLock::new(|| {
+    Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_all()
+        .build()
+        .unwrap()
+});
+
+/// A store on that runtime.
+#[derive(Debug)]
+pub struct OnRuntime(Arc<dyn Store>);
+
+impl OnRuntime {
+    /// Opens a store on the runtime.
+    pub async fn open<S: Store + 'static>(connect: impl Future<Output = S> + Send + 'static) -> Self {
+        OnRuntime(Arc::new(RUNTIME.spawn(connect).await.unwrap()))
+    }
+}
+
+macro_rules! calls {
+    ($($name:ident: $request:ty => $answer:ty),* $(,)?) => {
+        #[async_trait]
+        impl Store for OnRuntime {
+            $(
+                async fn $name(&self, request: &$request) -> Result<$answer> {
+                    let (store, request) = (Arc::clone(&self.0), request.to_owned());
+                    RUNTIME.spawn(async move { store.$name(&request).await }).await.unwrap()
+                }
+            )*
+
+            async fn list_tables(&self) -> Result<Vec<String>> {
+                let store = Arc::clone(&self.0);
+                RUNTIME.spawn(async move { store.list_tables().await }).await.unwrap()
+            }
+
+            async fn update_ttl(&self, table: &str, attribute: Option<&str>) -> Result<()> {
+                let (store, table, attribute) = (Arc::clone(&self.0), table.to_owned(), attribute.map(str::to_owned));
+                RUNTIME
+                    .spawn(async move { store.update_ttl(&table, attribute.as_deref()).await })
+                    .await
+                    .unwrap()
+            }
+        }
+    };
+}
+
+calls! {
+    get: GetRequest => GetAnswer,
+    batch_get: BatchGetRequest => BatchGetAnswer,
+    query: QueryRequest => PageAnswer,
+    scan: ScanRequest => PageAnswer,
+    transact_get: TransactGetRequest => TransactGetAnswer,
+    put: PutRequest => WriteAnswer,
+    update: UpdateRequest => WriteAnswer,
+    delete: DeleteRequest => WriteAnswer,
+    batch_write: BatchWriteRequest => BatchWriteAnswer,
+    transact_write: TransactWriteRequest => WriteAnswer,
+    create_table: TableSpec => (),
+    describe_table: str => TableDescription,
+    delete_table: str => (),
+    read_stream: StreamRequest => StreamPage,
+}
