@@ -82,6 +82,8 @@ pub struct Draw {
     now: i64,
     /// Roles that callers may have.
     roles: Vec<String>,
+    /// Writes that are drawn more often, as often as they are named.
+    favoured: Vec<String>,
     last: Option<(String, WriteRequest)>,
 }
 
@@ -92,8 +94,16 @@ impl Draw {
             rng,
             now,
             roles: roles.iter().map(|role| (*role).to_owned()).collect(),
+            favoured: Vec::new(),
             last: None,
         }
+    }
+
+    /// The same with some writes drawn more often: those that others build on, and those that need many before them.
+    #[must_use]
+    pub fn favouring(mut self, writes: &[&str]) -> Self {
+        self.favoured = writes.iter().map(|write| (*write).to_owned()).collect();
+        self
     }
 
     /// A write and what is asked of it.
@@ -140,7 +150,7 @@ impl Draw {
 
     /// A write; mostly one whose rows there are.
     fn write<'s>(&mut self, sequence: &'s Sequence) -> Option<&'s Write> {
-        let mut write = self.rng.choice(&sequence.model().writes)?;
+        let mut write = self.any_write(sequence)?;
         for _ in 0..TRIES {
             let changed = write.all_steps().into_iter().filter(|step| {
                 matches!(
@@ -152,9 +162,16 @@ impl Draw {
             if needed.all(|entity| sequence.rows().iter().any(|(known, _)| *known == entity)) {
                 break;
             }
-            write = self.rng.choice(&sequence.model().writes)?;
+            write = self.any_write(sequence)?;
         }
         Some(write)
+    }
+
+    fn any_write<'s>(&mut self, sequence: &'s Sequence) -> Option<&'s Write> {
+        let writes = &sequence.model().writes;
+        let favoured = self.rng.choice(&self.favoured).filter(|_| self.rng.u8(..10) < 6);
+        let favoured = favoured.and_then(|name| writes.iter().find(|write| write.name == *name));
+        favoured.or_else(|| self.rng.choice(writes))
     }
 
     fn caller(&mut self, focus: Option<&Row>) -> Caller {
@@ -213,13 +230,20 @@ impl Draw {
         }
         let known = match self.rng.u8(..10) {
             0..8 => focus.and_then(|row| self.known(sequence, arg, &[row])),
-            8 => {
-                let all: Vec<&Row> = sequence.rows().iter().collect();
-                self.known(sequence, arg, &all)
-            }
+            8 => self.known_anywhere(sequence, arg),
             _ => None,
         };
+        // An id that nobody has is of little use.
+        let known = known.or_else(|| {
+            self.known_anywhere(sequence, arg)
+                .filter(|_| arg.ty == Type::Ulid && odds < 90)
+        });
         known.or_else(|| self.fresh(sequence, &arg.ty, 0))
+    }
+
+    fn known_anywhere(&mut self, sequence: &Sequence, arg: &Argument) -> Option<Value> {
+        let all: Vec<&Row> = sequence.rows().iter().collect();
+        self.known(sequence, arg, &all)
     }
 
     /// A value that some row has under that name, or else for an attribute of that type.
