@@ -100,6 +100,8 @@ const SYSTEMS: &[(&str, &[&str], &[&str])] = &[
             "createAuction",
             "placeBid",
             "placeBid",
+            "placeBid",
+            "placeBid",
         ],
     ),
     ("wardrobe", &[], &["createItem", "shareItem"]),
