@@ -48,6 +48,10 @@ pub fn old_values_needed(model: &Model, entity: &Entity, change: &Change) -> Opt
     if let Some(guard) = guard {
         return Some(format!("the guard of `{}` moves with it", guard.name));
     }
+    let ends = entity.expires.iter().flat_map(|expires| expires.attributes());
+    if let Some(guard) = entity.unique.first().filter(|_| change.touches(ends)) {
+        return Some(format!("the guard of `{}` expires with it", guard.name));
+    }
     if let Some(holder) = copied(model, entity, &change) {
         return Some(format!("`{holder}` has a copy of it"));
     }

@@ -33,7 +33,7 @@ impl Traits {
             tombstone: true,
             unique: rng.bool(),
             mirror: !history && rng.bool(),
-            crowded_mirror: rng.u8(..3) == 0,
+            crowded_mirror: rng.bool(),
             index: rng.u8(..4) > 0,
             conditional: rng.bool(),
             computed: rng.bool(),
@@ -341,6 +341,14 @@ fn joint_writes(rng: &mut Rng, traits: &[Traits]) -> String {
         args,
         &format!(
             "    do:\n      - update: {one}\n        add: {{count: 1}}\n      - update: {}\n        add: {{count: 2}}\n        set: {{kind: red}}\n",
+            one.replace("args.id", "args.other")
+        ),
+    );
+    text += &write(
+        "clash",
+        args,
+        &format!(
+            "    do:\n      - update: {one}\n        set: {{note: args.id}}\n      - update: {}\n        set: {{note: args.other}}\n",
             one.replace("args.id", "args.other")
         ),
     );

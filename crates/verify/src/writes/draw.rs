@@ -3,7 +3,8 @@
 use fastrand::Rng;
 use singlet_item::{Number, Value};
 use singlet_model::evaluate::time;
-use singlet_model::model::{Argument, IdempotencyNeed, Step, Write};
+use singlet_model::expression::{BinaryOp, Expr, ExprKind};
+use singlet_model::model::{Argument, Attribute, IdempotencyNeed, Step, StepKind, Write};
 use singlet_model::types::{EntityId, ObjectType, Type};
 use singlet_runtime::{Attributes, Caller, WriteRequest, values};
 
@@ -41,7 +42,10 @@ const TEXTS: &[&str] = &[
 ];
 
 /// How many of the texts that fit are used, so that rows share some.
-const TEXTS_USUAL: usize = 8;
+const TEXTS_USUAL: usize = 5;
+
+/// How often another write is drawn where one has no rows to change.
+const TRIES: usize = 6;
 
 /// Who calls.
 const CALLERS: &[&str] = &["ada", "bob", "cyd"];
@@ -53,14 +57,31 @@ const JUMPS: &[i64] = &[
     0,
     0,
     0,
+    0,
+    0,
+    0,
+    0,
+    0,
+    0,
     1,
+    1,
+    1,
+    1,
+    350,
+    350,
     350,
     1_000,
     1_000,
+    1_000,
+    1_000,
+    61_000,
+    61_000,
+    61_000,
     61_000,
     3_600_000,
+    3_600_000,
     20_000_000,
-    86_400_000,
+    90_000_000,
     8 * 86_400_000,
 ];
 
@@ -71,6 +92,8 @@ pub struct Draw {
     now: i64,
     /// Roles that callers may have.
     roles: Vec<String>,
+    /// Writes that are drawn more often, as often as they are named.
+    favoured: Vec<String>,
     last: Option<(String, WriteRequest)>,
 }
 
@@ -81,21 +104,28 @@ impl Draw {
             rng,
             now,
             roles: roles.iter().map(|role| (*role).to_owned()).collect(),
+            favoured: Vec::new(),
             last: None,
         }
+    }
+
+    /// The same with some writes drawn more often: those that others build on, and those that need many before them.
+    #[must_use]
+    pub fn favouring(mut self, writes: &[&str]) -> Self {
+        self.favoured = writes.iter().map(|write| (*write).to_owned()).collect();
+        self
     }
 
     /// A write and what is asked of it.
     pub fn request(&mut self, sequence: &Sequence) -> Option<(String, WriteRequest)> {
         self.now += self.rng.choice(JUMPS.iter().copied()).unwrap_or_default();
-        if self.rng.u8(..100) < 6
+        if self.rng.u8(..100) < 4
             && let Some((write, request)) = &self.last
         {
             let now = self.now;
             return Some((write.clone(), WriteRequest { now, ..request.clone() }));
         }
-        let model = sequence.model();
-        let write = self.rng.choice(&model.writes)?;
+        let write = self.write(sequence)?;
         let about: Vec<EntityId> = write.all_steps().into_iter().filter_map(Step::entity).collect();
         let near = sequence.rows().iter().filter(|(entity, _)| about.contains(entity));
         let near: Vec<&Row> = near.collect();
@@ -107,7 +137,11 @@ impl Draw {
         let caller = self.caller(focus.as_ref());
         let mut args = Attributes::new();
         for arg in &write.args {
-            if let Some(value) = self.argument(sequence, arg, focus.as_ref()) {
+            let value = match is_caller(write, &arg.name) && self.rng.u8(..10) < 9 {
+                true => caller.claims.get("id").cloned(),
+                false => self.argument(sequence, arg, focus.as_ref()),
+            };
+            if let Some(value) = value {
                 args.insert(arg.name.clone(), value);
             }
         }
@@ -118,8 +152,36 @@ impl Draw {
             idempotency_key: self.key(write),
             version: self.version(sequence, focus.as_ref()),
         };
-        self.last = Some((write.name.clone(), request.clone()));
+        if request.idempotency_key.is_some() {
+            self.last = Some((write.name.clone(), request.clone()));
+        }
         Some((write.name.clone(), request))
+    }
+
+    /// A write; mostly one whose rows there are.
+    fn write<'s>(&mut self, sequence: &'s Sequence) -> Option<&'s Write> {
+        let mut write = self.any_write(sequence)?;
+        for _ in 0..TRIES {
+            let changed = write.all_steps().into_iter().filter(|step| {
+                matches!(
+                    step.kind,
+                    StepKind::Update(_) | StepKind::Delete(_) | StepKind::Present(_)
+                )
+            });
+            let mut needed = changed.filter_map(Step::entity);
+            if needed.all(|entity| sequence.rows().iter().any(|(known, _)| *known == entity)) {
+                break;
+            }
+            write = self.any_write(sequence)?;
+        }
+        Some(write)
+    }
+
+    fn any_write<'s>(&mut self, sequence: &'s Sequence) -> Option<&'s Write> {
+        let writes = &sequence.model().writes;
+        let favoured = self.rng.choice(&self.favoured).filter(|_| self.rng.u8(..10) < 6);
+        let favoured = favoured.and_then(|name| writes.iter().find(|write| write.name == *name));
+        favoured.or_else(|| self.rng.choice(writes))
     }
 
     fn caller(&mut self, focus: Option<&Row>) -> Caller {
@@ -131,7 +193,7 @@ impl Draw {
             .flat_map(|(_, row)| row.values())
             .filter_map(Value::as_str);
         let near: Vec<&str> = texts.filter(|text| CALLERS.contains(text)).collect();
-        let near = self.rng.choice(near).filter(|_| self.rng.u8(..10) < 7);
+        let near = self.rng.choice(near).filter(|_| self.rng.u8(..10) < 6);
         let id = near
             .or_else(|| self.rng.choice(CALLERS.iter().copied()))
             .unwrap_or("ada");
@@ -178,30 +240,46 @@ impl Draw {
         }
         let known = match self.rng.u8(..10) {
             0..8 => focus.and_then(|row| self.known(sequence, arg, &[row])),
-            8 => {
-                let all: Vec<&Row> = sequence.rows().iter().collect();
-                self.known(sequence, arg, &all)
-            }
+            8 => self.known_anywhere(sequence, arg),
             _ => None,
         };
-        known.or_else(|| self.fresh(&arg.ty, 0))
+        // An id that nobody has is of little use.
+        let known = known.or_else(|| {
+            self.known_anywhere(sequence, arg)
+                .filter(|_| arg.ty == Type::Ulid && odds < 90)
+        });
+        known.or_else(|| self.fresh(sequence, &arg.ty, 0))
     }
 
-    /// A value that some row has for an attribute of that type.
+    fn known_anywhere(&mut self, sequence: &Sequence, arg: &Argument) -> Option<Value> {
+        let all: Vec<&Row> = sequence.rows().iter().collect();
+        self.known(sequence, arg, &all)
+    }
+
+    /// A value that some row has under that name, or else for an attribute of that type.
     fn known(&mut self, sequence: &Sequence, arg: &Argument, rows: &[&Row]) -> Option<Value> {
-        let mut values = Vec::new();
-        for (id, row) in rows {
-            let entity = sequence.model().entity(*id)?;
-            let same = entity.attributes.iter().filter(|attribute| {
-                attribute.name == arg.name || (attribute.ty == arg.ty && !matches!(arg.ty, Type::Bool | Type::Enum(_)))
-            });
-            values.extend(same.filter_map(|attribute| row.get(&attribute.name)));
+        let named = |attribute: &Attribute| attribute.name.eq_ignore_ascii_case(&arg.name);
+        let typed = |attribute: &Attribute| attribute.ty == arg.ty && !matches!(arg.ty, Type::Bool | Type::Enum(_));
+        let mut values = values_of(sequence, rows, &named);
+        if values.is_empty() {
+            values = values_of(sequence, rows, &typed);
         }
         values.retain(|value| values::checked(value, &arg.ty).is_ok());
         self.rng.choice(values).cloned()
     }
 
-    fn fresh(&mut self, ty: &Type, depth: u8) -> Option<Value> {
+    /// An element: an id that some row has, or anything.
+    fn element(&mut self, sequence: &Sequence, ty: &Type, depth: u8) -> Option<Value> {
+        let rows: Vec<&Row> = sequence.rows().iter().collect();
+        let known = values_of(sequence, &rows, &|attribute| attribute.ty == *ty);
+        let known = self
+            .rng
+            .choice(known)
+            .filter(|_| *ty == Type::Ulid && self.rng.u8(..10) < 9);
+        known.cloned().or_else(|| self.fresh(sequence, ty, depth))
+    }
+
+    fn fresh(&mut self, sequence: &Sequence, ty: &Type, depth: u8) -> Option<Value> {
         if depth > 3 {
             return None;
         }
@@ -224,15 +302,17 @@ impl Draw {
             Type::Time | Type::Seconds | Type::Millis => time::instant(self.now + days, ty).ok()?,
             Type::Ulid => Value::S(format!("{:026}", self.rng.u8(..3))),
             Type::Enum(words) => Value::S(self.rng.choice(&words.members)?.clone()),
-            Type::Object(object) | Type::Geo(Some(object)) => self.object(object, depth)?,
+            Type::Object(object) | Type::Geo(Some(object)) => self.object(sequence, object, depth)?,
             Type::List(element, limits) => {
                 let least = limits.min.unwrap_or(0).max(1);
                 let count = self.rng.u64(least..least + 3).min(limits.max.unwrap_or(u64::MAX));
-                let elements = (0..count).filter_map(|_| self.fresh(element, depth + 1));
+                let elements = (0..count).filter_map(|_| self.element(sequence, element, depth + 1));
                 Value::L(elements.collect())
             }
             Type::Set(element, _) => {
-                let words: Vec<Value> = (0..2).filter_map(|_| self.fresh(element, depth + 1)).collect();
+                let words: Vec<Value> = (0..2)
+                    .filter_map(|_| self.element(sequence, element, depth + 1))
+                    .collect();
                 match words.first()? {
                     Value::N(_) => Value::Ns(words.iter().filter_map(Value::as_number).collect()),
                     _ => Value::Ss(
@@ -244,20 +324,43 @@ impl Draw {
                 }
             }
             Type::Map(element, _) => {
-                let value = self.fresh(element, depth + 1)?;
+                let value = self.element(sequence, element, depth + 1)?;
                 Value::M(Attributes::from([("k".to_owned(), value)]))
             }
             _ => return None,
         })
     }
 
-    fn object(&mut self, object: &ObjectType, depth: u8) -> Option<Value> {
+    fn object(&mut self, sequence: &Sequence, object: &ObjectType, depth: u8) -> Option<Value> {
         let mut fields = Attributes::new();
         for field in &object.fields {
             if !field.optional || self.rng.bool() {
-                fields.insert(field.name.clone(), self.fresh(&field.ty, depth + 1)?);
+                fields.insert(field.name.clone(), self.fresh(sequence, &field.ty, depth + 1)?);
             }
         }
         Some(Value::M(fields))
     }
+}
+
+fn values_of<'s>(sequence: &Sequence, rows: &[&'s Row], wanted: &dyn Fn(&Attribute) -> bool) -> Vec<&'s Value> {
+    let mut values = Vec::new();
+    for (id, row) in rows {
+        let entity = sequence.model().entity(*id);
+        let attributes = entity.into_iter().flat_map(|entity| &entity.attributes);
+        let wanted = attributes.filter(|attribute| wanted(attribute));
+        values.extend(wanted.filter_map(|attribute| row.get(&attribute.name)));
+    }
+    values
+}
+
+/// Whether `allow` wants an argument to be the caller.
+fn is_caller(write: &Write, name: &str) -> bool {
+    write.allow.any(|part| match &part.kind {
+        ExprKind::Binary(BinaryOp::Eq, left, right) => {
+            let arg = |expr: &Expr| matches!(&expr.kind, ExprKind::Arg(known) if known == name);
+            let caller = |expr: &Expr| matches!(expr.kind, ExprKind::Caller(_));
+            arg(left) && caller(right)
+        }
+        _ => false,
+    })
 }

@@ -48,6 +48,7 @@ impl<'a> Operation<'a> {
         let Some(was) = touched.was else {
             return self.absent(step);
         };
+        self.check_version_of(at)?;
         let (mut edits, mut problems) = self.edits(step, entity, &was)?;
         problems.extend(self.moved(step, entity, &was, &mut edits)?);
         problems.extend(self.step_requirements(step, &was)?);
@@ -104,6 +105,7 @@ impl<'a> Operation<'a> {
         let Some(was) = touched.was.clone() else {
             return self.absent(step);
         };
+        self.check_version_of(at)?;
         let problems = self.step_requirements(step, &was)?;
         if self.refuse(step, problems)? {
             return Ok(());
@@ -459,6 +461,15 @@ impl<'a> Operation<'a> {
                 }
             }
         }
+        // A place that one step gives up and another takes is one item changed in two ways.
+        let several = self.frame.write.all_steps().into_iter();
+        let several = several.filter(|step| step.entity() == Some(entity.id)).count() > 1;
+        if (several && !problems.is_empty()) || self.is_given_up(at, entity, row)? {
+            problems.extend(match same_item() {
+                Outcome::Refused(any) => any,
+                _ => Vec::new(),
+            });
+        }
         if let Some(excludes) = entity.excludes.as_ref().filter(|_| touched.fate == Fate::Created) {
             for (id, key) in self.named_rows(excludes, row)? {
                 let named = world::identity(model, id, &key);
@@ -471,6 +482,29 @@ impl<'a> Operation<'a> {
             }
         }
         Ok(problems)
+    }
+
+    /// Whether a row takes a value or a mirror's place that another row gives up in the same operation.
+    fn is_given_up(&self, at: usize, entity: &Entity, row: &Attributes) -> Result<bool, Outcome> {
+        let others = self
+            .touched
+            .iter()
+            .enumerate()
+            .filter(|(other, touched)| *other != at && touched.entity == entity.id && touched.fate != Fate::Looked);
+        for was in others.filter_map(|(_, touched)| touched.was.as_ref()) {
+            for guard in &entity.unique {
+                let value = self.value(&guard.value, Some(row))?;
+                if value.is_some() && self.value(&guard.value, Some(was))? == value {
+                    return Ok(true);
+                }
+            }
+            let mut mirrors = self.frame.model.mirrors_of(entity.id);
+            let place = |mirror: &Entity, row: &Attributes| world::identity(self.frame.model, mirror.id, row);
+            if mirrors.any(|mirror| place(mirror, row) == place(mirror, was)) {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 
     fn named_rows(&self, expr: &Expr, row: &Attributes) -> Result<Vec<(EntityId, Attributes)>, Outcome> {

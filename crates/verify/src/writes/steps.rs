@@ -38,6 +38,7 @@ pub(super) struct Operation<'a> {
     pub touched: Vec<Touched>,
     /// The row of the first create or update, and whether it is new.
     first: Option<(usize, bool)>,
+    version_checked: bool,
 }
 
 /// An element of a loop, and the row that it is.
@@ -53,6 +54,7 @@ impl<'a> Operation<'a> {
             names: BTreeMap::new(),
             touched: Vec::new(),
             first: None,
+            version_checked: false,
         }
     }
 
@@ -163,15 +165,27 @@ impl<'a> Operation<'a> {
         }))
     }
 
-    /// The version that the caller asked for is that of the row of the first step that changes one.
+    /// The version that the caller asked for is looked at before anything is required.
     fn check_version(&mut self) -> Result<(), Outcome> {
-        let Some(wanted) = self.frame.request.version.filter(|_| !self.frame.write.bulk) else {
+        if self.frame.request.version.is_none() {
             return Ok(());
-        };
+        }
         let Some(target) = self.first_changed(&self.frame.write.steps)? else {
             return Ok(());
         };
-        let Some(at) = self.target(target)? else { return Ok(()) };
+        match self.target(target)? {
+            Some(at) => self.check_version_of(at),
+            None => Ok(()),
+        }
+    }
+
+    /// It is that of the first row that changes; in bulk there is no such row.
+    pub fn check_version_of(&mut self, at: usize) -> Result<(), Outcome> {
+        let wanted = self.frame.request.version.filter(|_| !self.frame.write.bulk);
+        let (Some(wanted), false) = (wanted, self.version_checked) else {
+            return Ok(());
+        };
+        self.version_checked = true;
         let Some(touched) = self.touched.get(at) else {
             return Ok(());
         };
