@@ -1,4 +1,4 @@
-//! Proves that plans answer what reads mean.
+//! Proves that plans answer what reads mean, and that writes do what they mean ([`writes`]).
 //!
 //! A model and its rows are made up at random ([`generate`]); a read is answered twice, by its plan on a store and by looking at
 //! every row ([`oracle`]); and the two answers are compared ([`bench`]). `README.md` says how to run more cases, what is covered, and
