@@ -1,10 +1,12 @@
-//! Reads from a program: arguments from its own types, rows into its own types.
+//! Reads and writes from a program: arguments from its own types, rows into its own types.
 //!
 //! ```no_run
 //! # use singlet_runtime::{Caller, Engine, RuntimeError};
 //! # #[derive(serde::Deserialize)] struct Task { task_id: String, title: String }
 //! # async fn example(engine: &Engine) -> Result<(), RuntimeError> {
-//! let tasks: Vec<Task> = engine.call("tasksByStatus").arg("status", "pending").by(Caller::with_id("ada")).all().await?;
+//! let ada = Caller::with_id("ada");
+//! let tasks: Vec<Task> = engine.call("tasksByStatus").arg("status", "pending").by(ada.clone()).all().await?;
+//! let task: Task = engine.call("createTask").arg("title", "Paint the fence").by(ada).once("request-17").write().await?;
 //! # Ok(()) }
 //! ```
 
@@ -14,7 +16,7 @@ mod to_value;
 use futures_util::stream::{self, Stream, StreamExt, TryStreamExt};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use singlet_item::Value;
+use singlet_item::{Number, Value};
 use singlet_store::Consumed;
 
 pub use from_value::from_value;
@@ -23,17 +25,20 @@ pub use to_value::to_value;
 use crate::engine::{Answer, Engine, Request};
 use crate::error::RuntimeError;
 use crate::scope::Caller;
+use crate::write::{WriteRequest, Written};
 
 /// The most rows that [`Call::all`] gathers.
 pub const ALL_ROWS_MAX: usize = 100_000;
 
-/// A read about to be made. Nobody in particular calls it, now, from its first page on, unless it says otherwise.
+/// A read or a write about to be made. Nobody in particular calls it, now, from its first page on, unless it says otherwise.
 #[derive(Debug)]
 #[must_use = "a call does nothing until its answer is awaited"]
 pub struct Call<'e> {
     engine: &'e Engine,
     name: String,
     request: Request,
+    idempotency_key: Option<String>,
+    version: Option<i64>,
     /// The first thing that was wrong with what it was given: it is the answer.
     wrong: Option<RuntimeError>,
 }
@@ -50,7 +55,7 @@ pub struct Page<T> {
 }
 
 impl Engine {
-    /// A read, to be given its arguments and its caller.
+    /// A read or a write, to be given its arguments and its caller.
     pub fn call(&self, name: impl Into<String>) -> Call<'_> {
         Call {
             engine: self,
@@ -59,6 +64,8 @@ impl Engine {
                 now: jiff::Timestamp::now().as_millisecond(),
                 ..Request::default()
             },
+            idempotency_key: None,
+            version: None,
             wrong: None,
         }
     }
@@ -88,6 +95,24 @@ impl<'e> Call<'e> {
             Ok(_) => self.refuse("arguments are the fields of a struct or the entries of a map".to_owned()),
             Err(error) => self.refuse(format!("the arguments are wrong: {error}")),
         }
+        self
+    }
+
+    /// Of a write: clears an attribute that may be absent.
+    pub fn clear(mut self, name: &str) -> Self {
+        self.request.args.insert(name.to_owned(), Value::Null);
+        self
+    }
+
+    /// Of a write: does it once, however often it is sent with this key.
+    pub fn once(mut self, key: impl Into<String>) -> Self {
+        self.idempotency_key = Some(key.into());
+        self
+    }
+
+    /// Of a write: only if the row has this version.
+    pub fn if_version(mut self, version: i64) -> Self {
+        self.version = Some(version);
         self
     }
 
@@ -138,6 +163,36 @@ impl<'e> Call<'e> {
         typed(&name, &answer.value.unwrap_or(Value::Null))
     }
 
+    /// Does a write, and says what became of it.
+    ///
+    /// # Errors
+    ///
+    /// As [`Engine::write`]: a refusal has the name of its rule; and what was wrong with an argument.
+    pub async fn written(self) -> Result<Written, RuntimeError> {
+        if let Some(wrong) = self.wrong {
+            return Err(wrong);
+        }
+        let request = WriteRequest {
+            args: self.request.args,
+            caller: self.request.caller,
+            now: self.request.now,
+            idempotency_key: self.idempotency_key,
+            version: self.version.map(Number::from),
+        };
+        self.engine.write(&self.name, &request).await
+    }
+
+    /// Does a write, and gives what it answers: a row, or `()` where there is nothing.
+    ///
+    /// # Errors
+    ///
+    /// As [`Call::written`]; and where the answer is not of the type.
+    pub async fn write<T: DeserializeOwned>(self) -> Result<T, RuntimeError> {
+        let name = self.name.clone();
+        let written = self.written().await?;
+        typed(&name, &written.value.unwrap_or(Value::Null))
+    }
+
     /// One page of rows.
     ///
     /// # Errors
@@ -164,6 +219,8 @@ impl<'e> Call<'e> {
                     engine,
                     name,
                     request,
+                    idempotency_key: None,
+                    version: None,
                     wrong: None,
                 }
                 .after(cursor)

@@ -100,6 +100,7 @@ impl Plan {
                     .iter()
                     .map(|plan| priced_plan_text(&model, plan, &sizes, true))
                     .collect(),
+                false if model.writes.is_empty() => reads_table(&model, &plans, &sizes),
                 false => format!("{}\n{}", reads_table(&model, &plans, &sizes), writes::table(&model)),
             });
         };

@@ -230,13 +230,10 @@ impl<'a> Operation<'a> {
         }
     }
 
+    /// Tries it until it is done. The record of the request is not looked for first: where it is there, the attempt fails, and
+    /// every way to fail looks at it.
     async fn run(&self) -> Result<Written, RuntimeError> {
         let mut consumed = Consumed::default();
-        if let Some(record) = &self.record
-            && let Some(written) = record.replayed(self, &mut consumed).await?
-        {
-            return Ok(Written { consumed, ..written });
-        }
         let mut read_first = HashSet::new();
         let mut tries = 0;
         loop {
