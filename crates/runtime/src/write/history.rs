@@ -6,12 +6,12 @@ use singlet_model::model::{Entity, History, Step};
 use singlet_plan::write::{Default as Why, step_refusal};
 use singlet_store::{Condition, Direction, KeyRange, Path, QueryRequest};
 
+use super::actions::difference;
 use super::attempt::Attempt;
 use super::create::key_in;
 use super::guards::{identity, identity_item};
 use super::refuse::Rule;
 use super::touched::{Action, Before, Change, Check, Doing, Touched, absent, present, stored_name};
-use super::update::difference;
 use super::{Refused, Stop};
 use crate::error::RuntimeError;
 use crate::scope::Attributes;

@@ -12,14 +12,18 @@
 //! - A *check* is a condition with what is said when it fails. A *pin* is a condition that a value is still as it was read.
 //! - The *record* of a request is the row by which a retry is told from a new request.
 
+mod actions;
+mod answer;
 mod arguments;
 mod attempt;
 mod bulk;
+mod clauses;
 mod create;
 mod edits;
 mod generate;
 mod guards;
 mod history;
+mod new_values;
 mod record;
 mod refuse;
 mod send;

@@ -1,0 +1,444 @@
+//! The actions that the changes of rows become: what is put, updated, deleted and checked, and under which conditions.
+
+use std::collections::BTreeSet;
+
+use singlet_item::{Item, Number, Value};
+use singlet_model::model::{Entity, IndexEntry, Step, Stored};
+use singlet_plan::write::Default as Why;
+use singlet_store::{Path, SetOperand, Update};
+
+use super::Stop;
+use super::attempt::Attempt;
+use super::create::key_in;
+use super::guards::Guards;
+use super::touched::{Action, Change, Check, Doing, Touched, absent_now, present, stored_name};
+use crate::find::primary_key;
+use crate::row;
+use crate::scope::Attributes;
+
+impl<'a> Attempt<'a> {
+    /// The actions that a row's change becomes.
+    pub fn actions_of(&self, at: usize) -> Result<Vec<Action<'a>>, Stop> {
+        let Some(touched) = self.rows.get(at) else {
+            return Ok(Vec::new());
+        };
+        let mut actions = match touched.change {
+            Change::Nothing => self.check_of(touched),
+            Change::Create => self.put_of(touched)?,
+            Change::Update if touched.entity.history.is_some() => Vec::new(),
+            Change::Update if touched.is_read() => self.update_of(touched)?,
+            Change::Update => vec![self.blind_of(touched)?],
+            Change::Delete => self.delete_of(touched)?,
+        };
+        actions.extend(touched.others.iter().cloned());
+        Ok(actions)
+    }
+
+    pub fn check_of(&self, touched: &Touched<'a>) -> Vec<Action<'a>> {
+        if touched.entity.history.is_some() {
+            return self.check_of_version(touched);
+        }
+        let mut checks = touched.checks.clone();
+        checks.extend(touched.pins(self.operation.model, &[]));
+        match checks.is_empty() {
+            true => Vec::new(),
+            false => vec![Action {
+                key: touched.key.clone(),
+                doing: Doing::Check,
+                checks,
+            }],
+        }
+    }
+
+    pub fn put_of(&self, touched: &Touched<'a>) -> Result<Vec<Action<'a>>, Stop> {
+        if touched.entity.history.is_some() {
+            return Ok(Vec::new());
+        }
+        let after = touched.after.clone().unwrap_or_default();
+        let items = row::encode_each(self.operation.model, touched.entity, &after, self.scope(None))?;
+        let Some((_, item)) = items.into_iter().next() else {
+            return Ok(Vec::new());
+        };
+        let mut checks = touched.checks.clone();
+        checks.extend(touched.pins(self.operation.model, &[]));
+        Ok(vec![Action {
+            key: touched.key.clone(),
+            doing: Doing::Put(item),
+            checks,
+        }])
+    }
+
+    /// An update of a row that was read: what differs is written, what it follows from is pinned.
+    pub fn update_of(&self, touched: &Touched<'a>) -> Result<Vec<Action<'a>>, Stop> {
+        let model = self.operation.model;
+        let entity = touched.entity;
+        let (Some(item), Some(after)) = (touched.item(), &touched.after) else {
+            return Ok(Vec::new());
+        };
+        let stored = row::stored(entity, item)?;
+        let now = self.scope(None);
+        let mut new: Vec<_> = row::encode_each(model, entity, after, now)?;
+        let mut old: Vec<_> = row::encode_each(model, entity, &stored, now).unwrap_or_default();
+        if new.is_empty() {
+            return Ok(Vec::new());
+        }
+        let (_, new_item) = new.remove(0);
+        if !old.is_empty() {
+            old.remove(0);
+        }
+        let inputs = inputs(model, entity, &stored, after);
+        let mut also: Vec<&str> = inputs.iter().map(String::as_str).collect();
+        let mut actions = Vec::new();
+        let free = absent_now(model, entity.expires.is_some(), self.operation.request.now);
+        // Mirrors: those that stay change, those that come or go or move are written whole.
+        for (id, new_mirror) in &new {
+            let old_mirror = old.iter().find(|(known, _)| known == id).map(|(_, item)| item);
+            let key = key_in(model, new_mirror);
+            let mirror = self.entity(*id)?;
+            match old_mirror {
+                Some(old_mirror) if key_in(model, old_mirror) == key => {
+                    let update = difference(model, mirror, old_mirror, new_mirror);
+                    if !update.is_empty() {
+                        actions.push(Action {
+                            key,
+                            doing: Doing::Update(update),
+                            checks: vec![Check::pin(present(model))],
+                        });
+                    }
+                }
+                _ => {
+                    also.extend(mirror.attributes.iter().map(|attribute| attribute.name.as_str()));
+                    let why = Why::Mirror(mirror.name.clone());
+                    let check = touched.by.map(|by| self.rule_check(by, entity, &why, free.clone()));
+                    actions.push(Action {
+                        key,
+                        doing: Doing::Put(new_mirror.clone()),
+                        checks: check.into_iter().collect(),
+                    });
+                }
+            }
+        }
+        for (id, old_mirror) in &old {
+            let key = key_in(model, old_mirror);
+            let stays = new
+                .iter()
+                .any(|(known, item)| known == id && key_in(model, item) == key);
+            if !stays {
+                actions.push(Action {
+                    key,
+                    doing: Doing::Delete,
+                    checks: Vec::new(),
+                });
+            }
+        }
+        actions.extend(self.guards_moved(entity, touched.by, &stored, after)?);
+        let mut checks = touched.checks.clone();
+        checks.extend(touched.pins(model, &also));
+        let new_key = primary_key(entity, after)?.unwrap_or_else(|| touched.key.clone());
+        if new_key != touched.key {
+            // The row moves to another key.
+            let check = touched.by.map(|by| self.rule_check(by, entity, &Why::Exists, free));
+            let gone = Action {
+                key: touched.key.clone(),
+                doing: Doing::Delete,
+                checks,
+            };
+            // That its place is taken is said before that a mirror's is.
+            let there = Action {
+                key: new_key,
+                doing: Doing::Put(new_item),
+                checks: check.into_iter().collect(),
+            };
+            actions.splice(0..0, [gone, there]);
+            return Ok(actions);
+        }
+        let update = difference(model, entity, item, &new_item);
+        let doing = if update.is_empty() {
+            Doing::Check
+        } else {
+            Doing::Update(update)
+        };
+        actions.insert(
+            0,
+            Action {
+                key: touched.key.clone(),
+                doing,
+                checks,
+            },
+        );
+        Ok(actions)
+    }
+
+    /// Guards released and claimed where a unique value changes, renewed where the row expires at another time or moves.
+    pub fn guards_moved(
+        &self,
+        entity: &'a Entity,
+        by: Option<(&'a Step, u32)>,
+        before: &Attributes,
+        after: &Attributes,
+    ) -> Result<Vec<Action<'a>>, Stop> {
+        let model = self.operation.model;
+        let now = self.operation.request.now;
+        let scope = self.scope(None);
+        let old = Guards::of(model, entity, before, scope)?;
+        let new = Guards::of(model, entity, after, scope)?;
+        let mut actions = Vec::new();
+        for (name, key) in &old.by_name {
+            match new.by_name.get(name) {
+                Some(kept) if kept == key => {
+                    if old.ttl != new.ttl || old.owner != new.owner {
+                        actions.push(new.renew(model, key));
+                    }
+                }
+                _ => actions.push(old.release(key)),
+            }
+        }
+        for (name, key) in &new.by_name {
+            if old.by_name.get(name) != Some(key) {
+                let why = Why::Taken(name.clone());
+                let condition = absent_now(model, entity.expires.is_some(), now);
+                let check = match by {
+                    Some(by) => self.rule_check(by, entity, &why, condition),
+                    None => Check::pin(condition),
+                };
+                actions.push(new.claim(model, key, entity.expires.is_some(), now, check));
+            }
+        }
+        Ok(actions)
+    }
+
+    /// An update of a row that was not read.
+    pub fn blind_of(&self, touched: &Touched<'a>) -> Result<Action<'a>, Stop> {
+        let model = self.operation.model;
+        let entity = touched.entity;
+        let mut row = touched.known.clone();
+        for (name, value) in &touched.edits.set {
+            match value {
+                Some(value) => row.insert(name.clone(), value.clone()),
+                None => row.remove(name),
+            };
+        }
+        let known = |name: &str| touched.known.contains_key(name) || touched.edits.sets(name);
+        let mut update = Update::new();
+        let mut put = |name: &str, value: Option<Value>| match value {
+            Some(value) => update
+                .set
+                .push((Path::attribute(name), SetOperand::Value(value).into())),
+            None => update.remove.push(Path::attribute(name)),
+        };
+        let mut touched_names: BTreeSet<String> = touched.edits.touched().map(str::to_owned).collect();
+        for (name, value) in &touched.edits.set {
+            let Some(attribute) = entity.attribute(name) else {
+                continue;
+            };
+            if attribute.alias.is_none() && attribute.stored != Stored::No {
+                put(stored_name(&attribute.stored, name), value.clone());
+            }
+        }
+        for attribute in &entity.attributes {
+            let (Some(is), None) = (&attribute.is, &attribute.alias) else {
+                continue;
+            };
+            let sources = is.attributes();
+            if sources.iter().any(|name| touched_names.contains(*name))
+                && sources.iter().all(|name| known(name) || row.contains_key(*name))
+            {
+                let value = self.value_as(is, &attribute.ty, Some(&row))?;
+                match &value {
+                    Some(value) => row.insert(attribute.name.clone(), value.clone()),
+                    None => row.remove(&attribute.name),
+                };
+                touched_names.insert(attribute.name.clone());
+                if attribute.stored != Stored::No {
+                    put(stored_name(&attribute.stored, &attribute.name), value);
+                }
+            }
+        }
+        for entry in &entity.index {
+            for (name, value) in self.entry_keys(entity, entry, &row, &touched_names)? {
+                put(&name, value);
+            }
+        }
+        if let (Some(ttl), Some(expires)) = (&model.table.ttl, &entity.expires)
+            && expires.attributes().iter().any(|name| touched_names.contains(*name))
+        {
+            let seconds = row::expiry(model, entity, &row, self.scope(None))?;
+            put(ttl, seconds.map(|seconds| Value::N(Number::from(seconds))));
+        }
+        for (name, number) in &touched.edits.add {
+            let stored = entity
+                .attribute(name)
+                .map_or(name.as_str(), |attribute| stored_name(&attribute.stored, name));
+            update.add.push((Path::attribute(stored), Value::N(*number)));
+        }
+        Ok(Action {
+            key: touched.key.clone(),
+            doing: Doing::Update(update),
+            checks: touched.checks.clone(),
+        })
+    }
+
+    /// The key attributes of an index that follow from what changes; those of a template that is not complete are removed.
+    pub fn entry_keys(
+        &self,
+        entity: &Entity,
+        entry: &IndexEntry,
+        row: &Attributes,
+        touched: &BTreeSet<String>,
+    ) -> Result<Vec<(String, Option<Value>)>, Stop> {
+        let choices = entry.choices();
+        let conditional = choices.iter().any(|choice| choice.when.is_some());
+        let involved = choices.iter().any(|choice| {
+            let parts = choice.keys.iter().flat_map(|key| &key.parts);
+            let whens = choice.when.iter().flat_map(|when| when.attributes());
+            parts
+                .map(|part| part.root())
+                .chain(whens)
+                .any(|name| touched.contains(name))
+        });
+        if !involved {
+            return Ok(Vec::new());
+        }
+        let chosen = row::holding(choices, row, self.scope(None))?;
+        let lookup = |path: &str| row::at_path(row, path);
+        let mut keys: Vec<(String, Option<Value>)> = Vec::new();
+        for template in choices.iter().flat_map(|choice| &choice.keys) {
+            let own = entity.attribute(&template.attribute).is_some();
+            let follows = conditional || template.parts.iter().any(|part| touched.contains(part.root()));
+            let table_key = self
+                .operation
+                .model
+                .table
+                .key
+                .iter()
+                .any(|key| key.name == template.attribute);
+            if own || !follows || table_key || keys.iter().any(|(name, _)| *name == template.attribute) {
+                continue;
+            }
+            let current = chosen.and_then(|choice| choice.template(&template.attribute));
+            let value = match current {
+                Some(current) => row::encode_key(entity, current, &lookup)?,
+                None => None,
+            };
+            keys.push((template.attribute.clone(), value));
+        }
+        Ok(keys)
+    }
+
+    pub fn delete_of(&self, touched: &Touched<'a>) -> Result<Vec<Action<'a>>, Stop> {
+        let model = self.operation.model;
+        if touched.entity.history.is_some() {
+            return Ok(Vec::new());
+        }
+        let mut actions = Vec::new();
+        let mut also: Vec<String> = Vec::new();
+        if let Some(item) = touched.item() {
+            let stored = row::stored(touched.entity, item)?;
+            let items = row::encode_each(model, touched.entity, &stored, self.scope(None)).unwrap_or_default();
+            for (id, mirror_item) in items.into_iter().skip(1) {
+                let mirror = self.entity(id)?;
+                also.extend(
+                    mirror
+                        .key_templates()
+                        .flat_map(|key| &key.parts)
+                        .map(|part| part.root().to_owned()),
+                );
+                actions.push(Action {
+                    key: key_in(model, &mirror_item),
+                    doing: Doing::Delete,
+                    checks: Vec::new(),
+                });
+            }
+            let guards = Guards::of(model, touched.entity, &stored, self.scope(None))?;
+            for guard in &touched.entity.unique {
+                also.extend(guard.value.attributes().into_iter().map(str::to_owned));
+            }
+            actions.extend(guards.by_name.values().map(|key| guards.release(key)));
+        }
+        let also: Vec<&str> = also.iter().map(String::as_str).collect();
+        let mut checks = touched.checks.clone();
+        checks.extend(touched.pins(model, &also));
+        actions.insert(
+            0,
+            Action {
+                key: touched.key.clone(),
+                doing: Doing::Delete,
+                checks,
+            },
+        );
+        Ok(actions)
+    }
+}
+
+/// What differs between two items of an entity, as an update; attributes that the model does not know stay.
+pub(super) fn difference(model: &singlet_model::Model, entity: &Entity, old: &Item, new: &Item) -> Update {
+    let mut update = Update::new();
+    let is_key = |name: &str| model.table.key.iter().any(|key| key.name == name);
+    for (name, value) in new {
+        if !is_key(name) && old.get(name) != Some(value) {
+            update
+                .set
+                .push((Path::attribute(name), SetOperand::Value(value.clone()).into()));
+        }
+    }
+    for name in old.keys().filter(|name| !new.contains_key(*name) && !is_key(name)) {
+        if knows(model, entity, name) {
+            update.remove.push(Path::attribute(name));
+        }
+    }
+    update
+}
+
+/// Whether the model says what stands under a name.
+fn knows(model: &singlet_model::Model, entity: &Entity, name: &str) -> bool {
+    let attribute = entity
+        .attributes
+        .iter()
+        .any(|attribute| stored_name(&attribute.stored, &attribute.name) == name);
+    let ttl = model.table.ttl.as_deref() == Some(name);
+    let mut keys = model.table.indexes.iter().flat_map(|index| index.key());
+    attribute || ttl || keys.any(|key| key.name == name)
+}
+
+/// The attributes from which what changes follows: index keys, computed attributes, expiry, guards, mirrors.
+fn inputs(model: &singlet_model::Model, entity: &Entity, before: &Attributes, after: &Attributes) -> Vec<String> {
+    let names = before.keys().chain(after.keys());
+    let changed: BTreeSet<&str> = names
+        .filter(|name| before.get(*name) != after.get(*name))
+        .map(String::as_str)
+        .collect();
+    let mut found: BTreeSet<String> = BTreeSet::new();
+    let mut follow = |sources: Vec<&str>| {
+        if sources.iter().any(|name| changed.contains(name)) {
+            found.extend(sources.into_iter().map(str::to_owned));
+        }
+    };
+    for attribute in &entity.attributes {
+        if let Some(is) = &attribute.is {
+            follow(is.attributes());
+        }
+    }
+    if let Some(expires) = &entity.expires {
+        follow(expires.attributes());
+    }
+    for guard in &entity.unique {
+        follow(guard.value.attributes());
+    }
+    for row_of in std::iter::once(entity).chain(model.mirrors_of(entity.id)) {
+        follow(
+            row_of
+                .key_templates()
+                .flat_map(|key| &key.parts)
+                .map(|part| part.root())
+                .collect(),
+        );
+        for choice in row_of.index.iter().flat_map(|entry| entry.choices()) {
+            let whens: Vec<&str> = choice.when.iter().flat_map(|when| when.attributes()).collect();
+            for key in &choice.keys {
+                let parts = key.parts.iter().map(|part| part.root());
+                follow(parts.chain(whens.iter().copied()).collect());
+            }
+        }
+    }
+    found.into_iter().collect()
+}

@@ -1,0 +1,250 @@
+//! What must hold before the steps, of the caller, of rows that were read, and of rows that only get conditions.
+
+use std::collections::BTreeMap;
+
+use singlet_item::{Item, Number, Value};
+use singlet_model::expression::{Expr, ExprKind};
+use singlet_model::model::{Entity, Refusal, StepKind};
+use singlet_model::types::Type;
+use singlet_plan::write::{Clause, Default as Why, Place, Used};
+
+use super::attempt::{Attempt, not_found};
+use super::refuse::{self, Denial, Rule};
+use super::touched::{Action, Check, absent_now};
+use super::{Refused, Stop};
+use crate::error::RuntimeError;
+use crate::lower::{self, Lowered};
+
+use super::attempt::{ORDER_ALLOW, ORDER_VERSION};
+
+impl<'a> Attempt<'a> {
+    pub async fn allow(&mut self, clause: &'a Clause) -> Result<(), Stop> {
+        match &clause.place {
+            // The caller alone was looked at before any I/O.
+            Place::Request => Ok(()),
+            Place::Pushed(row) => {
+                let entity = row.as_ref().and_then(|name| self.row_entity(name));
+                let denial = entity.map(|entity| Rule::of(entity, None, &Why::Absent));
+                self.push(row.as_deref(), &clause.expr, ORDER_ALLOW, denial).await
+            }
+            Place::Pinned => match self.holds(&clause.expr, None)? {
+                true => Ok(()),
+                false => {
+                    let name = bound_row(&clause.expr, &self.names);
+                    let entity = name.and_then(|name| self.row_entity(&name));
+                    let refused = entity.map_or_else(|| Refused::new("not_found", 404), not_found);
+                    Err(self.refused(ORDER_ALLOW, refused).await)
+                }
+            },
+        }
+    }
+
+    pub fn row_entity(&self, name: &str) -> Option<&'a Entity> {
+        let at = self.names.get(name)?;
+        self.rows.get(*at).map(|touched| touched.entity)
+    }
+
+    pub async fn require(
+        &mut self,
+        clause: &'a Clause,
+        refusal: &'a Refusal,
+        status: u16,
+        order: u32,
+    ) -> Result<(), Stop> {
+        match &clause.place {
+            Place::Request | Place::Pinned => {
+                if self.holds(&clause.expr, None)? {
+                    return Ok(());
+                }
+                let mut refused = Refused::new(refusal.name.clone(), status);
+                refused.shown = refuse::shown(self.operation, &refusal.shown, &self.bound, None)?;
+                Err(self.refused(order, refused).await)
+            }
+            Place::Pushed(row) => {
+                let mut rule = Rule::required(refusal, status);
+                rule.row = row.clone();
+                rule.entity = row.as_ref().and_then(|name| self.row_entity(name));
+                self.push(row.as_deref(), &clause.expr, order, Some(rule)).await
+            }
+        }
+    }
+
+    /// Puts a condition on a row that is not read.
+    pub async fn push(
+        &mut self,
+        row: Option<&str>,
+        expr: &'a Expr,
+        order: u32,
+        rule: Option<Rule<'a>>,
+    ) -> Result<(), Stop> {
+        let at = row.and_then(|name| self.names.get(name)).copied();
+        let (Some(at), Some(mut rule)) = (at, rule) else {
+            return Ok(());
+        };
+        if !rule.shown.is_empty() {
+            rule.bound = self.bound.clone();
+        }
+        self.push_at(at, expr, order, rule).await
+    }
+
+    pub async fn push_at(&mut self, at: usize, expr: &'a Expr, order: u32, rule: Rule<'a>) -> Result<(), Stop> {
+        let Some(touched) = self.rows.get(at) else {
+            return Ok(());
+        };
+        if let (true, Some(row)) = (touched.is_read(), touched.row()) {
+            // Read after all, because something else needed it.
+            if self.holds(expr, Some(row))? {
+                let mut used = Used::default();
+                used.extend(expr);
+                self.note(at, &used);
+                return Ok(());
+            }
+            let refused = rule.refused(self.operation, touched.item())?;
+            return Err(self.refused(order, refused).await);
+        }
+        let lowered = lower::condition(self.operation.model, touched.entity, expr, self.scope(None))?;
+        match lowered {
+            Lowered::True => Ok(()),
+            Lowered::False => {
+                // It holds of no row, but a missing row speaks first.
+                let key = touched.key.clone();
+                let old = self.get(key).await?;
+                let refused = rule.refused(self.operation, old.as_ref())?;
+                Err(self.refused(order, refused).await)
+            }
+            Lowered::No => Err(Stop::ReadFirst(vec![touched.key.clone()])),
+            Lowered::Filter(condition) => {
+                if let Some(touched) = self.rows.get_mut(at) {
+                    touched.checks.push(Check {
+                        order,
+                        condition,
+                        denial: Denial::Rule(Box::new(rule)),
+                    });
+                }
+                Ok(())
+            }
+        }
+    }
+
+    /// A refusal that the process found; but what the store would have said first is said first.
+    pub async fn refused(&mut self, order: u32, refused: Refused) -> Stop {
+        if self.skipping {
+            return Stop::Skipped;
+        }
+        let failed = match self.failing(|known| known < order).await {
+            Ok(failed) => failed,
+            Err(stop) => return stop,
+        };
+        if failed.is_empty() {
+            return Stop::Refused(refused);
+        }
+        let failed: Vec<_> = failed.iter().map(|(action, item)| (action, item.clone())).collect();
+        refuse::why(self.operation, &failed)
+    }
+
+    /// What the store would refuse of what was said so far, by the order of its checks.
+    pub async fn failing(&mut self, wanted: impl Fn(u32) -> bool) -> Result<Vec<(Action<'a>, Option<Item>)>, Stop> {
+        let mut actions = Vec::new();
+        for at in 0..self.rows.len() {
+            actions.extend(self.actions_of(at)?);
+        }
+        let mut failed = Vec::new();
+        for mut action in actions {
+            action.checks.retain(|check| wanted(check.order));
+            if action.checks.is_empty() {
+                continue;
+            }
+            let item = self.get(action.key.clone()).await?;
+            if action.checks.iter().any(|check| !check.condition.holds(item.as_ref())) {
+                failed.push((action, item));
+            }
+        }
+        Ok(failed)
+    }
+
+    /// The version that the caller asked for: it speaks before requirements.
+    pub async fn check_version_read(&mut self) -> Result<(), Stop> {
+        let Some(version) = self.operation.request.version else {
+            return Ok(());
+        };
+        let mut first = None;
+        for step in self.operation.write.steps.iter().filter(|step| step.repeat.is_none()) {
+            let taken = match &step.when {
+                Some(when) => self.holds(when, None)?,
+                None => true,
+            };
+            first = match &step.kind {
+                StepKind::Update(target) | StepKind::Delete(target) | StepKind::Upsert(target) => Some(target),
+                _ => None,
+            }
+            .filter(|_| taken);
+            if first.is_some() {
+                break;
+            }
+        }
+        let at = match first.map(|target| &target.kind) {
+            Some(ExprKind::Bound(name)) => self.names.get(name).copied(),
+            Some(ExprKind::Entity { entity, key }) => {
+                let entity = self.entity(*entity)?;
+                let known = self.key_values(entity, key)?;
+                self.touch(entity, known)?
+            }
+            _ => None,
+        };
+        let Some(at) = at else { return Ok(()) };
+        if self.must_read(at) {
+            self.read(at).await?;
+        }
+        self.check_version(at, version).await
+    }
+
+    /// Checks the version of a row, now or in its condition.
+    pub async fn check_version(&mut self, at: usize, version: Number) -> Result<(), Stop> {
+        // It is the version of the first row that changes, and of no other.
+        self.version_checked = true;
+        let Some(touched) = self.rows.get_mut(at) else {
+            return Ok(());
+        };
+        let attribute = touched
+            .entity
+            .attributes
+            .iter()
+            .find(|attribute| attribute.ty == Type::Version);
+        let Some(attribute) = attribute else { return Ok(()) };
+        let name = super::touched::stored_name(&attribute.stored, &attribute.name);
+        // A row that is not there has no other version: what is missing is said by who needs it.
+        if touched.is_read() {
+            let current = touched.item().and_then(|item| item.get(name));
+            let other = touched.row().is_some() && current != Some(&Value::N(version));
+            return match other {
+                true => Err(Stop::Failed(RuntimeError::VersionMismatch)),
+                false => Ok(()),
+            };
+        }
+        let gone = absent_now(
+            self.operation.model,
+            touched.entity.expires.is_some(),
+            self.operation.request.now,
+        );
+        touched.checks.push(Check {
+            order: ORDER_VERSION,
+            condition: gone.or(singlet_store::Condition::equal(name, Value::N(version))),
+            denial: Denial::Version,
+        });
+        Ok(())
+    }
+}
+
+/// The first row that an expression looks at.
+fn bound_row(expr: &Expr, names: &BTreeMap<String, usize>) -> Option<String> {
+    let mut found = None;
+    expr.walk(&mut |part| {
+        if let ExprKind::Bound(name) = &part.kind
+            && found.is_none()
+            && names.contains_key(name)
+        {
+            found = Some(name.clone());
+        }
+    });
+    found
+}

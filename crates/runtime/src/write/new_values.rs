@@ -1,0 +1,188 @@
+//! What a step sets, adds and moves, evaluated on the row as it was.
+
+use singlet_item::{Number, Value};
+use singlet_model::model::{Entity, MoveTo, Step};
+use singlet_model::types::Type;
+use singlet_plan::write::{Default as Why, step_refusal};
+
+use super::Stop;
+use super::attempt::Attempt;
+use super::edits::{Edits, PartEdit};
+use super::refuse::Rule;
+use crate::error::RuntimeError;
+use crate::scope::Attributes;
+
+/// The states that a move may come from, and the one it goes to.
+pub(super) type Moved = (Vec<String>, String);
+
+impl<'a> Attempt<'a> {
+    /// What a step changes, evaluated on the row as it was.
+    pub async fn edits(&mut self, step: &'a Step, entity: &'a Entity, own: Option<&Attributes>) -> Result<Edits, Stop> {
+        let mut edits = Edits::default();
+        let from = match &step.from {
+            Some(from) => self.value(from, own)?,
+            None => None,
+        };
+        for taken in &step.take {
+            let value = match (&step.from, &from) {
+                (Some(_), Some(Value::M(fields))) => fields.get(&taken.attribute).cloned(),
+                (Some(_), _) => None,
+                (None, _) => self.args.get(&taken.attribute).cloned(),
+            };
+            let value = value.filter(|value| !value.is_null());
+            edits.set.insert(taken.attribute.clone(), value);
+        }
+        for taken in &step.patch {
+            if let Some(value) = self.args.get(&taken.attribute) {
+                let value = Some(value.clone()).filter(|value| !value.is_null());
+                edits.set.insert(taken.attribute.clone(), value);
+            }
+        }
+        for assignment in &step.set {
+            let Some(attribute) = entity.attribute(&assignment.attribute) else {
+                continue;
+            };
+            if let Some(entry) = &assignment.entry {
+                let name = self.entry_name(entry, own)?;
+                let value = self.value(&assignment.value, own)?;
+                edits
+                    .parts
+                    .push((attribute.name.clone(), PartEdit::SetEntry(name, value)));
+                continue;
+            }
+            let value = match self.value_as(&assignment.value, &attribute.ty, own)? {
+                Some(value) => Some(self.within_limits(step, entity, attribute, value, own).await?),
+                None => None,
+            };
+            edits.set.insert(attribute.name.clone(), value);
+        }
+        for assignment in &step.add {
+            let Some(value) = self.value(&assignment.value, own)? else {
+                continue;
+            };
+            let name = assignment.attribute.clone();
+            match (value, &assignment.entry) {
+                (Value::N(number), Some(entry)) => {
+                    let entry = self.entry_name(entry, own)?;
+                    edits.parts.push((name, PartEdit::AddEntry(entry, number)));
+                }
+                (Value::N(number), None)
+                    if entity
+                        .attribute(&name)
+                        .is_some_and(|attribute| attribute.ty.is_number()) =>
+                {
+                    edits.add.insert(name, number);
+                }
+                (value, _) => edits.parts.push((name, PartEdit::Insert(value))),
+            }
+        }
+        for assignment in &step.remove {
+            let value = self.value(&assignment.value, own)?;
+            edits
+                .parts
+                .extend(value.map(|value| (assignment.attribute.clone(), PartEdit::Remove(value))));
+        }
+        for assignment in &step.append {
+            let value = self.value(&assignment.value, own)?;
+            edits
+                .parts
+                .extend(value.map(|value| (assignment.attribute.clone(), PartEdit::Append(value))));
+        }
+        for attribute in &entity.attributes {
+            if let Some(always) = &attribute.always {
+                let value = self.value_as(always, &attribute.ty, own)?;
+                edits.set.insert(attribute.name.clone(), value);
+            } else if attribute.ty == Type::Version {
+                edits.add.insert(attribute.name.clone(), Number::from(1));
+            }
+        }
+        Ok(edits)
+    }
+
+    pub fn entry_name(
+        &self,
+        entry: &singlet_model::expression::Expr,
+        own: Option<&Attributes>,
+    ) -> Result<String, Stop> {
+        let name = self.value(entry, own)?.map(|value| super::refuse::text_of(&value));
+        name.ok_or_else(|| Stop::Failed(RuntimeError::Request("the name of an entry is missing".to_owned())))
+    }
+
+    /// Where a step moves its row, and where from.
+    pub async fn moved(
+        &mut self,
+        step: &'a Step,
+        entity: &'a Entity,
+        own: Option<&Attributes>,
+    ) -> Result<Option<Moved>, Stop> {
+        let (Some(states), Some(moves)) = (&entity.states, &step.moves) else {
+            return Ok(None);
+        };
+        Ok(match moves {
+            MoveTo::Named(name, _) => states
+                .moves
+                .iter()
+                .find(|known| known.name == *name)
+                .map(|known| (known.from.clone(), known.to.clone())),
+            MoveTo::To(goal) => {
+                let goal = self.value(goal, own)?;
+                let to = goal.as_ref().and_then(Value::as_str).unwrap_or_default().to_owned();
+                let mut from: Vec<String> = Vec::new();
+                for known in states.moves.iter().filter(|known| known.to == to) {
+                    from.extend(
+                        known
+                            .from
+                            .iter()
+                            .filter(|state| !from.contains(state))
+                            .cloned()
+                            .collect::<Vec<_>>(),
+                    );
+                }
+                if from.is_empty() {
+                    let why = Why::State(vec![to]);
+                    let rule = Rule::of(entity, step_refusal(step, &why), &why);
+                    return Err(self.denied(rule, own).await);
+                }
+                Some((from, to))
+            }
+        })
+    }
+
+    /// Moves a row whose state is known.
+    pub async fn move_read(
+        &mut self,
+        step: &'a Step,
+        entity: &'a Entity,
+        (from, to): &Moved,
+        row: &Attributes,
+        edits: &mut Edits,
+    ) -> Result<(), Stop> {
+        let Some(states) = &entity.states else { return Ok(()) };
+        let current = row
+            .get(&states.of)
+            .and_then(Value::as_str)
+            .unwrap_or_default()
+            .to_owned();
+        if !from.contains(&current) {
+            let why = Why::State(from.clone());
+            let rule = Rule::of(entity, step_refusal(step, &why), &why);
+            return Err(self.denied(rule, Some(row)).await);
+        }
+        edits.set.insert(states.of.clone(), Some(Value::S(to.clone())));
+        for (during, held) in &states.holding {
+            let (was, is) = (during.contains(&current), during.contains(to));
+            for (name, expr) in held {
+                let Some(attribute) = entity.attribute(name).filter(|_| !edits.sets(name)) else {
+                    continue;
+                };
+                if is && !was {
+                    let value = self.value_as(expr, &attribute.ty, Some(row))?;
+                    edits.set.insert(name.clone(), value);
+                } else if was && !is {
+                    edits.set.insert(name.clone(), None);
+                }
+            }
+        }
+        Ok(())
+    }
+}
