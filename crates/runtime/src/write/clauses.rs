@@ -8,14 +8,12 @@ use singlet_model::model::{Entity, Refusal, StepKind};
 use singlet_model::types::Type;
 use singlet_plan::write::{Clause, Default as Why, Place, Used};
 
-use super::attempt::{Attempt, not_found};
+use super::attempt::{Attempt, ORDER_ALLOW, ORDER_VERSION, not_found};
 use super::refuse::{self, Denial, Rule};
 use super::touched::{Action, Check, absent_now};
 use super::{Refused, Stop};
 use crate::error::RuntimeError;
 use crate::lower::{self, Lowered};
-
-use super::attempt::{ORDER_ALLOW, ORDER_VERSION};
 
 impl<'a> Attempt<'a> {
     pub async fn allow(&mut self, clause: &'a Clause) -> Result<(), Stop> {
