@@ -80,7 +80,10 @@ fn text(text: impl Into<String>) -> Value {
 }
 
 fn item<const N: usize>(fields: [(&str, Value); N]) -> Item {
-    fields.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
+    fields
+        .into_iter()
+        .map(|(name, value)| (name.to_owned(), value))
+        .collect()
 }
 
 impl Bench {
@@ -128,7 +131,11 @@ impl Bench {
     }
 
     async fn move_by_hand(&self, round: usize) -> Outcome<()> {
-        let (from, to) = if round % 2 == 0 { ("pending", "active") } else { ("active", "pending") };
+        let (from, to) = if round % 2 == 0 {
+            ("pending", "active")
+        } else {
+            ("active", "pending")
+        };
         let request = UpdateRequest {
             table: "writes".to_owned(),
             key: item([("PK", text("TASK#u")), ("SK", text(format!("TASK#{TASK}")))]),
@@ -161,7 +168,10 @@ impl Bench {
         let record = item([
             ("PK", text(format!("REQUEST#u#request-{round}"))),
             ("SK", text("REQUEST")),
-            ("hash", text("0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef")),
+            (
+                "hash",
+                text("0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"),
+            ),
             ("status", Value::from(201)),
             ("body", Value::M(answer)),
             ("ttl", Value::from(NOW / 1_000 + 86_400)),
