@@ -186,7 +186,7 @@ fn written_text(written: &Written, format: Format) -> String {
         ""
     };
     format!(
-        "{body}{}{again}; {} write units, {} read units\n",
+        "{body}{}{again}; write units {}, read units {}\n",
         written.status, units.write, units.read
     )
 }

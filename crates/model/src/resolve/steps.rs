@@ -366,7 +366,7 @@ impl StepScope<'_> {
             out.push(Diagnostic::new(&rules::NO_MEANING, stray.key.span, message).help("move it to that step"));
         }
         step.requirements = requirements(node.get("require"), &scope, out);
-        step.refusals = step_refusals(node.get("else"), entity, self.entities, &self.facts_scope, out);
+        step.refusals = step_refusals(node.get("else"), entity, self.entities, &scope, out);
         step
     }
 }

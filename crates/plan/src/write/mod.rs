@@ -50,6 +50,8 @@ pub struct WritePlan {
 pub struct RowPlan {
     /// Why it is read first; nothing, if it is not.
     pub read: Vec<String>,
+    /// Why it is read all the same where a request sends what needs its old values.
+    pub needed: Option<String>,
     /// What the write looks at in it.
     pub used: Used,
     /// How it is found, where its key is not known.
@@ -240,6 +242,7 @@ fn plan_step(model: &Model, step: &Step) -> StepPlan {
         return plan;
     };
     plan.own.used = uses::of_own_row(step);
+    plan.own.needed = needs::of_step(model, entity, step);
     if !plan.own.used.is_empty() {
         plan.own.read.push("a new value follows from an old one".to_owned());
     }

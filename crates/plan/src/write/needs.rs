@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use singlet_model::Model;
-use singlet_model::model::{Entity, KeyChoice};
+use singlet_model::model::{Entity, KeyChoice, MoveTo, Step, StepKind};
 
 use super::copies::holders;
 
@@ -66,6 +66,56 @@ pub fn old_values_needed(model: &Model, entity: &Entity, change: &Change) -> Opt
         let index = model.index(entry.index).map_or("", |index| &index.name);
         Some(format!("its place in {index} follows from `{missing}` too"))
     })
+}
+
+/// Why a step needs the old values of its row, if it changes all that it may.
+pub(super) fn of_step(model: &Model, entity: &Entity, step: &Step) -> Option<String> {
+    let set = step.set.iter().map(|set| &set.attribute);
+    let taken = step.take.iter().chain(&step.patch).map(|taken| &taken.attribute);
+    let parts = step
+        .add
+        .iter()
+        .chain(&step.remove)
+        .chain(&step.append)
+        .map(|part| &part.attribute);
+    let always = entity.attributes.iter().filter(|attribute| attribute.always.is_some());
+    let mut change = Change::default();
+    change
+        .known
+        .extend(set.chain(taken).chain(always.map(|attribute| &attribute.name)).cloned());
+    change.touched = change.known.clone();
+    change.touched.extend(parts.cloned());
+    let names = model.catalog.names(entity.id);
+    change
+        .known
+        .extend(names.into_iter().flat_map(|names| names.key_variables.clone()));
+    match &step.kind {
+        StepKind::Update(_) => {}
+        StepKind::Delete(_) => {
+            let follows = !entity.unique.is_empty() || model.mirrors_of(entity.id).next().is_some();
+            return follows.then(|| "its guards and mirrors go with it".to_owned());
+        }
+        _ => return None,
+    }
+    if let (Some(states), Some(moves)) = (&entity.states, &step.moves) {
+        let named = states
+            .moves
+            .iter()
+            .find(|known| matches!(moves, MoveTo::Named(name, _) if *name == known.name));
+        change.moves = named.map(|known| (known.from.clone(), known.to.clone()));
+        change.touched.insert(states.of.clone());
+        change.known.insert(states.of.clone());
+        // What holds only during a state is set or removed with it.
+        let held = states
+            .holding
+            .iter()
+            .flat_map(|(_, held)| held)
+            .map(|(name, _)| name.clone());
+        let held: Vec<String> = held.collect();
+        change.touched.extend(held.iter().cloned());
+        change.known.extend(held);
+    }
+    old_values_needed(model, entity, &change)
 }
 
 /// An attribute that holds only in some states, where it is not known whether the row was in one.

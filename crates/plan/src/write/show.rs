@@ -108,6 +108,13 @@ fn one(model: &Model, out: &mut String, step: &Step, plan: &StepPlan, depth: usi
     line(out, depth, &text);
     if let Some(why) = plan.own.read.first() {
         line(out, depth + 1, &format!("read first: {why}"));
+    } else if let Some(why) = &plan.own.needed {
+        let when = if step.patch.is_empty() {
+            ""
+        } else {
+            ", where that is sent"
+        };
+        line(out, depth + 1, &format!("read first{when}: {why}"));
     }
     for mirror in model.mirrors_of(entity.id) {
         line(out, depth + 1, &format!("with its mirror {}", mirror.name));

@@ -135,6 +135,15 @@ writes:
       - create: Lease
         set: {name: args.name, holder: caller.id, until: now + minutes(5)}
         else: {exists: held, holder: holds_another}
+  extend:
+    http: POST /leases/{name}/extend
+    allow: caller.authenticated
+    do:
+      - update: Lease(args.name)
+        require:
+          - until < now else still_running(until = until)
+        set: {until: now + minutes(5)}
+        else: {absent: not_held(name = args.name), holder: holds_another(holder = holder)}
   write:
     http: PUT /pages/{path}
     allow: caller.authenticated
@@ -436,4 +445,15 @@ async fn steps_on_one_row_join_or_are_refused() {
         .write("clash", &user("bob"), json!({"id": "a", "other": "a"}))
         .await;
     assert_eq!(same, Err("same_item 409".into()));
+}
+
+#[tokio::test]
+async fn a_refusal_shows_what_the_row_says() {
+    let system = system().await;
+    system
+        .write("lease", &user("ada"), json!({"name": "door"}))
+        .await
+        .unwrap();
+    let early = system.write("extend", &user("ada"), json!({"name": "door"})).await;
+    assert_eq!(early, Err("still_running 409 until=2026-11-16T12:05:00.000Z".into()));
 }

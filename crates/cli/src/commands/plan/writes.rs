@@ -3,8 +3,8 @@
 use serde_json::{Value as Json, json};
 use singlet_lint::{WriteCost, transaction_actions, write_costs};
 use singlet_model::Model;
-use singlet_model::model::Write;
-use singlet_plan::write::{Place, WritePlan, plan_write, possible_refusals, write_text};
+use singlet_model::model::{Step, StepKind, Write};
+use singlet_plan::write::{Place, StepPlan, WritePlan, plan_write, possible_refusals, write_text};
 
 use crate::table;
 
@@ -15,7 +15,7 @@ pub fn table(model: &Model) -> String {
         vec![
             write.name.clone(),
             call(model, write),
-            read_first(&plan).join(", "),
+            read_first(model, write, &plan).join(", "),
             cost.as_ref().map_or_else(|| "not predicted".to_owned(), units),
         ]
     });
@@ -23,10 +23,30 @@ pub fn table(model: &Model) -> String {
     table::aligned(&columns, rows.collect())
 }
 
-/// The rows that a write reads before it decides.
-fn read_first(plan: &WritePlan) -> Vec<&str> {
+/// The rows that a write reads before it decides: those that `let` names, and those of its steps.
+fn read_first(model: &Model, write: &Write, plan: &WritePlan) -> Vec<String> {
     let rows = plan.rows.iter().filter(|(_, row)| row.is_read());
-    rows.map(|(name, _)| name.as_str()).collect()
+    let mut found: Vec<String> = rows.map(|(name, _)| name.clone()).collect();
+    let mut waiting: Vec<(&Step, &StepPlan)> = write.steps.iter().zip(&plan.steps).rev().collect();
+    while let Some((step, planned)) = waiting.pop() {
+        if let StepKind::Group(inner) = &step.kind {
+            waiting.extend(inner.iter().zip(&planned.inner).rev());
+        }
+        let name = match &step.kind {
+            StepKind::Update(target) | StepKind::Delete(target) | StepKind::Upsert(target) => match target.path() {
+                Some(bound) => Some(bound),
+                None => step
+                    .entity()
+                    .and_then(|id| model.entity(id))
+                    .map(|entity| entity.name.clone()),
+            },
+            _ => None,
+        };
+        if planned.own.is_read() || planned.own.needed.is_some() {
+            found.extend(name.filter(|name| !found.contains(name)));
+        }
+    }
+    found
 }
 
 fn call(model: &Model, write: &Write) -> String {
@@ -96,7 +116,7 @@ pub fn json(model: &Model, write: &Write) -> Json {
         "name": write.name,
         "bulk": write.bulk,
         "items": transaction_actions(model, write),
-        "readFirst": read_first(&plan),
+        "readFirst": read_first(model, write, &plan),
         "clauses": clauses.collect::<Vec<_>>(),
         "units": cost.map(|cost| json!({"least": cost.least, "most": cost.most, "of": cost.terms})),
         "refusals": refusals.collect::<Vec<_>>(),
