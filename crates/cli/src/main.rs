@@ -6,6 +6,7 @@
 
 mod commands;
 mod model;
+mod place;
 mod progress;
 mod report;
 mod request;

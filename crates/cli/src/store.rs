@@ -1,6 +1,5 @@
 //! Which store a command works on.
 
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -8,9 +7,8 @@ use clap::Args;
 use indicatif::ProgressBar;
 use singlet_model::Model;
 use singlet_runtime::{Attributes, Caller, Engine, Scope, load, table};
-use singlet_store::{Store, StoreError};
-use singlet_store_dynamodb::{DynamoDbStore, Settings};
-use singlet_store_embedded::EmbeddedStore;
+
+use crate::place::Place;
 
 /// Where the data is.
 #[derive(Args)]
@@ -29,102 +27,20 @@ pub struct StoreArgs {
 impl StoreArgs {
     /// Opens a model on the store; a table that is not there yet is created.
     pub async fn open(&self, model: Model) -> Result<Engine, String> {
-        let store = self.store().await?;
+        let place = Place::parse(&self.store, self.endpoint_url.clone(), self.region.clone())?;
+        let store = place.open().await?;
         let spec = table::spec(&model);
-        let tables = store.list_tables().await.map_err(|error| self.failed(&error))?;
+        let tables = store.list_tables().await.map_err(|error| place.failed(&error))?;
         if !tables.contains(&spec.name) {
-            store.create_table(&spec).await.map_err(|error| self.failed(&error))?;
+            store.create_table(&spec).await.map_err(|error| place.failed(&error))?;
         }
         Ok(Engine::open(Arc::new(model), store, Attributes::new(), cursor_key()))
-    }
-
-    async fn store(&self) -> Result<Arc<dyn Store>, String> {
-        let flags = [("--endpoint-url", &self.endpoint_url), ("--region", &self.region)];
-        if let Some((flag, _)) = flags
-            .iter()
-            .find(|(_, value)| value.is_some() && self.store != "dynamodb")
-        {
-            return Err(format!(
-                "`{flag}` is for `--store dynamodb`, and the store is `{}`",
-                self.store
-            ));
-        }
-        match self.store.split_once(':') {
-            None if self.store == "memory" => Ok(Arc::new(EmbeddedStore::memory().map_err(|error| error.to_string())?)),
-            None if self.store == "dynamodb" => {
-                let store = DynamoDbStore::connect(&self.settings()?).await;
-                Ok(Arc::new(store.map_err(|error| self.failed(&error))?))
-            }
-            Some(("embedded", folder)) if !folder.is_empty() => {
-                let folder = PathBuf::from(folder);
-                let store = EmbeddedStore::open(&folder);
-                Ok(Arc::new(store.map_err(|error| {
-                    format!("`{}` cannot be opened: {error}", folder.display())
-                })?))
-            }
-            _ => Err(format!(
-                "`{}` is no store: write `memory`, `embedded:DIR` or `dynamodb`",
-                self.store
-            )),
-        }
-    }
-
-    fn settings(&self) -> Result<Settings, String> {
-        if let Some(url) = &self.endpoint_url
-            && !(url.starts_with("http://") || url.starts_with("https://"))
-        {
-            return Err(format!(
-                "`{url}` is no endpoint: write `http://HOST:PORT` or `https://HOST`"
-            ));
-        }
-        let said = Settings {
-            endpoint_url: self.endpoint_url.clone(),
-            region: self.region.clone(),
-            ..Settings::default()
-        };
-        let Some(url) = self
-            .endpoint_url
-            .as_ref()
-            .filter(|url| is_local(url) && !has_credentials())
-        else {
-            return Ok(said);
-        };
-        let local = Settings::local(url);
-        Ok(Settings {
-            region: said.region.or(local.region.clone()),
-            ..local
-        })
-    }
-
-    /// What a store says, with the place where it was asked.
-    fn failed(&self, error: &StoreError) -> String {
-        match (&self.endpoint_url, self.store.as_str()) {
-            (Some(url), _) => format!("`{url}`: {error}"),
-            (None, "dynamodb") => format!("DynamoDB: {error}"),
-            (None, _) => error.to_string(),
-        }
     }
 
     /// Whether the data is gone with the process.
     pub fn is_memory(&self) -> bool {
         self.store == "memory"
     }
-}
-
-/// Whether an endpoint is on this machine, where engines take any credentials.
-fn is_local(url: &str) -> bool {
-    let host = url.split_once("://").map_or(url, |(_, rest)| rest);
-    ["localhost", "127.0.0.1", "[::1]"].iter().any(|local| {
-        let rest = host.strip_prefix(local);
-        rest.is_some_and(|rest| rest.is_empty() || rest.starts_with([':', '/']))
-    })
-}
-
-/// Whether the environment says who asks.
-fn has_credentials() -> bool {
-    ["AWS_ACCESS_KEY_ID", "AWS_PROFILE"]
-        .iter()
-        .any(|name| std::env::var_os(name).is_some())
 }
 
 /// Cursors of the command line are for this machine's next call only; a service brings a key of its own.

@@ -4,7 +4,7 @@ pub mod bundled;
 mod config;
 mod greeting;
 mod log;
-mod place;
+mod opening;
 pub mod secret;
 mod signal;
 mod sources;
@@ -24,9 +24,9 @@ use singlet_model::model::Rate;
 use singlet_store::Store;
 
 use self::config::File;
-use self::place::Place;
 use self::sources::Source;
 use crate::model::fail;
+use crate::place::Place;
 
 /// Where the service keeps its data unless told otherwise.
 pub const DATA_FOLDER: &str = "singlet-data";
@@ -292,7 +292,7 @@ impl Deployment {
     async fn system(&self, source: &Source, model: Model) -> Result<System, String> {
         let own = self.settings.iter().filter(|(system, ..)| *system == model.name);
         let given: Vec<(String, String)> = own.map(|(_, name, value)| (name.clone(), value.clone())).collect();
-        let settings = place::settings(&model, &given)?;
+        let settings = opening::settings(&model, &given)?;
         let api_keys = self.api_keys_of(&model)?;
         let prefix = if self.at_root {
             String::new()
@@ -301,7 +301,7 @@ impl Deployment {
         };
         let sample = source.sample()?;
         let rows = sample.as_deref().filter(|_| source.fills_tables());
-        let engine = place::open(&self.place, &self.store, model, settings, &self.secret, rows).await?;
+        let engine = opening::open(&self.place, &self.store, model, settings, &self.secret, rows).await?;
         Ok(System::new(
             Arc::new(engine),
             SystemSettings {

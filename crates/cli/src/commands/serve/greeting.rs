@@ -6,8 +6,8 @@ use singlet_http::auth::{JwtKeys, LocalToken};
 use singlet_http::{Server, System};
 use singlet_model::model::SelectionKind;
 
-use super::place::Place;
 use super::{Deployment, bundled};
+use crate::place::Place;
 use crate::store::now;
 
 /// How long the tokens shown are good.

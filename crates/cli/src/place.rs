@@ -1,0 +1,140 @@
+//! Where the data is.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use singlet_store::{Store, StoreError};
+use singlet_store_dynamodb::{DynamoDbStore, Settings};
+use singlet_store_embedded::EmbeddedStore;
+
+/// Where the data is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// Gone with the process.
+    Memory,
+    /// In a folder.
+    Folder(PathBuf),
+    /// In DynamoDB, or what speaks its protocol.
+    DynamoDb {
+        /// The endpoint, where it is not the region's own.
+        endpoint_url: Option<String>,
+        /// The region.
+        region: Option<String>,
+    },
+}
+
+impl Place {
+    /// `memory`, `embedded:DIR` or `dynamodb`.
+    pub fn parse(text: &str, endpoint_url: Option<String>, region: Option<String>) -> Result<Self, String> {
+        let place = match text.split_once(':') {
+            None if text == "memory" => Place::Memory,
+            None if text == "dynamodb" => return Ok(Place::DynamoDb { endpoint_url, region }),
+            Some(("embedded", folder)) if !folder.is_empty() => Place::Folder(PathBuf::from(folder)),
+            _ => {
+                return Err(format!(
+                    "`{text}` is no store: write `memory`, `embedded:DIR` or `dynamodb`"
+                ));
+            }
+        };
+        let flags = [("--endpoint-url", &endpoint_url), ("--region", &region)];
+        match flags.into_iter().find(|(_, value)| value.is_some()) {
+            Some((flag, _)) => Err(format!("`{flag}` is for `--store dynamodb`, and the store is `{text}`")),
+            None => Ok(place),
+        }
+    }
+
+    /// The folder of the data.
+    pub fn folder(&self) -> Option<&Path> {
+        match self {
+            Place::Folder(folder) => Some(folder),
+            _ => None,
+        }
+    }
+
+    /// In words.
+    pub fn shown(&self) -> String {
+        match self {
+            Place::Memory => "in memory, gone at the end".to_owned(),
+            Place::Folder(folder) => format!("in {}", folder.display()),
+            Place::DynamoDb { endpoint_url, region } => match (endpoint_url, region) {
+                (Some(url), _) => format!("at {url}"),
+                (None, Some(region)) => format!("in DynamoDB, {region}"),
+                (None, None) => "in DynamoDB".to_owned(),
+            },
+        }
+    }
+
+    /// Opens the store.
+    pub async fn open(&self) -> Result<Arc<dyn Store>, String> {
+        Ok(match self {
+            Place::Memory => Arc::new(EmbeddedStore::memory().map_err(|error| error.to_string())?),
+            Place::Folder(folder) => Arc::new(
+                EmbeddedStore::open(folder)
+                    .map_err(|error| format!("`{}` cannot be opened: {error}", folder.display()))?,
+            ),
+            Place::DynamoDb { endpoint_url, region } => {
+                let settings = settings(endpoint_url.as_ref(), region.as_ref())?;
+                let store = DynamoDbStore::connect(&settings).await;
+                Arc::new(store.map_err(|error| self.failed(&error))?)
+            }
+        })
+    }
+
+    /// What a store says, with the place where it was asked.
+    pub fn failed(&self, error: &StoreError) -> String {
+        match self {
+            Place::DynamoDb {
+                endpoint_url: Some(url),
+                ..
+            } => format!("`{url}`: {error}"),
+            Place::DynamoDb { .. } => format!("DynamoDB: {error}"),
+            Place::Memory | Place::Folder(_) => error.to_string(),
+        }
+    }
+
+    /// Whether tables are made where they are missing: never in DynamoDB, where a table is somebody's decision.
+    pub fn makes_tables(&self) -> bool {
+        !matches!(self, Place::DynamoDb { .. })
+    }
+}
+
+/// How DynamoDB is reached. Engines on this machine take any credentials, so none are looked for.
+fn settings(endpoint_url: Option<&String>, region: Option<&String>) -> Result<Settings, String> {
+    if let Some(url) = endpoint_url
+        && !(url.starts_with("http://") || url.starts_with("https://"))
+    {
+        return Err(format!(
+            "`{url}` is no endpoint: write `http://HOST:PORT` or `https://HOST`"
+        ));
+    }
+    match endpoint_url.filter(|url| is_local(url) && !has_credentials()) {
+        Some(url) => {
+            let local = Settings::local(url);
+            Ok(Settings {
+                region: region.cloned().or(local.region.clone()),
+                ..local
+            })
+        }
+        None => Ok(Settings {
+            endpoint_url: endpoint_url.cloned(),
+            region: region.cloned(),
+            ..Settings::default()
+        }),
+    }
+}
+
+/// Whether an endpoint is on this machine, where engines take any credentials.
+fn is_local(url: &str) -> bool {
+    let host = url.split_once("://").map_or(url, |(_, rest)| rest);
+    ["localhost", "127.0.0.1", "[::1]"].iter().any(|local| {
+        let rest = host.strip_prefix(local);
+        rest.is_some_and(|rest| rest.is_empty() || rest.starts_with([':', '/']))
+    })
+}
+
+/// Whether the environment says who asks.
+fn has_credentials() -> bool {
+    ["AWS_ACCESS_KEY_ID", "AWS_PROFILE"]
+        .iter()
+        .any(|name| std::env::var_os(name).is_some())
+}
