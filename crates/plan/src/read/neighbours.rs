@@ -59,16 +59,25 @@ pub(super) fn find(model: &Model, read: &Read, parts: &[PartPlan]) -> Option<Nei
         let joins = group.iter().all(|(other, of)| {
             shares_collection(model, &query, &other.query)
                 && selection.consistent == of.consistent
-                && (!lists(selection) || !lists(of) || query.descending == other.query.descending)
+                && (!is_directed(selection, &query)
+                    || !is_directed(of, &other.query)
+                    || query.descending == other.query.descending)
         });
         if joins {
             group.push((Neighbour { part: at, query }, selection));
         }
     }
-    let listed = group.iter().find(|(_, selection)| lists(selection));
-    let descending = listed.is_some_and(|(neighbour, _)| neighbour.query.descending);
+    let directed = group
+        .iter()
+        .find(|(neighbour, selection)| is_directed(selection, &neighbour.query));
+    let descending = directed.is_some_and(|(neighbour, _)| neighbour.query.descending);
     let parts: Vec<Neighbour> = group.into_iter().map(|(neighbour, _)| neighbour).collect();
     (parts.len() > 1 && nothing_between(model, &parts)).then_some(Neighbours { parts, descending })
+}
+
+/// Whether it matters from which end the rows come: for a list, and for the first of several in an order.
+fn is_directed(selection: &Selection, query: &Query) -> bool {
+    selection.kind == SelectionKind::Find || !selection.order.is_empty() && !query.is_get()
 }
 
 fn lone_query(part: &PartPlan) -> Option<&Query> {
