@@ -7,7 +7,7 @@ use singlet_item::{Number, Value};
 use singlet_model::Model;
 use singlet_model::evaluate::{EvaluateError, evaluate};
 use singlet_model::model::{Read, Selection, SelectionKind};
-use singlet_runtime::{Attributes, PAGE_ROWS_MAX, Scope};
+use singlet_runtime::{Attributes, BESIDE_ROWS_MAX, Scope};
 
 use crate::bench::Row;
 use crate::oracle::{self, Question};
@@ -116,7 +116,7 @@ impl Meant {
                 Some(Value::L(rows)) => rows.as_slice(),
                 _ => &[],
             };
-            let most = part.selection.limit.map_or(PAGE_ROWS_MAX, |limit| limit as usize);
+            let most = part.selection.limit.map_or(BESIDE_ROWS_MAX, |limit| limit as usize);
             let differs = difference(model, &part.selection, meant.get(&part.name)?, got, most);
             differs.map(|what| format!("with `{}`: {what}", part.name))
         })

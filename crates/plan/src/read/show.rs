@@ -6,7 +6,7 @@ use singlet_model::model::{Entity, KeyChoice, KeyTemplate, LetValue};
 
 use super::candidate::{PartValues, Query};
 use super::choose::{Combination, ReadPlan, SelectionPlan, plan_selection};
-use super::neighbours::Neighbours;
+use super::neighbours::{Neighbour, Neighbours};
 use super::sort::{End, SortBound};
 use crate::cost::{Origin, RequestCost, Sizes};
 use crate::show::{Piece, conjunction, expression, pieces};
@@ -109,11 +109,18 @@ fn row<'p>(model: &Model, read: &str, combination: &'p Combination, cost: &'p Re
                 row.or = plan.covers.iter().map(|cover| describe(model, cover)).collect();
             }
         }
+        Origin::Together => {
+            if let Some(Ok(together)) = &combination.together {
+                let keys = together.parts.iter().map(|part| condition(model, &part.query));
+                row.key = keys.collect::<Vec<_>>().join("; ");
+                row.filter = part_filters(combination, &together.parts);
+            }
+        }
         Origin::Neighbours => {
             if let Some(neighbours) = &combination.neighbours {
                 row.key = neighbours_text(model, neighbours);
                 row.descending = neighbours.descending;
-                row.filter = neighbours_filter(combination, neighbours);
+                row.filter = part_filters(combination, &neighbours.parts);
             }
         }
     }
@@ -161,11 +168,8 @@ fn neighbours_text(model: &Model, neighbours: &Neighbours) -> String {
     format!("{partition} and ({})", sorts.join(" or "))
 }
 
-fn neighbours_filter(combination: &Combination, neighbours: &Neighbours) -> String {
-    let filters = neighbours
-        .parts
-        .iter()
-        .filter(|neighbour| !neighbour.query.rest.is_empty());
+fn part_filters(combination: &Combination, parts: &[Neighbour]) -> String {
+    let filters = parts.iter().filter(|neighbour| !neighbour.query.rest.is_empty());
     let texts: Vec<String> = filters
         .map(|neighbour| {
             let part = combination
@@ -204,6 +208,9 @@ fn text_of(model: &Model, plan: &ReadPlan, sizes: Option<&Sizes<'_>>, why: bool)
                 text.push_str(&row(model, &plan.read, combination, cost).text(sizes));
             }
         }
+        if let Some(Err(apart)) = &combination.together {
+            text.push_str(&format!("    no transaction answers it: {apart}\n"));
+        }
         for part in &combination.parts {
             let label = part.name.as_ref().map(|name| format!("{name}: ")).unwrap_or_default();
             text.push_str(&others_text(&part.plan, &label, why));
@@ -217,7 +224,7 @@ impl PlanRow<'_> {
     pub fn label(&self) -> String {
         match (&self.cost.origin, self.cost.parts.as_slice()) {
             (_, []) => String::new(),
-            (Origin::Neighbours, parts) => format!("with {}", parts.join(", ")),
+            (Origin::Neighbours | Origin::Together, parts) => format!("with {}", parts.join(", ")),
             (_, parts) => parts.join(", "),
         }
     }
