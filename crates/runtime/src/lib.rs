@@ -13,7 +13,6 @@
 
 pub mod cursor;
 mod digest;
-mod ends;
 mod engine;
 mod error;
 pub mod find;

@@ -6,6 +6,7 @@
 
 mod candidate;
 mod choose;
+mod ends;
 mod implied;
 mod neighbours;
 mod order;
@@ -15,6 +16,7 @@ mod together;
 
 pub use candidate::{PartValues, Query, Why};
 pub use choose::{Combination, PartPlan, ReadPlan, SelectionPlan, plan_read, plan_selection};
+pub use ends::{Ends, KeyEnd, after};
 pub use neighbours::{Neighbour, Neighbours};
 pub use show::{PlanRow, condition, describe, plan_rows, plan_text, priced_plan_text};
 pub use sort::{End, SortBound};

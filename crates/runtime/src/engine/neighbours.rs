@@ -8,7 +8,7 @@ use singlet_model::Model;
 use singlet_model::evaluate::holds;
 use singlet_model::model::{Entity, Read, Selection};
 use singlet_plan::cost::rows_asked;
-use singlet_plan::read::{Combination, Together};
+use singlet_plan::read::{Combination, Together, after};
 use singlet_store::{Direction, KeyRange, QueryRequest, SortRange, TransactGet, TransactGetRequest};
 
 use super::Call;
@@ -326,7 +326,7 @@ fn whole_range(parts: &[SidePart<'_>]) -> Option<(String, SortRange)> {
         let (low, high) = match &part.wanted {
             Wanted::Range(name, SortRange::Equal(Value::S(key))) if name == attribute => (key.clone(), key.clone()),
             Wanted::Range(name, SortRange::BeginsWith(Value::S(prefix))) if name == attribute => {
-                (prefix.clone(), crate::ends::after(prefix))
+                (prefix.clone(), after(prefix))
             }
             _ => return None,
         };
