@@ -225,7 +225,12 @@ impl<'a> Attempt<'a> {
         let key = match &entity.history {
             // A version's own instant is not known yet: its identity stands for it.
             Some(_) => Some(super::guards::identity(self.operation.model, entity, &known)?),
-            None => primary_key(entity, &known)?,
+            None => match primary_key(entity, &known) {
+                Ok(key) => key,
+                // What no key can hold, such as a caller's id that is too long, no row has.
+                Err(RuntimeError::Request(_)) => None,
+                Err(error) => return Err(error.into()),
+            },
         };
         let Some(key) = key else { return Ok(None) };
         if let Some(at) = self.rows.iter().position(|touched| touched.key == key) {

@@ -58,7 +58,6 @@ writes:
     do:
       - update: Page(args.id)
         take: [text]
-    return: {{said: "args.text"}}
 "#
     )
 }
