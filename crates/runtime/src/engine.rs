@@ -27,7 +27,7 @@ pub use count::COUNTED_ROWS_MAX;
 pub use preview::{Preview, Previewed};
 
 use self::prepared::{Admission, Planned, Prepared};
-use crate::cursor::{Belongs, Cursor, Positions, Sealer};
+use crate::cursor::{Belongs, Cursor, Sealer};
 use crate::error::RuntimeError;
 use crate::find::{Found, Reading};
 use crate::scope::{Attributes, Caller, Scope, Setting};
@@ -40,6 +40,9 @@ pub const PAGE_ROWS_MAX: usize = cost::PAGE_ROWS_MAX as usize;
 
 /// The most rows of one element that `each` answers with.
 pub const ELEMENT_ROWS_MAX: usize = 10_000;
+
+/// The most rows of a list that comes with a row, where the list has no limit of its own.
+pub const BESIDE_ROWS_MAX: usize = 10_000;
 
 /// How many rows are asked for at once where all are wanted.
 const ROWS_AT_ONCE_MAX: usize = 1_000;
@@ -203,6 +206,11 @@ impl<'a> Call<'a> {
         }
         self.admit_by_rows()?;
         let combination = combination(self.read, self.plan, self.args)?;
+        if let Some(Err(apart)) = &combination.together {
+            let name = &self.read.name;
+            let message = format!("`{name}` cannot be read in one transaction: {apart}");
+            return Err(RuntimeError::Request(message));
+        }
         let parts = combination.parts.as_slice();
         if let Some(each) = &self.read.each {
             let Some(part) = parts.first() else {
@@ -212,7 +220,7 @@ impl<'a> Call<'a> {
         }
         let own = parts.iter().find(|part| part.name.is_none()).map(|part| &part.plan);
         let (Some(selection), Some(plan)) = (&self.read.selection, own) else {
-            let side = self.side_by_side(combination, cursor.as_ref()).await?;
+            let side = self.at_once(combination, cursor.as_ref()).await?;
             let (value, next) = self.groups(parts, None, side.as_ref(), cursor, belongs).await?;
             return Ok(Answer {
                 next,
@@ -274,7 +282,7 @@ impl<'a> Call<'a> {
         belongs: &Belongs<'_>,
     ) -> Result<Answer, RuntimeError> {
         let allow = self.admission.to_a_row.as_ref();
-        let side = self.side_by_side(combination, cursor.as_ref()).await?;
+        let side = self.at_once(combination, cursor.as_ref()).await?;
         let beside = match &side {
             Some(side) => side.found(None, &self.reading(selection, plan, allow), 1)?,
             None => None,
@@ -390,17 +398,9 @@ impl<'a> Call<'a> {
         plan: &SelectionPlan,
         allow: Option<&Expr>,
     ) -> Result<Option<Attributes>, RuntimeError> {
-        let mut positions = Positions::default();
-        for _ in 0..PAGES_PER_ROW_MAX {
-            let found = self.reading(selection, plan, allow).rows(1, &positions).await?;
-            self.consumed += found.consumed;
-            let row = found.rows.into_iter().next();
-            if row.is_some() || found.positions.is_empty() {
-                return Ok(row);
-            }
-            positions = found.positions;
-        }
-        Err(too_much(&self.read.name, PAGES_PER_ROW_MAX * ROWS_AT_ONCE_MAX as u64))
+        let found = first_rows(self.reading(selection, plan, allow), &self.read.name, 1).await?;
+        self.consumed += found.consumed;
+        Ok(found.rows.into_iter().next())
     }
 
     /// The answer's shape for one row; for the rows of one element, which `rows` names, there is none.
@@ -447,6 +447,31 @@ fn combination<'p>(read: &Read, plan: &'p ReadPlan, args: &Attributes) -> Result
 /// What a read is refused with that would read on and on.
 fn too_much(read: &str, rows_max: u64) -> RuntimeError {
     RuntimeError::Request(format!("`{read}` would read more than {rows_max} rows"))
+}
+
+/// The first rows of a selection: as many as it wants, if they can be found by reading a bounded number of others.
+async fn first_rows(reading: Reading<'_>, read: &str, wanted: usize) -> Result<Found, RuntimeError> {
+    let mut all = Found::default();
+    for _ in 0..PAGES_PER_ROW_MAX {
+        let found = reading.rows(wanted - all.rows.len(), &all.positions).await?;
+        all.rows.extend(found.rows);
+        all.consumed += found.consumed;
+        all.positions = found.positions;
+        if all.positions.is_empty() || all.rows.len() >= wanted {
+            return Ok(all);
+        }
+    }
+    Err(too_much(read, PAGES_PER_ROW_MAX * ROWS_AT_ONCE_MAX as u64))
+}
+
+/// The rows that come with a row: to their limit, or all. There is no cursor with which a cut list would go on.
+async fn beside_rows(mut reading: Reading<'_>, read: &str, most: usize) -> Result<Found, RuntimeError> {
+    reading.requests_max = None;
+    let whole = reading.selection.kind == SelectionKind::Find && reading.selection.limit.is_none();
+    match whole {
+        true => all_rows(reading, read, most).await,
+        false => first_rows(reading, read, most).await,
+    }
 }
 
 /// All rows of a selection and what they cost, if they are not more than can be held at once.

@@ -280,6 +280,22 @@ impl<'a> Reading<'a> {
         Ok(best.map(|(at, _)| at))
     }
 
+    /// Puts rows into the order of the selection; equal ones stay as they are.
+    ///
+    /// # Errors
+    ///
+    /// Where a value is not one of its type.
+    pub fn sort(&self, entity: &Entity, rows: &mut [Attributes]) -> Result<(), RuntimeError> {
+        let mut failed = None;
+        rows.sort_by(|a, b| {
+            self.compare(entity, a, b).unwrap_or_else(|error| {
+                failed = Some(error);
+                Ordering::Equal
+            })
+        });
+        failed.map_or(Ok(()), Err)
+    }
+
     fn compare(&self, entity: &Entity, a: &Attributes, b: &Attributes) -> Result<Ordering, RuntimeError> {
         for order in &self.selection.order {
             let Some((ty, _)) = self.model.type_at(entity, &order.path) else {

@@ -8,8 +8,7 @@ use singlet_model::evaluate::holds;
 use singlet_model::model::{SelectionKind, WithPart};
 use singlet_plan::read::{PartPlan, Query, SelectionPlan};
 
-use super::Call;
-use crate::cursor::Positions;
+use super::{Call, beside_rows};
 use crate::error::RuntimeError;
 use crate::find::{FAN_OUT_AT_ONCE_MAX, batch_get};
 use crate::scope::Attributes;
@@ -118,7 +117,7 @@ impl<'a> Call<'a> {
         for row in rows {
             let mut reading = self.reading(selection, plan, part.allow.as_ref());
             reading.scope.row = Some(row);
-            readings.push(async move { reading.rows(most, &Positions::default()).await });
+            readings.push(beside_rows(reading, &self.read.name, most));
         }
         let readings = futures_util::stream::iter(readings).buffered(FAN_OUT_AT_ONCE_MAX);
         let found: Vec<_> = readings.try_collect().await?;

@@ -9,8 +9,8 @@ use singlet_model::model::{Each, Selection, SelectionKind};
 use singlet_plan::read::{PartPlan, SelectionPlan};
 
 use super::neighbours::Side;
-use super::{Answer, Call, ELEMENT_ROWS_MAX, PAGE_ROWS_MAX, all_rows};
-use crate::cursor::{Belongs, Cursor, Positions};
+use super::{Answer, BESIDE_ROWS_MAX, Call, ELEMENT_ROWS_MAX, all_rows, beside_rows};
+use crate::cursor::{Belongs, Cursor};
 use crate::error::RuntimeError;
 use crate::find::{FAN_OUT_AT_ONCE_MAX, Found};
 use crate::row;
@@ -33,7 +33,7 @@ impl<'a> Call<'a> {
             _ if name.is_some() && self.read.pages.as_deref() == name => {
                 limit.unwrap_or(usize::MAX).min(self.page_rows()?)
             }
-            _ => limit.unwrap_or(PAGE_ROWS_MAX),
+            _ => limit.unwrap_or(BESIDE_ROWS_MAX),
         })
     }
 
@@ -83,7 +83,7 @@ impl<'a> Call<'a> {
                     next = more;
                     found
                 }
-                None => reading.rows(most, &Positions::default()).await?,
+                None => beside_rows(reading, &read.name, most).await?,
             };
             self.consumed += &found.consumed;
             let value = match one {

@@ -114,6 +114,10 @@ impl Engine {
                 let parts = neighbours.flat_map(|neighbours| &neighbours.parts);
                 parts.map(|neighbour| &neighbour.query).collect()
             }
+            Origin::Together => match &combination.together {
+                Some(Ok(together)) => together.parts.iter().map(|part| &part.query).collect(),
+                _ => Vec::new(),
+            },
             Origin::Let(_) | Origin::Rows { .. } => Vec::new(),
         }
     }
