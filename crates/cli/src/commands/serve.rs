@@ -141,6 +141,8 @@ impl Serve {
         if self.at_root && sources.len() != 1 {
             return Err(fail("`--at-root` is for one model"));
         }
+        // Before they are loaded: a change from here on is one that `--watch` sees.
+        let seen = sources.iter().map(Source::bytes).collect();
         let models = sources
             .iter()
             .map(Source::load)
@@ -176,7 +178,7 @@ impl Serve {
             false => serving.await,
             true => tokio::select! {
                 finished = serving => finished,
-                () = watch::follow(&sources, &deployment, &service) => true,
+                () = watch::follow(&sources, seen, &deployment, &service) => true,
             },
         };
         match finished {
