@@ -1,7 +1,7 @@
 //! What comes before the rows: who may, and the names of `let`.
 
 use singlet_item::Value;
-use singlet_model::evaluate::{evaluate, holds};
+use singlet_model::evaluate::{evaluate, evaluate_bound, holds};
 use singlet_model::expression::{Expr, ExprKind};
 use singlet_model::model::{Let, LetValue};
 use singlet_model::types::EntityId;
@@ -39,7 +39,7 @@ impl<'a> Call<'a> {
         let value = match &bound.value {
             LetValue::Value(expr) => match &expr.kind {
                 ExprKind::Entity { entity, key } => self.row_by_key(*entity, key).await?,
-                _ => evaluate(expr, &self.scope())?,
+                _ => evaluate_bound(expr, &self.scope())?,
             },
             LetValue::Read(selection) => match plan {
                 Some(plan) => self.first_row(selection, plan, None).await?.as_ref().map(row::as_value),

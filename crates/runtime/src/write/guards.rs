@@ -201,6 +201,16 @@ pub(super) fn identity(model: &Model, entity: &Entity, row: &Attributes) -> Resu
     place(model, "identity", &parts)
 }
 
+/// What the guard of an identity says once its last version was closed and none followed: until when that version was. A new
+/// version may only follow the one that was read, and says so here.
+pub(super) const CLOSED: &str = "$closed";
+
+/// Nothing was closed, or nothing but what was read to be closed, since.
+pub(super) fn closed_at(until: &Value) -> Condition {
+    let path = || Path::attribute(CLOSED);
+    Condition::not_exists(path()).or(Condition::equal(path(), until.clone()))
+}
+
 /// The item of that guard.
 pub(super) fn identity_item(model: &Model, entity: &Entity, row: &Attributes) -> Result<Item, RuntimeError> {
     let key = identity(model, entity, row)?;

@@ -10,7 +10,7 @@ use singlet_plan::write::{Default as Why, Place, StepPlan, requirement_status, s
 
 use super::attempt::{Attempt, ORDER_STEP};
 use super::refuse::{Denial, Rule};
-use super::touched::{Check, Touched, absent_now, present_now};
+use super::touched::{Action, Check, Doing, Touched, absent_now, present_now};
 use super::{Refused, Stop, refuse};
 use crate::row;
 use crate::scope::Attributes;
@@ -116,7 +116,12 @@ impl<'a> Attempt<'a> {
         self.skipping = false;
         let order = self.order();
         let skipped = match taken {
-            Ok(()) => !self.failing(|known| known == order).await?.is_empty(),
+            Ok(()) => {
+                let failed = self.failing(|known| known == order).await?;
+                self.passed_over
+                    .extend(failed.iter().filter_map(|(action, _)| still_failing(action)));
+                !failed.is_empty()
+            }
             Err(Stop::Skipped) => true,
             Err(stop) => return Err(stop),
         };
@@ -334,4 +339,15 @@ impl<'a> Attempt<'a> {
         self.add_check(at, check);
         Ok(())
     }
+}
+
+/// Checks that what the store would have refused it would refuse still.
+fn still_failing<'a>(action: &Action<'a>) -> Option<Action<'a>> {
+    let conditions = action.checks.iter().map(|check| check.condition.clone());
+    let all = conditions.reduce(singlet_store::Condition::and)?;
+    Some(Action {
+        key: action.key.clone(),
+        doing: Doing::Check,
+        checks: vec![Check::pin(all.negate())],
+    })
 }

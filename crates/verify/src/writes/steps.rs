@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use singlet_item::{Number, Value};
-use singlet_model::evaluate::{evaluate, evaluate_as, holds};
+use singlet_model::evaluate::{evaluate, evaluate_as, evaluate_bound, holds};
 use singlet_model::expression::{Expr, ExprKind};
 use singlet_model::model::{Entity, Let, LetValue, Requirement, Return, Selection, Step, StepKind};
 use singlet_model::types::{EntityId, Type};
@@ -130,7 +130,7 @@ impl<'a> Operation<'a> {
                     (*entity, self.touch(*entity, &key)?)
                 }
                 _ => {
-                    let value = self.value(expr, None)?;
+                    let value = evaluate_bound(expr, &self.making(None))?;
                     self.bound.extend(value.map(|value| (bound.name.clone(), value)));
                     return Ok(());
                 }
