@@ -161,6 +161,10 @@ fn a_retry_is_answered_before_its_version_is_looked_at() {
     assert_eq!((first.status, again.status), (200, 200));
     assert_eq!(again.header("idempotent-replay"), Some("true"));
     assert_eq!(first.json(), again.json());
+    assert_eq!(
+        (first.header("etag"), again.header("etag")),
+        (Some("\"2\""), Some("\"2\""))
+    );
 }
 
 #[test]
