@@ -231,7 +231,7 @@ impl Draw {
             caller,
             now: self.now,
             idempotency_key: self.key(write),
-            version: self.version(sequence, focus.as_ref()),
+            precondition: self.version(sequence, focus.as_ref()).into(),
         }
     }
 
