@@ -86,7 +86,7 @@ impl Bench {
             caller: Caller::with_id("u"),
             now: NOW,
             idempotency_key: key,
-            version: None,
+            precondition: Default::default(),
         };
         self.engine.write(write, &request).await?;
         Ok(())

@@ -69,7 +69,7 @@ impl Coverage {
     pub fn of(model: &Model) -> Self {
         let routes = Routes::of(model);
         let mut coverage = Coverage {
-            document: openapi::document(model, &routes, "", None),
+            document: openapi::document(model, &routes, "", None, false),
             routes,
             own_problems: format!("urn:problem-type:{}:", model.name),
             wanted: BTreeSet::new(),

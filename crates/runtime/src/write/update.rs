@@ -27,9 +27,7 @@ impl<'a> Attempt<'a> {
         if touched.is_read() && touched.row().is_none() {
             return self.absent(step).await;
         }
-        if let (Some(version), false) = (self.operation.request.version, self.version_checked) {
-            self.check_version(at, version).await?;
-        }
+        self.check_version(at).await?;
         let own = self.rows.get(at).and_then(Touched::row).cloned();
         let mut edits = self.edits(step, entity, own.as_ref()).await?;
         let moved = self.moved(step, entity, own.as_ref()).await?;
@@ -261,9 +259,7 @@ impl<'a> Attempt<'a> {
         if touched.is_read() && touched.row().is_none() {
             return self.absent(step).await;
         }
-        if let (Some(version), false) = (self.operation.request.version, self.version_checked) {
-            self.check_version(at, version).await?;
-        }
+        self.check_version(at).await?;
         self.step_requirements(step, plan, at).await?;
         if entity.history.is_some() {
             return self.delete_version(step, entity, at).await;

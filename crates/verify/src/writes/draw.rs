@@ -150,7 +150,7 @@ impl Draw {
             caller,
             now: self.now,
             idempotency_key: self.key(write),
-            version: self.version(sequence, focus.as_ref()),
+            precondition: self.version(sequence, focus.as_ref()).into(),
         };
         if request.idempotency_key.is_some() {
             self.last = Some((write.name.clone(), request.clone()));
