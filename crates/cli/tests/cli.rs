@@ -9,6 +9,10 @@
     reason = "a test fails by panicking"
 )]
 
+#[path = "cli/clients.rs"]
+mod clients;
+#[path = "cli/filling.rs"]
+mod filling;
 #[path = "cli/running.rs"]
 mod running;
 #[path = "cli/serving.rs"]

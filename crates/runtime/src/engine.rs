@@ -26,11 +26,10 @@ use singlet_store::{Consumed, Store};
 pub use count::COUNTED_ROWS_MAX;
 pub use preview::{Preview, Previewed};
 
-use self::prepared::{Planned, Prepared};
+use self::prepared::{Admission, Planned, Prepared};
 use crate::cursor::{Belongs, Cursor, Sealer};
 use crate::error::RuntimeError;
 use crate::find::{Found, Reading};
-use crate::row;
 use crate::scope::{Attributes, Caller, Scope, Setting};
 
 /// Rows in a page, where neither the caller nor the read says.
@@ -144,7 +143,7 @@ impl Engine {
         let sent = arguments::checked(read, &request.args)?;
         let belongs = Belongs {
             read: name,
-            plan: &prepared.version,
+            plan: prepared.version,
             args: &sent,
             caller: &request.caller,
         };
@@ -163,13 +162,14 @@ impl Engine {
             row: None,
             bound: &nothing,
         };
-        let args = arguments::filled(read, sent.clone(), scope)?;
+        let args = arguments::filled(read, &sent, scope)?;
         let Planned { read, plan } = prepared.directed(Scope { args: &args, ..scope })?;
         let mut call = Call {
             engine: self,
             read,
             plan,
             lets: &prepared.lets,
+            admission: &prepared.admission,
             now: scope.now,
             args: &args,
             request,
@@ -190,6 +190,7 @@ struct Call<'a> {
     read: &'a Read,
     plan: &'a ReadPlan,
     lets: &'a [Option<SelectionPlan>],
+    admission: &'a Admission,
     now: i64,
     args: &'a Attributes,
     request: &'a Request,
@@ -199,11 +200,11 @@ struct Call<'a> {
 
 impl<'a> Call<'a> {
     async fn answer(&mut self, cursor: Option<Cursor>, belongs: &Belongs<'_>) -> Result<Answer, RuntimeError> {
-        self.admit(false)?;
+        self.admit()?;
         for (bound, plan) in self.read.lets.iter().zip(self.lets) {
             self.bind(bound, plan.as_ref()).await?;
         }
-        self.admit(true)?;
+        self.admit_by_rows()?;
         let combination = combination(self.read, self.plan, self.args)?;
         if let Some(Err(apart)) = &combination.together {
             let name = &self.read.name;
@@ -280,7 +281,7 @@ impl<'a> Call<'a> {
         cursor: Option<Cursor>,
         belongs: &Belongs<'_>,
     ) -> Result<Answer, RuntimeError> {
-        let allow = Some(&self.read.allow);
+        let allow = self.admission.to_a_row.as_ref();
         let side = self.at_once(combination, cursor.as_ref()).await?;
         let beside = match &side {
             Some(side) => side.found(None, &self.reading(selection, plan, allow), 1)?,
@@ -296,16 +297,16 @@ impl<'a> Call<'a> {
                 _ => Err(RuntimeError::NotFound),
             };
         };
-        let mut value = self.returned(&row, None)?;
-        let mut next = None;
-        if combination.parts.len() > 1 {
-            let (groups, more) = self
-                .groups(&combination.parts, Some(&row), side.as_ref(), cursor, belongs)
-                .await?;
-            next = more;
-            if let (Value::M(map), Value::M(groups)) = (&mut value, groups) {
-                map.extend(groups);
-            }
+        if combination.parts.len() == 1 {
+            let value = self.returned(row)?;
+            return Ok(self.shaped(value));
+        }
+        let mut value = self.returned(row.clone())?;
+        let (groups, next) = self
+            .groups(&combination.parts, Some(&row), side.as_ref(), cursor, belongs)
+            .await?;
+        if let (Value::M(map), Value::M(groups)) = (&mut value, groups) {
+            map.extend(groups);
         }
         Ok(Answer {
             next,
@@ -321,20 +322,21 @@ impl<'a> Call<'a> {
         belongs: &Belongs<'_>,
     ) -> Result<Answer, RuntimeError> {
         let first = cursor.is_none();
-        let reading = self.reading(selection, plan, Some(&self.read.allow));
+        let reading = self.reading(selection, plan, self.admission.to_a_row.as_ref());
         let (found, next) = self.page(reading, cursor, belongs).await?;
-        self.consumed += &found.consumed;
+        self.consumed += found.consumed;
         if found.rows.is_empty() && first && found.positions.is_empty() && self.read.empty == Some(404) {
             return Err(RuntimeError::NotFound);
         }
-        let rows = found.rows.iter().map(|row| self.returned(row, None));
+        let beside = match parts.len() {
+            0 | 1 => Vec::new(),
+            _ => self.beside(parts, &found.rows).await?,
+        };
+        let rows = found.rows.into_iter().map(|row| self.returned(row));
         let mut rows = rows.collect::<Result<Vec<Value>, RuntimeError>>()?;
-        if parts.len() > 1 {
-            let beside = self.beside(parts, &found.rows).await?;
-            for (row, groups) in rows.iter_mut().zip(beside) {
-                if let Value::M(row) = row {
-                    row.extend(groups);
-                }
+        for (row, groups) in rows.iter_mut().zip(beside) {
+            if let Value::M(row) = row {
+                row.extend(groups);
             }
         }
         Ok(Answer {
@@ -397,18 +399,15 @@ impl<'a> Call<'a> {
         allow: Option<&Expr>,
     ) -> Result<Option<Attributes>, RuntimeError> {
         let found = first_rows(self.reading(selection, plan, allow), &self.read.name, 1).await?;
-        self.consumed += &found.consumed;
+        self.consumed += found.consumed;
         Ok(found.rows.into_iter().next())
     }
 
-    /// The answer's shape for one row, or for the rows of one element.
-    fn returned(&mut self, of: &Attributes, rows: Option<Value>) -> Result<Value, RuntimeError> {
-        if let Some(rows) = rows {
-            self.bound.insert("rows".to_owned(), rows);
-        }
-        let scope = self.scope().with_row(of);
+    /// The answer's shape for one row; for the rows of one element, which `rows` names, there is none.
+    fn returned(&self, row: Attributes) -> Result<Value, RuntimeError> {
+        let scope = self.scope().with_row(&row);
         Ok(match &self.read.returns {
-            Return::Usual | Return::Nothing => row::as_value(of),
+            Return::Usual | Return::Nothing => Value::M(row),
             Return::Value(expr) => evaluate(expr, &scope)?.unwrap_or(Value::Null),
             Return::Fields(fields) => {
                 let mut map = std::collections::BTreeMap::new();
@@ -456,7 +455,7 @@ async fn first_rows(reading: Reading<'_>, read: &str, wanted: usize) -> Result<F
     for _ in 0..PAGES_PER_ROW_MAX {
         let found = reading.rows(wanted - all.rows.len(), &all.positions).await?;
         all.rows.extend(found.rows);
-        all.consumed += &found.consumed;
+        all.consumed += found.consumed;
         all.positions = found.positions;
         if all.positions.is_empty() || all.rows.len() >= wanted {
             return Ok(all);
@@ -481,7 +480,7 @@ async fn all_rows(reading: Reading<'_>, read: &str, most: usize) -> Result<Found
     loop {
         let found = reading.rows(ROWS_AT_ONCE_MAX, &all.positions).await?;
         all.rows.extend(found.rows);
-        all.consumed += &found.consumed;
+        all.consumed += found.consumed;
         all.positions = found.positions;
         if all.positions.is_empty() {
             return Ok(all);

@@ -14,13 +14,13 @@ use crate::running::{Folder, singlet};
 const DEADLINE: Duration = Duration::from_secs(60);
 
 /// A service that is killed with it.
-struct Served {
+pub struct Served {
     child: Child,
     greeting: String,
 }
 
 impl Served {
-    fn start(folder: &Folder, args: &[&str]) -> Self {
+    pub fn start(folder: &Folder, args: &[&str]) -> Self {
         let mut child = singlet(["serve", "--listen", "127.0.0.1:0", "--log-level", "warn"])
             .args(args)
             .env_remove("SINGLET_SECRET")
@@ -67,7 +67,7 @@ impl Served {
     }
 
     /// Asks it to end, and whether it ended well.
-    fn end(mut self) -> bool {
+    pub fn end(mut self) -> bool {
         terminate(&self.child);
         self.child.wait().unwrap().success()
     }

@@ -25,6 +25,8 @@ pub struct Read {
     pub with: Vec<WithPart>,
     /// Which `with` list the pages are of.
     pub pages: Option<String>,
+    /// Whether rows are answered as a bare array.
+    pub bare: bool,
     /// The shape of the answer.
     pub returns: Return,
     /// Who may.

@@ -4,7 +4,7 @@ use super::numbers;
 use super::operation::{Http, Unused, arguments};
 use super::promises::rows_of;
 use super::selection::Place;
-use super::table::{flag_span, whole, word};
+use super::table::{flag, flag_span, whole, word};
 use super::types::TypeTable;
 use super::{Resolver, condition, value};
 use crate::diagnostic::Diagnostic;
@@ -62,6 +62,7 @@ impl Resolver<'_> {
             selection,
             with,
             pages: word(node, "pages"),
+            bare: flag(node, "bare"),
             returns,
             allow,
             http: http.into_route(),
@@ -278,6 +279,7 @@ impl Resolver<'_> {
             only_for("at", history, "an entity with `history`"),
             only_for("versions", history, "an entity with `history`"),
             only_for("page", finds || read.pages.is_some(), "`find`"),
+            only_for("bare", finds, "`find`"),
         ];
         findings
             .into_iter()

@@ -93,7 +93,7 @@ impl<'a> Call<'a> {
                 return Ok(None);
             }
         }
-        Ok(Some(row::as_value(&row)))
+        Ok(Some(Value::M(row)))
     }
 
     /// One reading for each row, several at a time.
@@ -123,8 +123,8 @@ impl<'a> Call<'a> {
         let found: Vec<_> = readings.try_collect().await?;
         let mut values = Vec::with_capacity(found.len());
         for found in found {
-            self.consumed += &found.consumed;
-            let mut rows = found.rows.iter().map(row::as_value);
+            self.consumed += found.consumed;
+            let mut rows = found.rows.into_iter().map(Value::M);
             values.push(match selection.kind {
                 SelectionKind::Get { .. } => rows.next(),
                 _ => Some(Value::L(rows.collect())),

@@ -132,10 +132,11 @@ impl<'a> Call<'a> {
             .await?;
         let mut answers = Vec::new();
         for (bound, found) in scopes.into_iter().zip(found) {
-            self.consumed += &found.consumed;
+            self.consumed += found.consumed;
             self.bound = bound;
-            let rows = Value::L(found.rows.iter().map(row::as_value).collect());
-            answers.push(self.returned(&Attributes::new(), Some(rows))?);
+            let rows = Value::L(found.rows.into_iter().map(Value::M).collect());
+            self.bound.insert("rows".to_owned(), rows);
+            answers.push(self.returned(Attributes::new())?);
         }
         Ok(self.shaped(Value::L(answers)))
     }

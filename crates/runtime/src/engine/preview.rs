@@ -55,7 +55,8 @@ impl Engine {
             bound: &nothing,
         };
         let read = &prepared.forward.read;
-        let args = arguments::filled(read, arguments::checked(read, &request.args)?, scope)?;
+        let sent = arguments::checked(read, &request.args)?;
+        let args = arguments::filled(read, &sent, scope)?;
         let scope = Scope { args: &args, ..scope };
         let planned = prepared.directed(scope)?;
         let combination = super::combination(&planned.read, &planned.plan, &args)?;

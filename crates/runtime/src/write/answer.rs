@@ -22,6 +22,7 @@ impl<'a> Attempt<'a> {
         for at in 0..self.rows.len() {
             actions.extend(self.actions_of(at)?);
         }
+        actions.extend(self.passed_over.iter().cloned());
         actions.extend(more);
         unite(&mut actions)?;
         let several = actions.len() + usize::from(self.operation.record.is_some()) > 1;

@@ -31,7 +31,7 @@ impl Traits {
             lapse: rng.bool(),
             expires: !history && rng.u8(..3) == 0,
             history,
-            tombstone: true,
+            tombstone: rng.u8(..3) > 0,
             unique: rng.bool(),
             mirror: !history && rng.bool(),
             crowded_mirror: rng.u8(..3) > 0,

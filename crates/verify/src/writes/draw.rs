@@ -1,13 +1,17 @@
-//! Requests, made up so that most of them are about rows that are there.
+//! Requests, made up so that most of them are about rows that are there, and chosen so that every write is done and every
+//! refusal said: of several that are drawn, one is taken that comes to what is wanted.
+
+use std::collections::BTreeMap;
 
 use fastrand::Rng;
 use singlet_item::{Number, Value};
 use singlet_model::evaluate::time;
 use singlet_model::expression::{BinaryOp, Expr, ExprKind};
-use singlet_model::model::{Argument, Attribute, IdempotencyNeed, Step, StepKind, Write};
+use singlet_model::model::{Argument, Attribute, IdempotencyNeed, LetValue, Step, StepKind, Write};
 use singlet_model::types::{EntityId, ObjectType, Type};
 use singlet_runtime::{Attributes, Caller, WriteRequest, values};
 
+use super::oracle::Outcome;
 use super::sequence::Sequence;
 use super::world::Row;
 
@@ -50,6 +54,9 @@ const TRIES: usize = 6;
 /// Who calls.
 const CALLERS: &[&str] = &["ada", "bob", "cyd"];
 
+/// An id that is longer than any attribute takes.
+const ID_CHARS_MANY: usize = 300;
+
 const KEYS: &[&str] = &["k1", "k2", "k3", "k4", "k5"];
 
 /// Spans by which the clock moves on, in milliseconds: within a second, and past leases, days and retention.
@@ -85,11 +92,28 @@ const JUMPS: &[i64] = &[
     8 * 86_400_000,
 ];
 
+/// How many writes are tried, and how many requests of each, until one comes to what is wanted.
+const WRITES_TRIED: usize = 3;
+const REQUESTS_TRIED: usize = 6;
+
+/// What an operation is drawn for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Goal {
+    /// To be done.
+    Done,
+    /// To come to what its write has come to least.
+    Rare,
+    /// To be whatever it is.
+    Any,
+}
+
 /// A source of requests.
 #[derive(Debug)]
 pub struct Draw {
     rng: Rng,
     now: i64,
+    /// How often each write came to what.
+    seen: BTreeMap<(String, String), u64>,
     /// Roles that callers may have.
     roles: Vec<String>,
     /// Writes that are drawn more often, as often as they are named.
@@ -103,6 +127,7 @@ impl Draw {
         Draw {
             rng,
             now,
+            seen: BTreeMap::new(),
             roles: roles.iter().map(|role| (*role).to_owned()).collect(),
             favoured: Vec::new(),
             last: None,
@@ -116,6 +141,11 @@ impl Draw {
         self
     }
 
+    /// Begins on another table, at an instant; what was seen before still counts.
+    pub fn begin(&mut self, rng: Rng, now: i64) {
+        (self.rng, self.now, self.last) = (rng, now, None);
+    }
+
     /// A write and what is asked of it.
     pub fn request(&mut self, sequence: &Sequence) -> Option<(String, WriteRequest)> {
         self.now += self.rng.choice(JUMPS.iter().copied()).unwrap_or_default();
@@ -125,8 +155,59 @@ impl Draw {
             let now = self.now;
             return Some((write.clone(), WriteRequest { now, ..request.clone() }));
         }
-        let write = self.write(sequence)?;
-        let about: Vec<EntityId> = write.all_steps().into_iter().filter_map(Step::entity).collect();
+        let goal = match self.rng.u8(..100) {
+            0..45 => Goal::Done,
+            45..60 => Goal::Rare,
+            _ => Goal::Any,
+        };
+        let (write, request) = self.drawn(sequence, goal)?;
+        if request.idempotency_key.is_some() {
+            self.last = Some((write.clone(), request.clone()));
+        }
+        Some((write, request))
+    }
+
+    /// A request that comes to what is wanted; else, of all that were tried, the one that comes to the rarest.
+    fn drawn(&mut self, sequence: &Sequence, goal: Goal) -> Option<(String, WriteRequest)> {
+        let mut rarest: Option<(u64, (String, WriteRequest))> = None;
+        let writes = if goal == Goal::Done { WRITES_TRIED } else { 1 };
+        for _ in 0..writes {
+            let write = self.write(sequence, goal)?;
+            for _ in 0..REQUESTS_TRIED {
+                let drawn = (write.name.clone(), self.asked(sequence, write));
+                if goal == Goal::Any {
+                    return Some(drawn);
+                }
+                let outcome = sequence.meant(write, &drawn.1).word();
+                let seen = self.times(&write.name, &outcome);
+                if (goal == Goal::Done && outcome == "done") || (goal == Goal::Rare && seen == 0) {
+                    return Some(drawn);
+                }
+                if rarest.as_ref().is_none_or(|(known, _)| seen < *known) {
+                    rarest = Some((seen, drawn));
+                }
+            }
+        }
+        rarest.map(|(_, drawn)| drawn)
+    }
+
+    /// Remembers what came of a request.
+    pub fn saw(&mut self, write: &str, outcome: &Outcome) {
+        *self.seen.entry((write.to_owned(), outcome.word())).or_default() += 1;
+    }
+
+    fn times(&self, write: &str, outcome: &str) -> u64 {
+        let key = (write.to_owned(), outcome.to_owned());
+        self.seen.get(&key).copied().unwrap_or_default()
+    }
+
+    /// What is asked of a write.
+    fn asked(&mut self, sequence: &Sequence, write: &Write) -> WriteRequest {
+        let mut about: Vec<EntityId> = write.all_steps().into_iter().filter_map(Step::entity).collect();
+        about.extend(write.lets.iter().filter_map(|bound| match &bound.value {
+            LetValue::Read(selection) => selection.entity(),
+            LetValue::Value(_) => None,
+        }));
         let near = sequence.rows().iter().filter(|(entity, _)| about.contains(entity));
         let near: Vec<&Row> = near.collect();
         let focus = self
@@ -145,21 +226,28 @@ impl Draw {
                 args.insert(arg.name.clone(), value);
             }
         }
-        let request = WriteRequest {
+        WriteRequest {
             args,
             caller,
             now: self.now,
             idempotency_key: self.key(write),
-            version: self.version(sequence, focus.as_ref()),
-        };
-        if request.idempotency_key.is_some() {
-            self.last = Some((write.name.clone(), request.clone()));
+            precondition: self.version(sequence, focus.as_ref()).into(),
         }
-        Some((write.name.clone(), request))
     }
 
-    /// A write; mostly one whose rows there are.
-    fn write<'s>(&mut self, sequence: &'s Sequence) -> Option<&'s Write> {
+    /// A write; mostly one whose rows there are, and of three the one that was done least.
+    fn write<'s>(&mut self, sequence: &'s Sequence, goal: Goal) -> Option<&'s Write> {
+        let mut write = self.likely_write(sequence)?;
+        for _ in 0..if goal == Goal::Done { 2 } else { 0 } {
+            let other = self.likely_write(sequence)?;
+            if self.times(&other.name, "done") < self.times(&write.name, "done") {
+                write = other;
+            }
+        }
+        Some(write)
+    }
+
+    fn likely_write<'s>(&mut self, sequence: &'s Sequence) -> Option<&'s Write> {
         let mut write = self.any_write(sequence)?;
         for _ in 0..TRIES {
             let changed = write.all_steps().into_iter().filter(|step| {
@@ -197,7 +285,10 @@ impl Draw {
         let id = near
             .or_else(|| self.rng.choice(CALLERS.iter().copied()))
             .unwrap_or("ada");
-        let caller = Caller::with_id(id);
+        let caller = match self.rng.u8(..100) {
+            0..5 => Caller::with_id("z".repeat(ID_CHARS_MANY)),
+            _ => Caller::with_id(id),
+        };
         match self.rng.choice(&self.roles).cloned() {
             Some(role) if self.rng.u8(..10) < 9 => caller.claim("role", role),
             _ => caller,

@@ -40,6 +40,18 @@ pub enum Outcome {
     KeyReused,
 }
 
+impl Outcome {
+    /// In a word: `done`, `replayed`, a refusal's name, or why it was not looked at.
+    pub fn word(&self) -> String {
+        match self {
+            Outcome::Done { replayed: true, .. } => "replayed".to_owned(),
+            Outcome::Done { .. } => "done".to_owned(),
+            Outcome::Refused(any) => any.first().map(|first| first.name.clone()).unwrap_or_default(),
+            other => format!("{other:?}"),
+        }
+    }
+}
+
 impl From<EvaluateError> for Outcome {
     fn from(_: EvaluateError) -> Self {
         Outcome::BadRequest

@@ -12,11 +12,15 @@ use singlet_store::Store;
 
 use super::dump;
 use super::oracle::{Oracle, Outcome};
+use super::request::version_of;
 use super::unify::Made;
 use super::world;
 
 /// How long an operation may take: one that is in its own way would be tried for minutes.
 const ANSWER_WITHIN: Duration = Duration::from_secs(3);
+
+/// The number of an operation that is not done: no other has it.
+const NUMBER_OF_NONE: u64 = 1_000_000_000;
 
 /// One operation. Values that an earlier one made up stand here as the oracle made them up, so that it can be done again.
 #[derive(Clone, Debug)]
@@ -68,6 +72,15 @@ impl Sequence {
     /// The rows, as the engine has them.
     pub fn rows(&self) -> &[world::Row] {
         &self.oracle.rows
+    }
+
+    /// What an operation would come to, without doing it.
+    pub fn meant(&self, write: &Write, request: &WriteRequest) -> Outcome {
+        let model = self.engine.model();
+        let meant = self
+            .oracle
+            .meant(model, self.engine.setting(), write, request, NUMBER_OF_NONE);
+        meant.outcome
     }
 
     /// A request in which values that were made up stand as the oracle made them up.
@@ -287,7 +300,7 @@ pub fn pasteable(ops: &[Op]) -> String {
             op.write,
             request.caller.authenticated,
             request.idempotency_key.as_deref().unwrap_or("-"),
-            request.version.map_or("-".to_owned(), |version| version.to_string()),
+            version_of(request).map_or("-".to_owned(), |version| version.to_string()),
         )
     });
     lines.collect::<Vec<_>>().join("\n")
@@ -341,7 +354,7 @@ fn parsed_line(model: &Model, line: &str) -> Option<Op> {
             caller,
             now,
             idempotency_key: key.map(str::to_owned),
-            version: version.and_then(|version| version.parse().ok()),
+            precondition: version.and_then(|version| version.parse().ok()).into(),
         },
     })
 }

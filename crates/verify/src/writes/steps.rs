@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use singlet_item::{Number, Value};
-use singlet_model::evaluate::{evaluate, evaluate_as, holds};
+use singlet_model::evaluate::{evaluate, evaluate_as, evaluate_bound, holds};
 use singlet_model::expression::{Expr, ExprKind};
 use singlet_model::model::{Entity, Let, LetValue, Requirement, Return, Selection, Step, StepKind};
 use singlet_model::types::{EntityId, Type};
@@ -12,7 +12,7 @@ use singlet_runtime::{Attributes, Refused, Scope};
 
 use super::change::{Edits, Fate};
 use super::oracle::{Frame, Making, Outcome};
-use super::request::{first_bound, request_words};
+use super::request::{first_bound, request_words, version_of};
 use super::world::{self, Identity, Row};
 
 /// A row that an operation looks at or changes.
@@ -130,7 +130,7 @@ impl<'a> Operation<'a> {
                     (*entity, self.touch(*entity, &key)?)
                 }
                 _ => {
-                    let value = self.value(expr, None)?;
+                    let value = evaluate_bound(expr, &self.making(None))?;
                     self.bound.extend(value.map(|value| (bound.name.clone(), value)));
                     return Ok(());
                 }
@@ -167,7 +167,7 @@ impl<'a> Operation<'a> {
 
     /// The version that the caller asked for is looked at before anything is required.
     fn check_version(&mut self) -> Result<(), Outcome> {
-        if self.frame.request.version.is_none() {
+        if version_of(self.frame.request).is_none() {
             return Ok(());
         }
         let Some(target) = self.first_changed(&self.frame.write.steps)? else {
@@ -181,7 +181,7 @@ impl<'a> Operation<'a> {
 
     /// It is that of the first row that changes; in bulk there is no such row.
     pub fn check_version_of(&mut self, at: usize) -> Result<(), Outcome> {
-        let wanted = self.frame.request.version.filter(|_| !self.frame.write.bulk);
+        let wanted = version_of(self.frame.request).filter(|_| !self.frame.write.bulk);
         let (Some(wanted), false) = (wanted, self.version_checked) else {
             return Ok(());
         };
@@ -196,6 +196,8 @@ impl<'a> Operation<'a> {
             (Some(attribute), Some(row)) if row.get(&attribute.name) != Some(&Value::N(wanted)) => {
                 Err(Outcome::VersionMismatch)
             }
+            // No version is the version of a row that has none.
+            (None, Some(_)) => Err(Outcome::VersionMismatch),
             _ => Ok(()),
         }
     }
