@@ -1,11 +1,11 @@
 //! What a command asks for: which read or write, with which arguments, for whom.
 
 use clap::Args;
-use serde_json::Value as Json;
 use singlet_item::Value;
 use singlet_model::Model;
 use singlet_model::diagnostic::nearest;
 use singlet_model::model::{Argument, Read, Write};
+use singlet_runtime::values::Tree;
 use singlet_runtime::{Attributes, Caller, values};
 
 /// Who calls.
@@ -76,9 +76,9 @@ pub fn arguments(operation: &str, known: &[Argument], given: &[String]) -> Resul
         let wrong = |invalid: values::Invalid| format!("`{name}`: {invalid}");
         let value = match is_json {
             false => values::from_text(text, &arg.ty).map_err(wrong)?,
-            true => match serde_json::from_str(text).map_err(|error| format!("`{name}` is not JSON: {error}"))? {
-                Json::Null => Value::Null,
-                json => values::from_json(&json, &arg.ty).map_err(wrong)?,
+            true => match Tree::parse(text).map_err(|error| format!("`{name}` is not JSON: {error}"))? {
+                Tree::Null => Value::Null,
+                tree => values::from_tree(&tree, &arg.ty).map_err(wrong)?,
             },
         };
         args.insert(name.to_owned(), value);

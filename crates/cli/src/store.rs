@@ -57,12 +57,12 @@ pub fn now() -> i64 {
 }
 
 /// Loads lines of `{"Entity": {…}}` into an engine's table; says how many rows and items there were.
-pub async fn load_rows(engine: &Engine, text: &str, bar: &ProgressBar) -> Result<(usize, usize), String> {
+pub async fn load_rows(engine: &Engine, text: &str, now: i64, bar: &ProgressBar) -> Result<(usize, usize), String> {
     let nothing = Attributes::new();
     let nobody = Caller::anonymous();
     let scope = Scope {
         setting: engine.setting(),
-        now: now(),
+        now,
         args: &nothing,
         caller: &nobody,
         attributes: None,

@@ -9,6 +9,10 @@
     reason = "a test fails by panicking"
 )]
 
+#[path = "cli/clients.rs"]
+mod clients;
+#[path = "cli/filling.rs"]
+mod filling;
 #[path = "cli/running.rs"]
 mod running;
 #[path = "cli/serving.rs"]
@@ -160,6 +164,7 @@ fn json_findings_have_exactly_the_documented_fields() {
             "severity",
             "message",
             "help",
+            "subject",
             "file",
             "line",
             "column",

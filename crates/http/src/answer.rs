@@ -9,11 +9,12 @@ use singlet_model::Model;
 use singlet_model::model::{Read, Return, SelectionKind};
 use singlet_plan::read::ReadPlan;
 use singlet_plan::read::plan_text;
+use singlet_runtime::values::json_text;
 use singlet_runtime::{Answer, Written};
 
 use crate::call::Incoming;
 use crate::etag;
-use crate::json_text;
+use crate::location::Location;
 use crate::query::Query;
 
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
@@ -48,6 +49,7 @@ fn text(read: &Read, answer: &Answer) -> Vec<u8> {
         None => out.extend_from_slice(b"null"),
     };
     match &answer.value {
+        Some(rows @ Value::L(_)) if read.bare => json_text::write(&mut out, rows),
         Some(rows @ Value::L(_)) => {
             out.extend_from_slice(b"{\"items\":");
             json_text::write(&mut out, rows);
@@ -70,6 +72,7 @@ fn text(read: &Read, answer: &Answer) -> Vec<u8> {
             out.push(b'}');
         }
         Some(value) => json_text::write(&mut out, value),
+        None if read.bare => out.extend_from_slice(b"[]"),
         None => out.extend_from_slice(b"{\"items\":[],\"next\":null}"),
     }
     out
@@ -89,8 +92,8 @@ fn tag(model: &Model, read: &Read, answer: &Answer) -> Option<HeaderValue> {
         .and_then(etag::tag)
 }
 
-/// The response of a write.
-pub(crate) fn write(written: Written) -> Response {
+/// The response of a write, with where its row can be read.
+pub(crate) fn write(written: Written, location: Option<(&str, &Location)>) -> Response {
     let status = StatusCode::from_u16(written.status).unwrap_or(StatusCode::OK);
     let mut response = match &written.value {
         Some(value) if status != StatusCode::NO_CONTENT => {
@@ -107,6 +110,13 @@ pub(crate) fn write(written: Written) -> Response {
     let headers = response.headers_mut();
     if let Some(tag) = written.version.and_then(etag::tag) {
         headers.insert(header::ETAG, tag);
+    }
+    let created = written.status == StatusCode::CREATED.as_u16();
+    if let (Some((prefix, location)), Some(row), true) = (location, &written.value, created)
+        && let Some(path) = location.path(row)
+        && let Ok(value) = HeaderValue::from_str(&format!("{prefix}{path}"))
+    {
+        headers.insert(header::LOCATION, value);
     }
     if written.replayed {
         headers.insert(

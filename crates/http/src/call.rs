@@ -4,14 +4,15 @@ use axum::body::Body;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
 use axum::response::Response;
 use futures_util::future::BoxFuture;
-use singlet_item::{Number, Value};
-use singlet_model::model::{IdempotencyNeed, Write};
-use singlet_runtime::{Attributes, Caller, Refused, Request, RuntimeError, WriteRequest, values};
+use singlet_item::Value;
+use singlet_model::model::{IdempotencyNeed, Step, StepKind, Write};
+use singlet_runtime::values::json_text;
+use singlet_runtime::{Attributes, Caller, Precondition, Refused, Request, RuntimeError, WriteRequest};
 use singlet_store::Units;
 use tokio_util::task::TaskTracker;
 
 use crate::clock::Clock;
-use crate::etag::{self, IfMatch};
+use crate::etag;
 use crate::problem::{FieldError, Place, Problem};
 use crate::query::{Page, Query, pages};
 use crate::rate::Left;
@@ -29,6 +30,8 @@ pub struct Incoming {
     pub headers: HeaderMap,
     /// Who is counted where nobody has shown credentials.
     pub peer: String,
+    /// Under which it is in the log.
+    pub request_id: String,
 }
 
 /// One request on its way.
@@ -82,7 +85,7 @@ impl<'a> Call<'a> {
         if let [only] = endpoints {
             self.operation.clone_from(&only.name);
         }
-        let caller = system.authenticator.caller(&incoming.headers);
+        let caller = system.authenticator.caller(&incoming.headers).await;
         self.count(&caller, &incoming.peer)?;
         let query = Query::parse(&incoming.query)?;
         let endpoint = query.choose(endpoints)?;
@@ -145,7 +148,15 @@ impl<'a> Call<'a> {
         }
         let reading: BoxFuture<'_, _> = Box::pin(system.engine.read(&endpoint.name, &request));
         let outcome = tokio::time::timeout(self.limits.operation_time_max, reading).await;
-        let given = outcome.map_err(|_| too_slow())?.map_err(|error| self.problem(error))?;
+        let given = outcome.map_err(|_| too_slow())?.map_err(|error| match error {
+            // Nothing is stored under a key that no table holds.
+            RuntimeError::Store(error) if error.is_too_large() => Problem::new(
+                StatusCode::BAD_REQUEST,
+                "invalid_input",
+                "a value is longer than a key can be",
+            ),
+            error => self.problem(error, &incoming.request_id),
+        })?;
         self.units = given.consumed.total();
         Ok(answer::read(model, read, given, query, incoming))
     }
@@ -190,13 +201,13 @@ impl<'a> Call<'a> {
             return Err(Problem::invalid(errors));
         }
         let idempotency_key = idempotency_key(write, &incoming.headers)?;
-        let version = version(&incoming.headers)?;
+        let precondition = precondition(write, &incoming.headers)?;
         let request = WriteRequest {
             args,
             caller: caller?,
             now: self.clock.now(),
             idempotency_key,
-            version,
+            precondition,
         };
         // A client that goes away stops its request, not what was begun.
         let engine = std::sync::Arc::clone(&system.engine);
@@ -206,9 +217,9 @@ impl<'a> Call<'a> {
         let written = outcome
             .map_err(|_| too_slow())?
             .map_err(|_| internal())?
-            .map_err(|error| self.problem(error))?;
+            .map_err(|error| self.problem(error, &incoming.request_id))?;
         self.units = written.consumed.total();
-        Ok(answer::write(written))
+        Ok(answer::write(written, system.location(&write.name)))
     }
 
     /// A rule of the model said no: its name is the type, and what the model shows stands beside it.
@@ -217,7 +228,7 @@ impl<'a> Call<'a> {
         let shown: Vec<String> = refused
             .shown
             .iter()
-            .map(|(name, value)| format!("{name} is {}", values::to_json(value)))
+            .map(|(name, value)| format!("{name} is {}", json_text::of(value)))
             .collect();
         let detail = match shown.is_empty() {
             true => problem::title(&refused.name),
@@ -228,14 +239,14 @@ impl<'a> Call<'a> {
             namespace: Some(self.system.name.clone()),
             ..Problem::new(status, "", detail)
         };
-        for (name, value) in &refused.shown {
-            problem = problem.member(name, values::to_json(value));
+        for (name, value) in refused.shown {
+            problem = problem.member(&name, value);
         }
         problem
     }
 
     /// What is said of a failure. Only what the model shows is told; the rest is in the log.
-    fn problem(&self, error: RuntimeError) -> Problem {
+    fn problem(&self, error: RuntimeError, request_id: &str) -> Problem {
         match error {
             RuntimeError::Request(reason) => Problem::new(StatusCode::BAD_REQUEST, "invalid_input", reason),
             RuntimeError::Evaluate(error) => Problem::new(
@@ -257,13 +268,22 @@ impl<'a> Call<'a> {
             RuntimeError::Refused(refused) => self.refusal(*refused),
             RuntimeError::Conflict => conflict(),
             RuntimeError::VersionMismatch => version_differs(),
+            RuntimeError::VersionRequired => {
+                let detail = "`If-Match` must say which version of the row is meant";
+                let place = Place::Header("If-Match".to_owned());
+                Problem {
+                    errors: vec![FieldError::new(place, "this is missing")],
+                    ..Problem::new(StatusCode::PRECONDITION_REQUIRED, "version_required", detail)
+                }
+            }
             RuntimeError::IdempotencyKeyReused => {
                 let detail = "this idempotency key was used before, with another request";
                 Problem::new(StatusCode::UNPROCESSABLE_ENTITY, "idempotency_key_reused", detail)
             }
-            RuntimeError::Store(error) => store_problem(&self.operation, &error),
+            RuntimeError::Store(error) => store_problem(&self.operation, request_id, &error),
             RuntimeError::Stored(reason) | RuntimeError::Typed(reason) => {
                 tracing::error!(
+                    request_id,
                     operation = self.operation,
                     reason,
                     "what is stored is not as the model has it"
@@ -279,7 +299,7 @@ fn conflict() -> Problem {
     Problem::new(StatusCode::CONFLICT, "conflict", detail).header(header::RETRY_AFTER, "1")
 }
 
-fn store_problem(operation: &str, error: &singlet_store::StoreError) -> Problem {
+fn store_problem(operation: &str, request_id: &str, error: &singlet_store::StoreError) -> Problem {
     if error.is_conflict() {
         return conflict();
     }
@@ -287,16 +307,13 @@ fn store_problem(operation: &str, error: &singlet_store::StoreError) -> Problem 
         return Problem::new(
             StatusCode::PAYLOAD_TOO_LARGE,
             "too_large",
-            "the row would be larger than a table holds",
+            "the row or its key would be larger than a table holds",
         );
     }
-    tracing::error!(operation, %error, "the store failed");
+    tracing::error!(request_id, operation, %error, "the store failed");
+    // What a client may have caused was refused before: a request that no store takes is a mistake of this service.
     if error.is_bad_request() {
-        return Problem::new(
-            StatusCode::BAD_REQUEST,
-            "invalid_input",
-            "the store does not take these values",
-        );
+        return internal();
     }
     let detail = if error.is_throttled() {
         "the store is busy"
@@ -322,17 +339,20 @@ fn idempotency_key(write: &Write, headers: &HeaderMap) -> Result<Option<String>,
     Ok(key)
 }
 
-fn version(headers: &HeaderMap) -> Result<Option<Number>, Problem> {
-    match etag::if_match(headers)? {
-        IfMatch::Unsaid | IfMatch::Any => Ok(None),
-        IfMatch::Version(version) => Ok(Some(version)),
-        IfMatch::Never => Err(version_differs()),
+fn precondition(write: &Write, headers: &HeaderMap) -> Result<Precondition, Problem> {
+    let asked = etag::precondition(headers)?;
+    let needs_row = matches!(asked, Precondition::Present | Precondition::Version(_));
+    let creates = |step: &&Step| matches!(step.kind, StepKind::Create(_));
+    // What is only made has no version before.
+    match needs_row && write.all_steps().iter().all(creates) {
+        true => Err(version_differs()),
+        false => Ok(asked),
     }
 }
 
-/// The row is not of the version that `If-Match` names.
-pub fn version_differs() -> Problem {
-    let detail = "the row has another version than `If-Match` says";
+/// The row is not of the version that `If-Match` names, or is there against `If-None-Match`.
+fn version_differs() -> Problem {
+    let detail = "the row is not as `If-Match` or `If-None-Match` says";
     Problem::new(StatusCode::PRECONDITION_FAILED, "version_differs", detail)
 }
 
@@ -341,7 +361,7 @@ fn too_slow() -> Problem {
     Problem::new(StatusCode::SERVICE_UNAVAILABLE, "timed_out", detail).header(header::RETRY_AFTER, "1")
 }
 
-fn internal() -> Problem {
+pub fn internal() -> Problem {
     Problem::new(
         StatusCode::INTERNAL_SERVER_ERROR,
         "internal",

@@ -4,8 +4,12 @@ use axum::http::{HeaderMap, HeaderName, HeaderValue, header};
 use singlet_item::{Number, Value};
 use singlet_model::model::Entity;
 use singlet_model::types::Type;
+use singlet_runtime::Precondition;
 
 use crate::problem::{FieldError, Place, Problem};
+
+/// How many tags are looked at.
+const TAGS_MAX: usize = 32;
 
 /// The version of a row of an entity.
 pub fn version(entity: &Entity, row: &Value) -> Option<Number> {
@@ -21,50 +25,67 @@ pub fn tag(version: Number) -> Option<HeaderValue> {
     HeaderValue::from_str(&format!("\"{version}\"")).ok()
 }
 
-/// What `If-Match` asks for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum IfMatch {
-    /// Nothing.
-    Unsaid,
-    /// Whatever is there.
-    Any,
-    /// That version.
-    Version(Number),
-    /// A tag that no row has: a weak one, or one that is no version.
-    Never,
-}
-
-/// What `If-Match` asks for.
+/// What `If-Match` and `If-None-Match` say of the row that a write changes.
 ///
 /// # Errors
 ///
-/// Where it is not one tag.
-pub fn if_match(headers: &HeaderMap) -> Result<IfMatch, Problem> {
-    let mut sent = headers.get_all(header::IF_MATCH).iter();
-    let Some(first) = sent.next() else {
-        return Ok(IfMatch::Unsaid);
+/// Where one of them is not as it should be, or both are there.
+pub fn precondition(headers: &HeaderMap) -> Result<Precondition, Problem> {
+    let wrong = |name: &str, detail: &str| {
+        let place = Place::Header(name.to_owned());
+        Problem::invalid(vec![FieldError::new(place, detail)])
     };
-    let wrong = || {
-        let place = Place::Header("If-Match".to_owned());
-        Problem::invalid(vec![FieldError::new(
-            place,
-            "this must be one entity tag, such as `\"3\"`, or `*`",
-        )])
-    };
-    let text = first.to_str().map_err(|_| wrong())?.trim();
-    if sent.next().is_some() {
-        return Err(wrong());
+    let none_match = tags(headers, &header::IF_NONE_MATCH);
+    let matching = tags(headers, &header::IF_MATCH);
+    match (matching, none_match) {
+        (None, None) => Ok(Precondition::Unsaid),
+        (None, Some(text)) if text.as_deref() == Some("*") => Ok(Precondition::Absent),
+        (None, Some(_)) => Err(wrong("If-None-Match", "of a write this must be `*`")),
+        (Some(_), Some(_)) => Err(wrong("If-None-Match", "this is not taken beside `If-Match`")),
+        (Some(text), None) if text.as_deref() == Some("*") => Ok(Precondition::Present),
+        (Some(text), None) => {
+            let versions = text
+                .as_deref()
+                .and_then(versions)
+                .filter(|versions| !versions.is_empty());
+            let detail = "this must be entity tags, such as `\"3\"` or `\"3\", \"4\"`, or `*`";
+            versions
+                .map(|versions| Precondition::Version(versions.into_iter().flatten().collect()))
+                .ok_or_else(|| wrong("If-Match", detail))
+        }
     }
-    if text == "*" {
-        return Ok(IfMatch::Any);
+}
+
+/// All values of a header as one; an inner `None` where they are not text.
+fn tags(headers: &HeaderMap, name: &HeaderName) -> Option<Option<String>> {
+    let mut sent = headers.get_all(name).iter().peekable();
+    sent.peek()?;
+    let texts: Option<Vec<&str>> = sent.map(|value| value.to_str().ok()).collect();
+    Some(texts.map(|texts| texts.join(",").trim().to_owned()))
+}
+
+/// The version of each tag; none for one that no row has: a weak one, or one that is no version.
+fn versions(list: &str) -> Option<Vec<Option<Number>>> {
+    let mut found = Vec::new();
+    let mut rest = list;
+    loop {
+        rest = rest.trim_start();
+        let (weak, tag) = rest.strip_prefix("W/").map_or((false, rest), |tag| (true, tag));
+        let (inside, after) = tag.strip_prefix('"')?.split_once('"')?;
+        if found.len() == TAGS_MAX || inside.bytes().any(|byte| byte <= b' ' || byte == 0x7f) {
+            return None;
+        }
+        // Another spelling of a number is another tag.
+        let version = inside
+            .parse()
+            .ok()
+            .filter(|version: &Number| version.to_string() == inside);
+        found.push(version.filter(|_| !weak));
+        match after.trim_start() {
+            "" => return Some(found),
+            more => rest = more.strip_prefix(',')?,
+        }
     }
-    let (weak, tag) = text.strip_prefix("W/").map_or((false, text), |tag| (true, tag));
-    let inside = tag.strip_prefix('"').and_then(|tag| tag.strip_suffix('"'));
-    let inside = inside.filter(|inside| !inside.contains('"')).ok_or_else(wrong)?;
-    Ok(match inside.parse() {
-        Ok(version) if !weak => IfMatch::Version(version),
-        _ => IfMatch::Never,
-    })
 }
 
 /// Whether `If-None-Match` names the tag, so that the row need not be sent again.
@@ -116,14 +137,36 @@ mod tests {
     }
 
     #[test]
-    fn if_match_is_one_strong_tag_or_a_star() {
-        let asked = |value| if_match(&headers(header::IF_MATCH, value));
-        assert_eq!(asked("\"3\""), Ok(IfMatch::Version(Number::from(3))));
-        assert_eq!(asked("*"), Ok(IfMatch::Any));
-        assert_eq!(asked("W/\"3\""), Ok(IfMatch::Never));
-        assert_eq!(asked("\"abc\""), Ok(IfMatch::Never));
-        assert!(asked("3").is_err() && asked("\"1\", \"2\"").is_err());
-        assert_eq!(if_match(&HeaderMap::new()), Ok(IfMatch::Unsaid));
+    fn if_match_is_strong_tags_or_a_star() {
+        let asked = |value| precondition(&headers(header::IF_MATCH, value));
+        let versions = |all: &[i64]| {
+            Ok(Precondition::Version(
+                all.iter().map(|one| Number::from(*one)).collect(),
+            ))
+        };
+        assert_eq!(asked("\"3\""), versions(&[3]));
+        assert_eq!(asked("\"1\" ,\"2\""), versions(&[1, 2]));
+        assert_eq!(asked("*"), Ok(Precondition::Present));
+        assert_eq!(asked("W/\"3\", \"4\""), versions(&[4]));
+        for never in ["W/\"3\"", "\"abc\"", "\"3.0\"", "\"03\"", "\"\""] {
+            assert_eq!(asked(never), versions(&[]), "{never}");
+        }
+        for wrong in ["3", "\"1\" \"2\"", "\"1", "", ",", "\"1\",", "*, \"1\"", "w/\"1\""] {
+            assert!(asked(wrong).is_err(), "{wrong}");
+        }
+        let many = (0..=TAGS_MAX).map(|_| "\"1\"").collect::<Vec<_>>().join(",");
+        assert!(super::versions(&many).is_none());
+        assert_eq!(precondition(&HeaderMap::new()), Ok(Precondition::Unsaid));
+    }
+
+    #[test]
+    fn if_none_match_of_a_write_is_a_star() {
+        let asked = |value| precondition(&headers(header::IF_NONE_MATCH, value));
+        assert_eq!(asked("*"), Ok(Precondition::Absent));
+        assert!(asked("\"1\"").is_err());
+        let mut both = headers(header::IF_NONE_MATCH, "*");
+        both.insert(header::IF_MATCH, HeaderValue::from_static("*"));
+        assert!(precondition(&both).is_err());
     }
 
     #[test]

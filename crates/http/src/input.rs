@@ -1,16 +1,13 @@
 //! Parameters and bodies as typed arguments. Every problem of a body is reported at once.
 
-use serde_json::{Map, Value as Json};
 use singlet_item::Value;
 use singlet_model::diagnostic::nearest;
 use singlet_model::model::Argument;
 use singlet_model::types::{ObjectType, Type};
+use singlet_runtime::values::{NESTING_MAX, Tree};
 use singlet_runtime::{Attributes, values};
 
 use crate::problem::{FieldError, Place};
-
-/// How deep into a wrong value problems are looked for.
-const NESTING_MAX: usize = 32;
 
 /// An argument from a path or a query.
 ///
@@ -53,13 +50,16 @@ pub struct Patched {
 
 /// The arguments of a body.
 pub fn body_arguments(
-    body: &Map<String, Json>,
+    body: &[(String, Tree)],
     known: &[Argument],
     patched: &[Patched],
     args: &mut Attributes,
     errors: &mut Vec<FieldError>,
 ) {
-    for name in body.keys().filter(|name| known.iter().all(|arg| arg.name != **name)) {
+    for (name, _) in body
+        .iter()
+        .filter(|(name, _)| known.iter().all(|arg| arg.name != *name))
+    {
         errors.push(no_such_field(
             &pointer("", name),
             name,
@@ -69,38 +69,39 @@ pub fn body_arguments(
     for arg in known {
         let at = pointer("", &arg.name);
         let patch = patched.iter().find(|patched| patched.name == arg.name);
-        match (body.get(&arg.name), patch) {
-            (Some(Json::Null), Some(Patched { clearable: true, .. })) => {
+        let sent = body.iter().find(|(name, _)| *name == arg.name).map(|(_, tree)| tree);
+        match (sent, patch) {
+            (Some(Tree::Null), Some(Patched { clearable: true, .. })) => {
                 args.insert(arg.name.clone(), Value::Null);
             }
-            (Some(Json::Null), Some(_)) => errors.push(FieldError::new(Place::Body(at), "this cannot be cleared")),
+            (Some(Tree::Null), Some(_)) => errors.push(FieldError::new(Place::Body(at), "this cannot be cleared")),
             // Null is what many clients send for what they leave out.
-            (Some(Json::Null) | None, _) if arg.optional || arg.default.is_some() => {}
+            (Some(Tree::Null) | None, _) if arg.optional || arg.default.is_some() => {}
             (None, _) => errors.push(FieldError::new(Place::Body(at), "this is missing")),
-            (Some(json), _) => match values::from_json(json, &arg.ty) {
+            (Some(tree), _) => match values::from_tree(tree, &arg.ty) {
                 Ok(value) => drop(args.insert(arg.name.clone(), value)),
-                Err(_) => problems(json, &arg.ty, &at, 0, errors),
+                Err(_) => problems(tree, &arg.ty, &at, 0, errors),
             },
         }
     }
 }
 
 /// Everything that is wrong with a value that is not of its type.
-fn problems(json: &Json, ty: &Type, at: &str, depth: usize, errors: &mut Vec<FieldError>) {
+fn problems(tree: &Tree, ty: &Type, at: &str, depth: usize, errors: &mut Vec<FieldError>) {
     let before = errors.len();
     if depth < NESTING_MAX {
-        match (ty, json) {
-            (Type::Object(object) | Type::Geo(Some(object)), Json::Object(entries)) => {
-                fields(entries, object, at, depth, errors);
+        match (ty, tree) {
+            (Type::Object(object) | Type::Geo(Some(object)), Tree::Object(entries)) => {
+                fields(entries, tree, object, at, depth, errors);
             }
-            (Type::List(element, _) | Type::Set(element, _), Json::Array(elements)) => {
-                for (position, json) in elements.iter().enumerate() {
-                    problems(json, element, &pointer(at, &position.to_string()), depth + 1, errors);
+            (Type::List(element, _) | Type::Set(element, _), Tree::List(elements)) => {
+                for (position, tree) in elements.iter().enumerate() {
+                    problems(tree, element, &pointer(at, &position.to_string()), depth + 1, errors);
                 }
             }
-            (Type::Map(element, _), Json::Object(entries)) => {
-                for (name, json) in entries {
-                    problems(json, element, &pointer(at, name), depth + 1, errors);
+            (Type::Map(element, _), Tree::Object(entries)) => {
+                for (name, tree) in entries {
+                    problems(tree, element, &pointer(at, name), depth + 1, errors);
                 }
             }
             _ => {}
@@ -108,7 +109,7 @@ fn problems(json: &Json, ty: &Type, at: &str, depth: usize, errors: &mut Vec<Fie
     }
     // What is wrong with the whole, such as its length, where no part of it is wrong.
     if errors.len() == before
-        && let Err(invalid) = values::from_json(json, ty)
+        && let Err(invalid) = values::from_tree(tree, ty)
     {
         errors.push(FieldError::new(
             Place::Body(format!("{at}{}", invalid.pointer)),
@@ -117,15 +118,22 @@ fn problems(json: &Json, ty: &Type, at: &str, depth: usize, errors: &mut Vec<Fie
     }
 }
 
-fn fields(entries: &Map<String, Json>, object: &ObjectType, at: &str, depth: usize, errors: &mut Vec<FieldError>) {
-    for name in entries.keys().filter(|name| object.field(name).is_none()) {
+fn fields(
+    entries: &[(String, Tree)],
+    tree: &Tree,
+    object: &ObjectType,
+    at: &str,
+    depth: usize,
+    errors: &mut Vec<FieldError>,
+) {
+    for (name, _) in entries.iter().filter(|(name, _)| object.field(name).is_none()) {
         let known = object.fields.iter().map(|field| field.name.as_str());
         errors.push(no_such_field(&pointer(at, name), name, known));
     }
     for field in &object.fields {
         let at = pointer(at, &field.name);
-        match entries.get(&field.name).filter(|json| !json.is_null()) {
-            Some(json) => problems(json, &field.ty, &at, depth + 1, errors),
+        match tree.get(&field.name).filter(|tree| !tree.is_null()) {
+            Some(tree) => problems(tree, &field.ty, &at, depth + 1, errors),
             None if field.optional => {}
             None => errors.push(FieldError::new(Place::Body(at), "this is missing")),
         }

@@ -22,7 +22,7 @@ mod clock;
 pub mod etag;
 mod home;
 pub mod input;
-pub mod json_text;
+mod location;
 pub mod metrics;
 pub mod openapi;
 pub mod problem;

@@ -5,6 +5,9 @@ use std::borrow::Cow;
 use axum::http::{HeaderName, HeaderValue, StatusCode, header};
 use axum::response::Response;
 use serde_json::{Map, Value as Json, json};
+use singlet_item::Value;
+use singlet_runtime::Attributes;
+use singlet_runtime::values::json_text;
 
 /// The media type of problem documents.
 pub const MEDIA_TYPE: &str = "application/problem+json";
@@ -30,7 +33,7 @@ pub struct Problem {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Extra {
     /// What the model chose to show, and other members.
-    pub members: Map<String, Json>,
+    pub members: Attributes,
     /// Headers that go with it.
     pub headers: Vec<(HeaderName, HeaderValue)>,
 }
@@ -117,7 +120,7 @@ impl Problem {
 
     /// With another member.
     #[must_use]
-    pub fn member(mut self, name: &str, value: Json) -> Self {
+    pub fn member(mut self, name: &str, value: Value) -> Self {
         self.extra.members.insert(name.to_owned(), value);
         self
     }
@@ -140,10 +143,15 @@ impl Problem {
             let errors: Vec<Json> = self.errors.iter().map(FieldError::json).collect();
             body.insert("errors".to_owned(), Json::Array(errors));
         }
-        for (name, value) in self.extra.members {
-            body.entry(name).or_insert(value);
+        let more = self.extra.members.iter().filter(|(name, _)| !body.contains_key(*name));
+        let more: Attributes = more.map(|(name, value)| (name.clone(), value.clone())).collect();
+        let mut text = Json::Object(body).to_string();
+        if !more.is_empty() {
+            // Beside the others, with every digit of a number.
+            text.pop();
+            text.push_str(&json_text::of(&Value::M(more)).replacen('{', ",", 1));
         }
-        let mut response = Response::new(Json::Object(body).to_string().into());
+        let mut response = Response::new(text.into());
         *response.status_mut() = self.status;
         let headers = response.headers_mut();
         headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(MEDIA_TYPE));

@@ -1,7 +1,7 @@
 //! The query of a request: which of several reads it asks for, and its arguments.
 
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
-use serde_json::json;
+use singlet_item::Value;
 use singlet_model::diagnostic::nearest;
 use singlet_model::model::{Read, SelectionKind};
 use singlet_runtime::{Attributes, PAGE_ROWS_MAX};
@@ -140,7 +140,10 @@ impl Query {
             errors,
             ..Problem::new(StatusCode::BAD_REQUEST, "unknown_combination", detail)
         }
-        .member("combinations", json!(combinations))
+        .member(
+            "combinations",
+            Value::L(combinations.into_iter().map(Value::S).collect()),
+        )
     }
 
     /// The arguments that the query holds; what is wrong with it is added to `errors`.

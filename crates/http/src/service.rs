@@ -1,6 +1,7 @@
 //! All systems of a process, and what every answer has.
 
 use std::net::SocketAddr;
+use std::panic::AssertUnwindSafe;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::{Duration, Instant};
@@ -10,14 +11,14 @@ use axum::body::Body;
 use axum::extract::State;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, Request, StatusCode, header};
 use axum::response::Response;
+use futures_util::FutureExt;
 use singlet_store::Units;
 use tokio_util::task::TaskTracker;
-use tower_http::catch_panic::CatchPanicLayer;
 use tower_http::compression::CompressionLayer;
 use tower_http::compression::predicate::{Predicate, SizeAbove};
-use tower_http::cors::{AllowOrigin, Any, CorsLayer};
+use tower_http::cors::{AllowHeaders, AllowOrigin, Any, CorsLayer};
 
-use crate::call::{Call, DEBUG, Incoming};
+use crate::call::{Call, DEBUG, Incoming, internal};
 use crate::clock::Clock;
 use crate::metrics::{Metrics, Operation};
 use crate::problem::Problem;
@@ -103,11 +104,10 @@ impl Service {
             .fallback(answer)
             .with_state(Arc::clone(self))
             .layer(CompressionLayer::new().gzip(true).compress_when(worth_it));
-        let router = match self.settings.cors_origins.as_slice() {
+        match self.settings.cors_origins.as_slice() {
             [] => router,
             origins => router.layer(cors(origins)),
-        };
-        router.layer(CatchPanicLayer::custom(panicked))
+        }
     }
 
     /// The system of a path, and the path within it.
@@ -159,7 +159,7 @@ async fn answer(State(service): State<Arc<Service>>, request: Request<Body>) -> 
     let method = request.method().clone();
     let path = request.uri().path().to_owned();
     service.metrics.in_flight.inc();
-    let done = dispatch(&service, request).await;
+    let done = caught(dispatch(&service, request, &request_id), &request_id).await;
     service.metrics.in_flight.dec();
     let problem = done
         .result
@@ -206,7 +206,23 @@ async fn answer(State(service): State<Arc<Service>>, request: Request<Body>) -> 
     response
 }
 
-async fn dispatch(service: &Service, request: Request<Body>) -> Done {
+/// A panic is a mistake of this service: its client gets an answer, its cause is in the log.
+async fn caught(work: impl Future<Output = Done>, request_id: &str) -> Done {
+    let reason = match AssertUnwindSafe(work).catch_unwind().await {
+        Ok(done) => return done,
+        Err(reason) => reason,
+    };
+    let text = reason.downcast_ref::<&str>().map(|text| (*text).to_owned());
+    let text = text.or_else(|| reason.downcast_ref::<String>().cloned());
+    tracing::error!(request_id, reason = text, "a request made the service panic");
+    Done {
+        result: Err(internal()),
+        of: Operation::default(),
+        units: Units::default(),
+    }
+}
+
+async fn dispatch(service: &Service, request: Request<Body>, request_id: &str) -> Done {
     let (parts, body) = request.into_parts();
     let path = parts.uri.path();
     let reads = parts.method == Method::GET || parts.method == Method::HEAD;
@@ -254,6 +270,7 @@ async fn dispatch(service: &Service, request: Request<Body>) -> Done {
         method: parts.method,
         headers: parts.headers,
         peer: peer.unwrap_or_default(),
+        request_id: request_id.to_owned(),
     };
     let mut call = Call::new(&system, &service.settings.limits, &service.tasks, &service.clock);
     let mut result = call.answer(&incoming, body).await;
@@ -285,14 +302,17 @@ fn cors(origins: &[String]) -> CorsLayer {
         "etag",
         "link",
         "idempotent-replay",
+        "location",
         "ratelimit",
         "ratelimit-policy",
         "retry-after",
+        "singlet-capacity",
         "x-request-id",
     ];
     let layer = CorsLayer::new()
         .allow_methods(Any)
-        .allow_headers(Any)
+        // A star would leave out `Authorization`.
+        .allow_headers(AllowHeaders::mirror_request())
         .expose_headers(exposed.map(HeaderName::from_static))
         .max_age(Duration::from_secs(600));
     if origins.iter().any(|origin| origin == "*") {
@@ -305,16 +325,18 @@ fn cors(origins: &[String]) -> CorsLayer {
     layer.allow_origin(AllowOrigin::list(known))
 }
 
-fn panicked(reason: Box<dyn std::any::Any + Send>) -> Response {
-    let text = reason.downcast_ref::<&str>().map(|text| (*text).to_owned());
-    let text = text
-        .or_else(|| reason.downcast_ref::<String>().cloned())
-        .unwrap_or_default();
-    tracing::error!(reason = text, "a request made the service panic");
-    Problem::new(
-        StatusCode::INTERNAL_SERVER_ERROR,
-        "internal",
-        "something is wrong here; the log says what",
-    )
-    .into_response("", "")
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_panic_is_answered_and_tells_nothing() {
+        let done = caught(async { panic!("a secret of {}", "ours") }, "7").await;
+        let problem = done
+            .result
+            .err()
+            .map(|problem| (problem.status.as_u16(), problem.detail));
+        let detail = "something is wrong here; the log says what".to_owned();
+        assert_eq!(problem, Some((500, detail)));
+    }
 }

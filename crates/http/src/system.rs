@@ -10,6 +10,7 @@ use singlet_runtime::Engine;
 
 use crate::auth::{ApiKeys, Authenticator, JwtKeys, JwtSettings};
 use crate::input::Patched;
+use crate::location::Location;
 use crate::openapi;
 use crate::rate::RateLimit;
 use crate::routing::Routes;
@@ -50,6 +51,7 @@ pub struct System {
     pub(crate) rate: Option<RateLimit>,
     pub(crate) openapi: Bytes,
     patched: HashMap<String, Vec<Patched>>,
+    locations: HashMap<String, Location>,
 }
 
 impl System {
@@ -58,7 +60,13 @@ impl System {
         let model = Arc::clone(engine.model());
         let rate = settings.rate.unwrap_or(model.callers.rate);
         let routes = Routes::of(&model);
-        let document = openapi::document(&model, &routes, &settings.prefix, settings.sample.as_deref());
+        let document = openapi::document(
+            &model,
+            &routes,
+            &settings.prefix,
+            settings.sample.as_deref(),
+            settings.read_only,
+        );
         System {
             name: model.name.clone(),
             prefix: settings.prefix,
@@ -72,6 +80,11 @@ impl System {
                 .iter()
                 .map(|write| (write.name.clone(), patched(&model, write)))
                 .collect(),
+            locations: model
+                .writes
+                .iter()
+                .filter_map(|write| Some((write.name.clone(), Location::of(&model, write)?)))
+                .collect(),
             engine,
         }
     }
@@ -79,6 +92,11 @@ impl System {
     /// The model.
     pub fn model(&self) -> &Model {
         self.engine.model()
+    }
+
+    /// Where what a write makes can be read: the system's own path, and the path of the row in it.
+    pub(crate) fn location(&self, write: &str) -> Option<(&str, &Location)> {
+        Some((self.prefix.as_str(), self.locations.get(write)?))
     }
 
     /// The arguments of a write that a patch made.

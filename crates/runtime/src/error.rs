@@ -29,6 +29,8 @@ pub enum RuntimeError {
     IdempotencyKeyReused,
     /// The row has another version than the one asked for.
     VersionMismatch,
+    /// The operation changes a row only for callers who say which version of it they mean.
+    VersionRequired,
     /// An expression left the range of its type.
     Evaluate(EvaluateError),
     /// What is stored is not what the model says.
@@ -84,6 +86,7 @@ impl fmt::Display for RuntimeError {
                 out.write_str("the idempotency key was used before, with another request")
             }
             RuntimeError::VersionMismatch => out.write_str("the row has another version"),
+            RuntimeError::VersionRequired => out.write_str("the version of the row must be said"),
             RuntimeError::Evaluate(error) => error.fmt(out),
             RuntimeError::Store(error) => error.fmt(out),
         }

@@ -13,7 +13,6 @@
 
 pub mod cursor;
 mod digest;
-mod ends;
 mod engine;
 mod error;
 pub mod find;
@@ -31,13 +30,14 @@ pub mod values;
 mod write;
 
 pub use engine::{
-    Answer, COUNTED_ROWS_MAX, ELEMENT_ROWS_MAX, Engine, PAGE_ROWS_MAX, PAGE_ROWS_USUAL, Preview, Previewed, Request,
+    Answer, BESIDE_ROWS_MAX, COUNTED_ROWS_MAX, ELEMENT_ROWS_MAX, Engine, PAGE_ROWS_MAX, PAGE_ROWS_USUAL, Preview,
+    Previewed, Request,
 };
 pub use error::RuntimeError;
 pub use open::{Deployment, Unsound};
 pub use scope::{Attributes, Caller, Scope, Setting};
 pub use typed::{Call, Page};
-pub use write::{Refused, WriteRequest, Written};
+pub use write::{Precondition, Refused, WriteRequest, Written};
 
 // What a program needs of other crates to embed an engine.
 pub use singlet_item::{Item, Number, Value};

@@ -3,7 +3,6 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use serde_json::Value as Json;
 use singlet_item::Item;
 use singlet_model::Model;
 use singlet_model::evaluate::{EvaluateError, time};
@@ -13,7 +12,7 @@ use singlet_store::{BatchWrite, BatchWriteRequest, Store};
 
 use crate::error::RuntimeError;
 use crate::scope::{Attributes, Scope};
-use crate::values::{self, Invalid};
+use crate::values::{self, Invalid, Tree};
 use crate::write::guards_of_row;
 use crate::{retry, row};
 
@@ -27,11 +26,15 @@ const ITEMS_PER_CALL_MAX: usize = 25;
 /// What is wrong with the line.
 pub fn items(model: &Model, line: &str, scope: Scope<'_>) -> Result<Vec<Item>, RuntimeError> {
     let bad = |reason: String| RuntimeError::Request(reason);
-    let json: Json = serde_json::from_str(line).map_err(|error| bad(format!("this is not JSON: {error}")))?;
-    let object = json.as_object().filter(|object| object.len() == 1);
-    let (name, fields) = object
-        .and_then(|object| object.iter().next())
-        .ok_or_else(|| bad("a line is `{\"Entity\": {…}}`".to_owned()))?;
+    let line = Tree::parse(line).map_err(|error| bad(format!("this is not JSON: {error}")))?;
+    let (name, fields) = match &line {
+        Tree::Object(members) => match members.as_slice() {
+            [(name, Tree::Object(fields))] => Some((name, fields)),
+            _ => None,
+        },
+        _ => None,
+    }
+    .ok_or_else(|| bad("a line is `{\"Entity\": {…}}`".to_owned()))?;
     let entity = model
         .entity_named(name)
         .filter(|entity| entity.mirror.is_none())
@@ -56,11 +59,9 @@ pub fn items_of_row(
     Ok(items)
 }
 
-fn attributes(entity: &Entity, fields: &Json, scope: Scope<'_>) -> Result<Attributes, Invalid> {
-    let none = serde_json::Map::new();
-    let fields = fields.as_object().unwrap_or(&none);
+fn attributes(entity: &Entity, fields: &[(String, Tree)], scope: Scope<'_>) -> Result<Attributes, Invalid> {
     let mut row = Attributes::new();
-    for (name, json) in fields {
+    for (name, tree) in fields {
         let known = entity.attribute(name).filter(|attribute| attribute.is.is_none());
         let Some(attribute) = known else {
             return Err(Invalid {
@@ -68,12 +69,16 @@ fn attributes(entity: &Entity, fields: &Json, scope: Scope<'_>) -> Result<Attrib
                 reason: "there is no such attribute to load".to_owned(),
             });
         };
-        let value = match json.as_str().and_then(|text| relative(text, &attribute.ty, scope)) {
+        let text = match tree {
+            Tree::Text(text) => Some(text),
+            _ => None,
+        };
+        let value = match text.and_then(|text| relative(text, &attribute.ty, scope)) {
             Some(value) => value.map_err(|error| Invalid {
                 pointer: format!("/{name}"),
                 reason: error.to_string(),
             })?,
-            None => values::from_json(json, &attribute.ty).map_err(|invalid| Invalid {
+            None => values::from_tree(tree, &attribute.ty).map_err(|invalid| Invalid {
                 pointer: format!("/{name}{}", invalid.pointer),
                 reason: invalid.reason,
             })?,

@@ -177,7 +177,7 @@ impl<'e> Call<'e> {
             caller: self.request.caller,
             now: self.request.now,
             idempotency_key: self.idempotency_key,
-            version: self.version.map(Number::from),
+            precondition: self.version.map(Number::from).into(),
         };
         self.engine.write(&self.name, &request).await
     }

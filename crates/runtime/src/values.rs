@@ -1,16 +1,21 @@
 //! Values of the language's types, from JSON and from text: arguments, sample data, settings.
 
 mod checked;
+pub mod json_text;
+mod tree;
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use serde_json::Value as Json;
 use singlet_item::key::Pattern;
-use singlet_item::{Number, Value};
+use singlet_item::{Number, NumberError, Value};
 use singlet_model::evaluate::{Duration, time};
 use singlet_model::types::{LengthLimits, NumberLimits, ObjectType, TextLimits, Type};
 
 pub use checked::checked;
+pub use tree::{NESTING_MAX, Tree};
 
 /// What is wrong with a value, and where in it: a JSON pointer.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -51,23 +56,55 @@ impl std::fmt::Display for Invalid {
 ///
 /// Where it is not of the type or outside its limits.
 pub fn from_json(json: &Json, ty: &Type) -> Result<Value, Invalid> {
-    match (ty, json) {
-        (Type::Json | Type::Unknown, json) => Ok(free(json)),
-        (Type::Bool, Json::Bool(truth)) => Ok(Value::Bool(*truth)),
-        (Type::Int(limits) | Type::Number(limits), Json::Number(number)) => {
-            number_value(&number.to_string(), ty, limits)
+    from_tree(&Tree::from(json), ty)
+}
+
+/// A value of a type from JSON that was taken apart with every digit, as it is stored.
+///
+/// # Errors
+///
+/// Where it is not of the type or outside its limits.
+pub fn from_tree(tree: &Tree, ty: &Type) -> Result<Value, Invalid> {
+    match (ty, tree) {
+        (Type::Json | Type::Unknown, tree) => free(tree),
+        (Type::Bool, Tree::Bool(truth)) => Ok(Value::Bool(*truth)),
+        (Type::Int(limits) | Type::Number(limits), Tree::Number(number)) => number_value(number, ty, limits),
+        (Type::Version | Type::Seconds | Type::Millis, Tree::Number(number)) => {
+            number_value(number, ty, &NumberLimits::default())
         }
-        (Type::Version | Type::Seconds | Type::Millis, Json::Number(number)) => {
-            number_value(&number.to_string(), ty, &NumberLimits::default())
-        }
-        (Type::List(element, limits), Json::Array(elements)) => list(elements, element, limits).map(Value::L),
-        (Type::Set(element, limits), Json::Array(elements)) => set(list(elements, element, limits)?),
-        (Type::Map(element, limits), Json::Object(entries)) => map(entries, element, limits),
-        (Type::Object(object) | Type::Geo(Some(object)), Json::Object(entries)) => fields(entries, object),
-        (Type::Geo(None), Json::Object(entries)) => place(entries),
-        (_, Json::String(text)) => from_text(text, ty),
+        (Type::Bytes(limits), Tree::Text(text)) => bytes(text, limits),
+        (Type::List(element, limits), Tree::List(elements)) => list(elements, element, limits).map(Value::L),
+        (Type::Set(element, limits), Tree::List(elements)) => set(list(elements, element, limits)?),
+        (Type::Map(element, limits), Tree::Object(entries)) => map(entries, element, limits),
+        (Type::Object(object) | Type::Geo(Some(object)), Tree::Object(entries)) => fields(entries, tree, object),
+        (Type::Geo(None), Tree::Object(_)) => place(tree),
+        (Type::OrWords(_, words), Tree::Text(text)) if words.contains(text) => Ok(Value::S(text.clone())),
+        (Type::OrWords(value, _), tree) => from_tree(tree, value),
+        // What JSON has a form for is not taken as text.
+        (
+            Type::Bool
+            | Type::Int(_)
+            | Type::Number(_)
+            | Type::Version
+            | Type::Seconds
+            | Type::Millis
+            | Type::Geo(_)
+            | Type::List(..)
+            | Type::Set(..)
+            | Type::Map(..)
+            | Type::Object(_),
+            Tree::Text(_),
+        ) => Err(Invalid::new(format!("this must be {}", described(ty)))),
+        (_, Tree::Text(text)) => from_text(text, ty),
         _ => Err(Invalid::new(format!("this must be {}", described(ty)))),
     }
+}
+
+/// Bytes as base64, as DynamoDB spells them.
+fn bytes(text: &str, limits: &LengthLimits) -> Result<Value, Invalid> {
+    let bytes = STANDARD.decode(text).map_err(|_| Invalid::new("this must be bytes in base64, with padding"))?;
+    check_length(bytes.len() as u64, limits, "bytes")?;
+    Ok(Value::B(bytes))
 }
 
 /// A value of a type from text, as query parameters and the command line have it.
@@ -103,6 +140,7 @@ pub fn from_text(text: &str, ty: &Type) -> Result<Value, Invalid> {
             "false" => Ok(Value::Bool(false)),
             _ => Err(wrong()),
         },
+        Type::Bytes(limits) => bytes(text, limits),
         Type::Geo(_) => place_from_text(text).ok_or_else(wrong),
         Type::Duration => duration(text).map(Duration::to_value).ok_or_else(wrong),
         Type::OrWords(value, words) => match words.iter().any(|word| word == text) {
@@ -110,8 +148,8 @@ pub fn from_text(text: &str, ty: &Type) -> Result<Value, Invalid> {
             false => from_text(text, value),
         },
         Type::List(..) | Type::Set(..) | Type::Map(..) | Type::Object(_) | Type::Json => {
-            let json: Json = serde_json::from_str(text).map_err(|_| wrong())?;
-            from_json(&json, ty)
+            let tree = Tree::parse(text).map_err(|_| wrong())?;
+            from_tree(&tree, ty)
         }
         _ => Err(wrong()),
     }
@@ -157,8 +195,8 @@ fn check_length(length: u64, limits: &LengthLimits, what: &str) -> Result<(), In
 }
 
 fn number_value(text: &str, ty: &Type, limits: &NumberLimits) -> Result<Value, Invalid> {
-    let wrong = || Invalid::new(format!("`{text}` must be {}", described(ty)));
-    let number: Number = text.parse().map_err(|_| wrong())?;
+    let wrong = || Invalid::new(format!("`{}` must be {}", shortened(text), described(ty)));
+    let number = number_of(text).map_err(|invalid| invalid.unwrap_or_else(wrong))?;
     let whole = matches!(ty, Type::Int(_) | Type::Version | Type::Seconds | Type::Millis);
     let fits = (!whole || number.is_integer())
         && limits.min.is_none_or(|min| min <= number)
@@ -170,11 +208,29 @@ fn number_value(text: &str, ty: &Type, limits: &NumberLimits) -> Result<Value, I
     if fits { Ok(Value::N(number)) } else { Err(wrong()) }
 }
 
-fn list(elements: &[Json], element: &Type, limits: &LengthLimits) -> Result<Vec<Value>, Invalid> {
+/// How much of a number that is not taken is shown again.
+const NUMBER_CHARS_SHOWN_MAX: usize = 60;
+
+fn shortened(text: &str) -> &str {
+    text.char_indices()
+        .nth(NUMBER_CHARS_SHOWN_MAX)
+        .and_then(|(end, _)| text.get(..end))
+        .unwrap_or(text)
+}
+
+/// A number with all of its digits; why not, where it is one, but not one that can be kept.
+fn number_of(text: &str) -> Result<Number, Option<Invalid>> {
+    text.parse().map_err(|error| match error {
+        NumberError::Malformed(_) => None,
+        kept => Some(Invalid::new(format!("`{}` cannot be kept: {kept}", shortened(text)))),
+    })
+}
+
+fn list(elements: &[Tree], element: &Type, limits: &LengthLimits) -> Result<Vec<Value>, Invalid> {
     check_length(elements.len() as u64, limits, "elements")?;
     let values = elements.iter().enumerate();
     values
-        .map(|(at, json)| from_json(json, element).map_err(|invalid| invalid.under(&at.to_string())))
+        .map(|(at, tree)| from_tree(tree, element).map_err(|invalid| invalid.under(&at.to_string())))
         .collect()
 }
 
@@ -184,6 +240,9 @@ fn set(values: Vec<Value>) -> Result<Value, Invalid> {
     let numbers: BTreeSet<Number> = values.iter().filter_map(Value::as_number).collect();
     let bytes: BTreeSet<Vec<u8>> = values.iter().filter_map(Value::as_bytes).map(<[u8]>::to_vec).collect();
     match count {
+        0 => Err(Invalid::new(
+            "a set has at least one element: DynamoDB keeps none without",
+        )),
         count if count == texts.len() => Ok(Value::Ss(texts)),
         count if count == numbers.len() => Ok(Value::Ns(numbers)),
         count if count == bytes.len() => Ok(Value::Bs(bytes)),
@@ -191,25 +250,34 @@ fn set(values: Vec<Value>) -> Result<Value, Invalid> {
     }
 }
 
-fn map(entries: &serde_json::Map<String, Json>, element: &Type, limits: &LengthLimits) -> Result<Value, Invalid> {
+/// A map of DynamoDB has no entry without a name.
+fn named(name: &str) -> Result<(), Invalid> {
+    match name.is_empty() {
+        true => Err(Invalid::new("a name has at least one character").under(name)),
+        false => Ok(()),
+    }
+}
+
+fn map(entries: &[(String, Tree)], element: &Type, limits: &LengthLimits) -> Result<Value, Invalid> {
     check_length(entries.len() as u64, limits, "entries")?;
     let mut map = BTreeMap::new();
-    for (name, json) in entries {
-        let value = from_json(json, element).map_err(|invalid| invalid.under(name))?;
+    for (name, tree) in entries {
+        named(name)?;
+        let value = from_tree(tree, element).map_err(|invalid| invalid.under(name))?;
         map.insert(name.clone(), value);
     }
     Ok(Value::M(map))
 }
 
-fn fields(entries: &serde_json::Map<String, Json>, object: &ObjectType) -> Result<Value, Invalid> {
-    if let Some(unknown) = entries.keys().find(|name| object.field(name).is_none()) {
+fn fields(entries: &[(String, Tree)], tree: &Tree, object: &ObjectType) -> Result<Value, Invalid> {
+    if let Some((unknown, _)) = entries.iter().find(|(name, _)| object.field(name).is_none()) {
         return Err(Invalid::new("there is no such field").under(unknown));
     }
     let mut map = BTreeMap::new();
     for field in &object.fields {
-        match entries.get(&field.name).filter(|json| !json.is_null()) {
-            Some(json) => {
-                let value = from_json(json, &field.ty).map_err(|invalid| invalid.under(&field.name))?;
+        match tree.get(&field.name).filter(|tree| !tree.is_null()) {
+            Some(tree) => {
+                let value = from_tree(tree, &field.ty).map_err(|invalid| invalid.under(&field.name))?;
                 map.insert(field.name.clone(), value);
             }
             None if field.optional => {}
@@ -219,13 +287,13 @@ fn fields(entries: &serde_json::Map<String, Json>, object: &ObjectType) -> Resul
     Ok(Value::M(map))
 }
 
-fn place(entries: &serde_json::Map<String, Json>) -> Result<Value, Invalid> {
+fn place(tree: &Tree) -> Result<Value, Invalid> {
     let mut map = BTreeMap::new();
     for (name, degrees) in degrees() {
-        let json = entries
+        let tree = tree
             .get(name)
             .ok_or_else(|| Invalid::new("this is missing").under(name))?;
-        let value = from_json(json, &degrees).map_err(|invalid| invalid.under(name))?;
+        let value = from_tree(tree, &degrees).map_err(|invalid| invalid.under(name))?;
         map.insert(name.to_owned(), value);
     }
     Ok(Value::M(map))
@@ -277,29 +345,39 @@ pub fn duration(text: &str) -> Option<Duration> {
     Some(total)
 }
 
-/// JSON of any shape; numbers beyond what DynamoDB holds become text.
-fn free(json: &Json) -> Value {
-    match json {
-        Json::Null => Value::Null,
-        Json::Bool(truth) => Value::Bool(*truth),
-        Json::Number(number) => match number.to_string().parse() {
-            Ok(number) => Value::N(number),
-            Err(_) => Value::S(number.to_string()),
-        },
-        Json::String(text) => Value::S(text.clone()),
-        Json::Array(elements) => Value::L(elements.iter().map(free).collect()),
-        Json::Object(entries) => Value::M(entries.iter().map(|(name, json)| (name.clone(), free(json))).collect()),
-    }
+/// JSON of any shape, as far as DynamoDB holds its numbers.
+fn free(tree: &Tree) -> Result<Value, Invalid> {
+    Ok(match tree {
+        Tree::Null => Value::Null,
+        Tree::Bool(truth) => Value::Bool(*truth),
+        Tree::Number(number) => {
+            let wrong = || Invalid::new("this must be a number");
+            Value::N(number_of(number).map_err(|invalid| invalid.unwrap_or_else(wrong))?)
+        }
+        Tree::Text(text) => Value::S(text.clone()),
+        Tree::List(elements) => {
+            let each = elements.iter().enumerate();
+            let each = each.map(|(at, tree)| free(tree).map_err(|invalid| invalid.under(&at.to_string())));
+            Value::L(each.collect::<Result<_, _>>()?)
+        }
+        Tree::Object(entries) => {
+            let entry = |(name, tree): &(String, Tree)| {
+                named(name)?;
+                Ok((name.clone(), free(tree).map_err(|invalid| invalid.under(name))?))
+            };
+            Value::M(entries.iter().map(entry).collect::<Result<_, Invalid>>()?)
+        }
+    })
 }
 
-/// A value as JSON.
+/// A value as JSON for people and programs that look at it; [`json_text`] keeps every digit of a number.
 pub fn to_json(value: &Value) -> Json {
     match value {
         Value::S(text) => Json::String(text.clone()),
         Value::N(number) => serde_json::from_str(&number.to_string()).unwrap_or(Json::String(number.to_string())),
         Value::Bool(truth) => Json::Bool(*truth),
         Value::Null => Json::Null,
-        Value::B(bytes) => Json::Array(bytes.iter().map(|byte| Json::from(*byte)).collect()),
+        Value::B(bytes) => Json::String(STANDARD.encode(bytes)),
         Value::L(elements) => Json::Array(elements.iter().map(to_json).collect()),
         Value::M(map) => Json::Object(map.iter().map(|(name, value)| (name.clone(), to_json(value))).collect()),
         Value::Ss(words) => Json::Array(words.iter().map(|word| Json::String(word.clone())).collect()),

@@ -82,7 +82,7 @@ impl Call {
         let engine = self.store.open(loaded).await.map_err(|reason| model::fail(&reason))?;
         if self.sample {
             let rows = self.model.with_file_name("sample.jsonl");
-            let loading = load_rows(&engine, &text_of(&rows)?, &progress::none()).await;
+            let loading = load_rows(&engine, &text_of(&rows)?, now(), &progress::none()).await;
             loading.map_err(|reason| model::fail(&format!("`{}` {reason}", rows.display())))?;
         } else if self.store.is_memory() && reads {
             eprintln!("note: the store is empty; add `--sample`, or `--store embedded:DIR`");
@@ -134,7 +134,7 @@ impl Call {
             caller,
             now: now(),
             idempotency_key: self.key.clone(),
-            version: self.if_version.map(Number::from),
+            precondition: self.if_version.map(Number::from).into(),
         };
         match engine.write(&self.name, &request).await {
             Ok(written) => Ok(super::print(&written_text(&written, self.format))),

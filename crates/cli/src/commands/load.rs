@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use clap::Args;
 
-use crate::store::{StoreArgs, load_rows};
+use crate::store::{StoreArgs, load_rows, now};
 use crate::{model, progress, source};
 
 /// Load rows into a model's table, such as its sample data.
@@ -34,7 +34,7 @@ impl Load {
         let text = text_of(&rows)?;
         let engine = self.store.open(loaded).await.map_err(|reason| model::fail(&reason))?;
         let bar = progress::bar("items");
-        let outcome = load_rows(&engine, &text, &bar).await;
+        let outcome = load_rows(&engine, &text, now(), &bar).await;
         bar.finish_and_clear();
         let (rows_count, items) = outcome.map_err(|reason| model::fail(&format!("`{}` {reason}", rows.display())))?;
         Ok(super::print(&format!("{rows_count} rows, {items} items\n")))

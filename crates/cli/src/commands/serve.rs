@@ -17,7 +17,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use clap::Args;
-use singlet_http::auth::{ApiKey, ApiKeys, JwtKeys, JwtSettings, Secret};
+use singlet_http::auth::{ApiKey, ApiKeys, FetchedKeys, JwksTiming, JwtKeys, JwtSettings, Secret};
 use singlet_http::{Limits, Server, Service, Settings, System, SystemSettings, TlsFiles};
 use singlet_model::Model;
 use singlet_model::model::Rate;
@@ -66,9 +66,10 @@ pub struct Serve {
     /// A file with the secret that signs tokens and seals cursors; `SINGLET_SECRET` holds the secret itself.
     #[arg(long, env = "SINGLET_SECRET_FILE", value_name = "FILE")]
     secret_file: Option<PathBuf>,
-    /// The public keys of who issues tokens, as a JWKS file; then no token signed by the secret is taken.
-    #[arg(long, env = "SINGLET_JWKS", value_name = "FILE")]
-    jwks: Option<PathBuf>,
+    /// The public keys of who issues tokens, a JWKS file or its `https://` address; then no token signed by the secret is
+    /// taken.
+    #[arg(long, env = "SINGLET_JWKS", value_name = "FILE|URL")]
+    jwks: Option<String>,
     /// Who must have issued tokens.
     #[arg(long, env = "SINGLET_ISSUER")]
     issuer: Option<String>,
@@ -140,6 +141,8 @@ impl Serve {
         if self.at_root && sources.len() != 1 {
             return Err(fail("`--at-root` is for one model"));
         }
+        // Before they are loaded: a change from here on is one that `--watch` sees.
+        let seen = sources.iter().map(Source::bytes).collect();
         let models = sources
             .iter()
             .map(Source::load)
@@ -175,7 +178,7 @@ impl Serve {
             false => serving.await,
             true => tokio::select! {
                 finished = serving => finished,
-                () = watch::follow(&sources, &deployment, &service) => true,
+                () = watch::follow(&sources, seen, &deployment, &service) => true,
             },
         };
         match finished {
@@ -203,12 +206,7 @@ impl Serve {
             None => secret::create(place.folder())?,
         };
         let jwt_keys = match self.jwks.as_ref().or(file.jwks.as_ref()) {
-            Some(path) => {
-                let shown = path.display();
-                let text =
-                    std::fs::read_to_string(path).map_err(|error| format!("`{shown}` cannot be read: {error}"))?;
-                JwtKeys::from_jwks(&text).map_err(|reason| format!("`{shown}`: {reason}"))?
-            }
+            Some(place) => jwks(place).await.map_err(|reason| format!("`{place}`: {reason}"))?,
             None => JwtKeys::Secret(secret.clone()),
         };
         let rate = self.rate.clone().or(file.rate.take());
@@ -285,6 +283,16 @@ impl Serve {
             _ => Err("TLS needs both a certificate and a key".to_owned()),
         }
     }
+}
+
+/// The keys of a JWKS file, or those at an address.
+async fn jwks(place: &str) -> Result<JwtKeys, String> {
+    if place.contains("://") {
+        let keys = FetchedKeys::start(place, JwksTiming::default()).await?;
+        return Ok(JwtKeys::Fetched(keys));
+    }
+    let text = std::fs::read_to_string(place).map_err(|error| format!("this cannot be read: {error}"))?;
+    JwtKeys::from_jwks(&text)
 }
 
 impl Deployment {

@@ -2,8 +2,9 @@
 //! key can never be taken for a secret.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
-use jsonwebtoken::jwk::{Jwk, JwkSet, KeyAlgorithm};
+use jsonwebtoken::jwk::{Jwk, KeyAlgorithm};
 use jsonwebtoken::{Algorithm, DecodingKey, EncodingKey, Header, Validation, decode, decode_header, encode};
 use serde_json::{Map, Value as Json};
 use singlet_item::Value;
@@ -11,6 +12,8 @@ use singlet_model::model::Callers;
 use singlet_runtime::Caller;
 
 use super::Secret;
+use super::jwks::FetchedKeys;
+use super::verified::{Keys, Verified};
 
 /// How far clocks may be apart.
 const LEEWAY_SECONDS: u64 = 30;
@@ -21,7 +24,9 @@ pub enum JwtKeys {
     /// A secret, HS256.
     Secret(Secret),
     /// Public keys, RS256 or ES256.
-    Public(Vec<PublicKey>),
+    Public(Arc<Vec<PublicKey>>),
+    /// Public keys at an address.
+    Fetched(Arc<FetchedKeys>),
 }
 
 /// A key of a JWKS file.
@@ -37,6 +42,7 @@ impl std::fmt::Debug for JwtKeys {
         match self {
             JwtKeys::Secret(_) => out.write_str("Secret"),
             JwtKeys::Public(keys) => write!(out, "{} public keys", keys.len()),
+            JwtKeys::Fetched(keys) => write!(out, "{keys:?}"),
         }
     }
 }
@@ -48,30 +54,70 @@ impl JwtKeys {
     ///
     /// Where it is none, or has no key that can be used.
     pub fn from_jwks(text: &str) -> Result<Self, String> {
-        let set: JwkSet = serde_json::from_str(text).map_err(|error| format!("this is no JWKS: {error}"))?;
-        let keys: Vec<PublicKey> = set.keys.iter().filter_map(PublicKey::of).collect();
-        if keys.is_empty() {
-            return Err("no key of this JWKS is for RS256 or ES256".to_owned());
+        public_keys(text).map(|keys| JwtKeys::Public(Arc::new(keys)))
+    }
+
+    /// The set of keys that counts now, where it is one that may change.
+    fn current(&self) -> Keys {
+        match self {
+            JwtKeys::Secret(_) | JwtKeys::Public(_) => None,
+            JwtKeys::Fetched(fetched) => Some(fetched.keys()),
         }
-        Ok(JwtKeys::Public(keys))
     }
 
     /// The keys that may have signed a token.
-    fn candidates(&self, header: &Header) -> Vec<(Algorithm, DecodingKey)> {
+    async fn candidates(&self, header: &Header) -> Vec<(Algorithm, DecodingKey)> {
         match self {
             JwtKeys::Secret(secret) => vec![(Algorithm::HS256, DecodingKey::from_secret(secret.bytes()))],
-            JwtKeys::Public(keys) => keys
-                .iter()
-                .filter(|key| key.algorithm == header.alg && (header.kid.is_none() || key.id == header.kid))
-                .map(|key| (key.algorithm, key.key.clone()))
-                .collect(),
+            JwtKeys::Public(keys) => fitting(keys, header),
+            JwtKeys::Fetched(fetched) => {
+                let found = fitting(&fetched.keys(), header);
+                if !found.is_empty() || header.kid.is_none() {
+                    return found;
+                }
+                // Whoever issues tokens may have taken up a new key.
+                fetched.refresh().await;
+                fitting(&fetched.keys(), header)
+            }
         }
     }
 }
 
+/// The keys of a JWKS text.
+///
+/// # Errors
+///
+/// Where it is none, or has no key that can be used.
+pub(super) fn public_keys(text: &str) -> Result<Vec<PublicKey>, String> {
+    let set: Json = serde_json::from_str(text).map_err(|error| format!("this is no JWKS: {error}"))?;
+    let keys = set
+        .get("keys")
+        .and_then(Json::as_array)
+        .ok_or("this is no JWKS: it has no `keys`")?;
+    // One by one: a key of a kind that is not known here is no reason to know none.
+    let keys = keys
+        .iter()
+        .filter_map(|key| serde_json::from_value::<Jwk>(key.clone()).ok());
+    let keys: Vec<PublicKey> = keys.filter_map(|key| PublicKey::of(&key)).collect();
+    match keys.is_empty() {
+        true => Err("no key of this JWKS is for RS256 or ES256".to_owned()),
+        false => Ok(keys),
+    }
+}
+
+fn fitting(keys: &[PublicKey], header: &Header) -> Vec<(Algorithm, DecodingKey)> {
+    keys.iter()
+        .filter(|key| key.algorithm == header.alg && (header.kid.is_none() || key.id == header.kid))
+        .map(|key| (key.algorithm, key.key.clone()))
+        .collect()
+}
+
 impl PublicKey {
     fn of(jwk: &Jwk) -> Option<Self> {
-        use jsonwebtoken::jwk::{AlgorithmParameters, EllipticCurve};
+        use jsonwebtoken::jwk::{AlgorithmParameters, EllipticCurve, PublicKeyUse};
+        if jwk.common.public_key_use == Some(PublicKeyUse::Encryption) {
+            return None;
+        }
         let algorithm = match (&jwk.algorithm, jwk.common.key_algorithm) {
             (AlgorithmParameters::RSA(_), None | Some(KeyAlgorithm::RS256)) => Algorithm::RS256,
             (AlgorithmParameters::EllipticCurve(curve), None | Some(KeyAlgorithm::ES256))
@@ -103,6 +149,7 @@ pub struct Jwt {
     audience: Option<String>,
     issuer: Option<String>,
     claims: Vec<(String, String)>,
+    verified: Verified,
 }
 
 /// Why a token is not taken.
@@ -143,20 +190,30 @@ impl Jwt {
             audience: callers.audience.clone(),
             issuer: settings.issuer.clone(),
             claims: callers.claims.clone(),
+            verified: Verified::default(),
         }
     }
 
     /// The caller of a token.
-    pub(super) fn caller(&self, token: &str) -> Result<Caller, TokenError> {
+    pub(super) async fn caller(&self, token: &str) -> Result<Caller, TokenError> {
+        // Taken before the token is looked at: what a key has verified counts for that key.
+        let keys = self.keys.current();
+        if let Some(caller) = self.verified.caller(token, &keys) {
+            return Ok(caller);
+        }
         let header = decode_header(token).map_err(|_| TokenError::Signature)?;
         let mut outcome = Err(TokenError::Signature);
-        for (algorithm, key) in self.keys.candidates(&header) {
+        for (algorithm, key) in self.keys.candidates(&header).await {
             outcome = self.claims(token, algorithm, &key);
             if outcome != Err(TokenError::Signature) {
                 break;
             }
         }
-        self.named(&outcome?)
+        let claims = outcome?;
+        let caller = self.named(&claims)?;
+        let end = claims.get("exp").and_then(Json::as_u64).unwrap_or_default();
+        self.verified.remember(token, keys, &caller, end);
+        Ok(caller)
     }
 
     fn claims(&self, token: &str, algorithm: Algorithm, key: &DecodingKey) -> Result<Map<String, Json>, TokenError> {

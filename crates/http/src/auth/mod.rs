@@ -1,10 +1,13 @@
 //! Who calls: a verified token or an API key, as the model names them.
 
 mod api_keys;
+mod jwks;
 mod jwt;
 mod secret;
+mod verified;
 
 pub use api_keys::{ApiKey, ApiKeys};
+pub use jwks::{FetchedKeys, JwksTiming};
 pub use jwt::{Jwt, JwtKeys, JwtSettings, LocalToken, TokenError};
 pub use secret::{SECRET_BYTES_MIN, Secret};
 
@@ -41,10 +44,10 @@ impl Authenticator {
     /// # Errors
     ///
     /// Where credentials were sent and are not good.
-    pub fn caller(&self, headers: &HeaderMap) -> Result<Caller, Problem> {
+    pub async fn caller(&self, headers: &HeaderMap) -> Result<Caller, Problem> {
         if let Some(token) = self.jwt.as_ref().zip(bearer(headers)) {
             let (jwt, token) = token;
-            return jwt.caller(token?).map_err(|error| self.refused(error.detail()));
+            return jwt.caller(token?).await.map_err(|error| self.refused(error.detail()));
         }
         if let Some(key) = self.api_key(headers) {
             let refused = || self.refused("the API key is not known here");

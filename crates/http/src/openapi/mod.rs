@@ -3,6 +3,7 @@
 //! Several reads may share a path; the document has one operation for them, whose parameters are those of all and whose
 //! description lists which are taken together.
 
+mod access;
 mod examples;
 mod operation;
 mod parameters;
@@ -18,16 +19,17 @@ use crate::routing::Routes;
 
 use examples::Samples;
 use schema::Schemas;
+pub(crate) use shape::changed;
 
-/// The document. Examples are taken from sample rows, a line each: `{"Entity": {…}}`.
-pub fn document(model: &Model, routes: &Routes, prefix: &str, sample: Option<&str>) -> Json {
+/// The document of a model under a path. Examples are taken from sample rows, a line each: `{"Entity": {…}}`.
+pub fn document(model: &Model, routes: &Routes, prefix: &str, sample: Option<&str>, read_only: bool) -> Json {
     let samples = Samples::of(model, sample.unwrap_or_default());
     let mut schemas = Schemas::new(model);
     let mut paths = Map::new();
     for place in routes.places() {
         let mut item = Map::new();
         for (method, endpoints) in &place.methods {
-            let described = operation::describe(model, endpoints, &mut schemas, &samples);
+            let described = operation::describe(model, endpoints, &mut schemas, &samples, read_only);
             item.insert(method.as_str().to_lowercase(), described);
         }
         paths.insert(place.path.clone(), Json::Object(item));
@@ -89,7 +91,7 @@ fn parameters() -> Json {
         },
         "If-Match": {
             "name": "If-Match", "in": "header",
-            "description": "The entity tag that the row must have.",
+            "description": "Entity tags of which the row must have one, or `*`.",
             "schema": {"type": "string"},
         },
         "If-None-Match": {
@@ -105,6 +107,7 @@ fn headers() -> Json {
     json!({
         "X-Request-Id": text("The id under which the request is in the log."),
         "ETag": text("The version of the row."),
+        "Location": text("Where the row can be read."),
         "Link": text("The next page, `rel=\"next\"`."),
         "Idempotent-Replay": text("`true` where this is the answer of an earlier request with the same key."),
         "Retry-After": text("In how many seconds to try again."),

@@ -2,24 +2,38 @@
 
 use serde_json::{Map, Value as Json, json};
 use singlet_model::Model;
-use singlet_model::expression::{BinaryOp, Expr, ExprKind, Literal};
-use singlet_model::model::{IdempotencyNeed, Read, Return, SelectionKind, Write};
+use singlet_model::expression::Expr;
+use singlet_model::model::{Entity, IdempotencyNeed, Read, Return, SelectionKind, Step, StepKind, Write};
 use singlet_model::types::{EntityId, Type};
 use singlet_plan::write::possible_refusals;
 
+use super::access;
 use super::examples::Samples;
 use super::parameters::{path_parameters, query_parameters};
 use super::problems::Problems;
 use super::schema::{Schemas, insert, object, reference};
 use super::shape;
+use crate::location::Location;
 use crate::routing::Endpoint;
 use crate::system::patched;
 
 /// Describes what a method of a path answers.
-pub fn describe(model: &Model, endpoints: &[Endpoint], schemas: &mut Schemas<'_>, samples: &Samples) -> Json {
+pub fn describe(
+    model: &Model,
+    endpoints: &[Endpoint],
+    schemas: &mut Schemas<'_>,
+    samples: &Samples,
+    read_only: bool,
+) -> Json {
     match endpoints {
         [one] if one.is_write => match model.writes.get(one.position) {
-            Some(write) => of_write(model, one, write, schemas, samples),
+            Some(write) => {
+                let mut problems = write_problems(model, write);
+                if read_only {
+                    problems.add(403, &["read_only"]);
+                }
+                of_write(model, one, write, schemas, samples, &problems)
+            }
             None => json!({}),
         },
         _ => of_reads(model, endpoints, schemas, samples),
@@ -67,7 +81,10 @@ fn of_reads(model: &Model, endpoints: &[Endpoint], schemas: &mut Schemas<'_>, sa
         responses.insert("304".to_owned(), same);
     }
     let mut problems = Problems::default();
-    problems.add(400, &["invalid_input", "out_of_range"]);
+    problems.add(400, &["invalid_input"]);
+    if reads.iter().any(|read| access::computes(read)) {
+        problems.add(400, &["out_of_range"]);
+    }
     if endpoints.len() > 1 {
         problems.add(400, &["unknown_combination"]);
     }
@@ -75,13 +92,13 @@ fn of_reads(model: &Model, endpoints: &[Endpoint], schemas: &mut Schemas<'_>, sa
         problems.add(400, &["invalid_cursor"]);
     }
     let allows: Vec<&Expr> = reads.iter().map(|read| &read.allow).collect();
-    access_problems(model, &allows, &mut problems);
+    access::problems(model, &allows, &mut problems);
     let may_miss = |read: &&Read| {
         let one = read
             .selection
             .as_ref()
             .is_some_and(|own| matches!(own.kind, SelectionKind::Get { .. }));
-        one || !read.lets.is_empty() || read.empty == Some(404)
+        one || read.lets.iter().any(|bound| !bound.optional) || access::of_rows(&read.allow) || read.empty == Some(404)
     };
     if reads.iter().any(may_miss) {
         problems.add(404, &["not_found"]);
@@ -99,15 +116,22 @@ fn of_reads(model: &Model, endpoints: &[Endpoint], schemas: &mut Schemas<'_>, sa
         "description": combinations(endpoints),
         "parameters": parameters,
         "responses": responses,
-        "security": security(model, &allows),
+        "security": access::security(model, &allows),
     })
 }
 
-fn of_write(model: &Model, endpoint: &Endpoint, write: &Write, schemas: &mut Schemas<'_>, samples: &Samples) -> Json {
+fn of_write(
+    model: &Model,
+    endpoint: &Endpoint,
+    write: &Write,
+    schemas: &mut Schemas<'_>,
+    samples: &Samples,
+    problems: &Problems,
+) -> Json {
     let endpoints = std::slice::from_ref(endpoint);
     let mut parameters = path_parameters(model, endpoints, schemas, samples);
     parameters.extend(query_parameters(model, endpoints, schemas, samples));
-    let keyed = write.idempotency.need != IdempotencyNeed::None && write.idempotency.key.is_none();
+    let keyed = is_keyed(write);
     if keyed {
         parameters.push(match write.idempotency.need {
             IdempotencyNeed::Required => json!({
@@ -118,24 +142,31 @@ fn of_write(model: &Model, endpoint: &Endpoint, write: &Write, schemas: &mut Sch
             _ => json!({"$ref": "#/components/parameters/Idempotency-Key"}),
         });
     }
-    let versioned = is_versioned(model, write);
-    if versioned {
+    if write.if_match_required {
+        parameters.push(json!({
+            "name": "If-Match", "in": "header", "required": true,
+            "description": "The entity tags of which the row must have one, or `*`.",
+            "schema": {"type": "string", "pattern": "^(\\*|\"[!#-~]*\")$"},
+        }));
+    } else if is_versioned(model, write) {
         parameters.push(json!({"$ref": "#/components/parameters/If-Match"}));
     }
     let mut names = vec!["X-Request-Id"];
-    names.extend(versioned.then_some("ETag"));
+    names.extend(has_tag(model, write).then_some("ETag"));
+    let located = shape::statuses(write).contains(&201) && Location::of(model, write).is_some();
+    names.extend(located.then_some("Location"));
     names.extend(keyed.then_some("Idempotent-Replay"));
-    let status = shape::status(write);
+    let statuses = shape::statuses(write);
     let mut answer = json!({"description": "Done", "headers": headers(model, &names)});
-    if let Some(shape) = shape::of_write(model, write, schemas).filter(|_| status != 204) {
+    if let Some(shape) = shape::of_write(model, write, schemas).filter(|_| statuses != [204]) {
         insert(&mut answer, "content", json!({"application/json": {"schema": shape}}));
     }
     let mut responses = Map::new();
-    responses.insert(status.to_string(), answer.clone());
-    if let Some(replay) = write.idempotency.replay.filter(|replay| *replay != u64::from(status)) {
-        responses.insert(replay.to_string(), answer);
+    let replayed = write.idempotency.replay.into_iter();
+    for status in statuses.iter().map(|status| u64::from(*status)).chain(replayed) {
+        responses.insert(status.to_string(), answer.clone());
     }
-    write_problems(model, write, keyed, versioned).responses(schemas, &mut responses);
+    problems.responses(schemas, &mut responses);
     let entity = shape::changed(model, write).or_else(|| write.all_steps().iter().find_map(|step| step.entity()));
     let mut described = json!({
         "operationId": write.name,
@@ -143,7 +174,7 @@ fn of_write(model: &Model, endpoint: &Endpoint, write: &Write, schemas: &mut Sch
         "tags": tags(model, entity),
         "parameters": parameters,
         "responses": responses,
-        "security": security(model, &[&write.allow]),
+        "security": access::security(model, &[&write.allow]),
     });
     if !endpoint.body.is_empty() {
         insert(
@@ -155,7 +186,12 @@ fn of_write(model: &Model, endpoint: &Endpoint, write: &Write, schemas: &mut Sch
     described
 }
 
-fn write_problems(model: &Model, write: &Write, keyed: bool, versioned: bool) -> Problems {
+/// Whether `Idempotency-Key` is looked at.
+fn is_keyed(write: &Write) -> bool {
+    write.idempotency.need != IdempotencyNeed::None && write.idempotency.key.is_none()
+}
+
+fn write_problems(model: &Model, write: &Write) -> Problems {
     let mut problems = Problems::default();
     problems.add(
         400,
@@ -164,12 +200,8 @@ fn write_problems(model: &Model, write: &Write, keyed: bool, versioned: bool) ->
     if write.idempotency.need == IdempotencyNeed::Required {
         problems.add(400, &["idempotency_key_required"]);
     }
-    access_problems(model, &[&write.allow], &mut problems);
-    problems.add(403, &["read_only"]);
+    access::problems(model, &[&write.allow], &mut problems);
     let found = possible_refusals(model, write);
-    if !write.lets.is_empty() || found.iter().any(|(status, _)| *status == 404) {
-        problems.add(404, &["not_found"]);
-    }
     problems.add(408, &["body_too_slow"]);
     problems.add(409, &["conflict"]);
     problems.add(413, &["too_large"]);
@@ -177,11 +209,14 @@ fn write_problems(model: &Model, write: &Write, keyed: bool, versioned: bool) ->
     for (status, name) in &found {
         problems.refusal(&model.name, *status, name);
     }
-    if keyed {
+    if write.idempotency.need != IdempotencyNeed::None {
         problems.add(422, &["idempotency_key_reused"]);
     }
-    if versioned {
+    if is_versioned(model, write) {
         problems.add(412, &["version_differs"]);
+    }
+    if write.if_match_required {
+        problems.add(428, &["version_required"]);
     }
     common_problems(model, &mut problems);
     problems
@@ -287,53 +322,11 @@ fn combinations(endpoints: &[Endpoint]) -> String {
     )
 }
 
-fn access_problems(model: &Model, allows: &[&Expr], problems: &mut Problems) {
-    if has_callers(model) {
-        problems.add(401, &["invalid_credentials"]);
-    }
-    if allows.iter().any(|allow| !is_true(allow)) {
-        problems.add(401, &["unauthenticated"]);
-        problems.add(403, &["forbidden"]);
-    }
-}
-
 fn common_problems(model: &Model, problems: &mut Problems) {
     if model.callers.rate.is_some() {
         problems.add(429, &["too_many_requests"]);
     }
     problems.add(503, &["unavailable", "timed_out"]);
-}
-
-fn has_callers(model: &Model) -> bool {
-    !model.callers.claims.is_empty() || model.callers.api_key_header.is_some()
-}
-
-fn is_true(allow: &Expr) -> bool {
-    allow.kind == ExprKind::Literal(Literal::Bool(true))
-}
-
-/// The credentials; none are needed where a caller without any may be answered.
-fn security(model: &Model, allows: &[&Expr]) -> Json {
-    let mut all = Vec::new();
-    if !model.callers.claims.is_empty() {
-        all.push(json!({"bearer": []}));
-    }
-    if model.callers.api_key_header.is_some() {
-        all.push(json!({"apiKey": []}));
-    }
-    if !all.is_empty() && allows.iter().any(|allow| is_open(allow)) {
-        all.push(json!({}));
-    }
-    Json::Array(all)
-}
-
-/// Whether it may hold for a caller of whom nothing is known.
-fn is_open(allow: &Expr) -> bool {
-    match &allow.kind {
-        ExprKind::Binary(BinaryOp::And, one, other) => is_open(one) && is_open(other),
-        ExprKind::Binary(BinaryOp::Or, one, other) => is_open(one) || is_open(other),
-        _ => !allow.any(|part| matches!(part.kind, ExprKind::Caller(_))),
-    }
 }
 
 /// Whether the row's version is the answer's tag.
@@ -344,10 +337,29 @@ fn is_tagged(model: &Model, read: &Read) -> bool {
         .filter(|own| matches!(own.kind, SelectionKind::Get { .. }));
     let entity = one.and_then(|own| own.entity()).and_then(|entity| model.entity(entity));
     let alone = read.with.is_empty() && matches!(read.returns, Return::Usual);
-    alone && entity.is_some_and(|entity| entity.attributes.iter().any(|attribute| attribute.ty == Type::Version))
+    let lapses = |entity: &Entity| entity.states.as_ref().is_some_and(|states| !states.lapses.is_empty());
+    alone && entity.is_some_and(|entity| has_version(entity) && !lapses(entity))
 }
 
-fn is_versioned(model: &Model, write: &Write) -> bool {
+/// Whether the row's version is the answer's tag.
+fn has_tag(model: &Model, write: &Write) -> bool {
     let entity = shape::changed(model, write).and_then(|entity| model.entity(entity));
-    entity.is_some_and(|entity| entity.attributes.iter().any(|attribute| attribute.ty == Type::Version))
+    entity.is_some_and(has_version)
+}
+
+/// Whether `If-Match` can speak of a version.
+fn is_versioned(model: &Model, write: &Write) -> bool {
+    let changes = |step: &&Step| {
+        !matches!(
+            step.kind,
+            StepKind::Create(_) | StepKind::Present(_) | StepKind::Absent(_)
+        )
+    };
+    let mut changed = write.all_steps().into_iter().filter(changes);
+    let entity = |step: &Step| step.entity().and_then(|id| model.entity(id));
+    !write.bulk && changed.any(|step| entity(step).is_some_and(has_version))
+}
+
+fn has_version(entity: &Entity) -> bool {
+    entity.attributes.iter().any(|attribute| attribute.ty == Type::Version)
 }

@@ -69,7 +69,7 @@ impl<'a> Schemas<'a> {
             Type::Number(limits) => numbers("number", limits),
             Type::Version | Type::Seconds | Type::Millis => json!({"type": "integer"}),
             Type::Bool => json!({"type": "boolean"}),
-            Type::Bytes(_) => json!({"type": "array", "items": {"type": "integer", "minimum": 0, "maximum": 255}}),
+            Type::Bytes(_) => json!({"type": "string", "contentEncoding": "base64"}),
             Type::Date => json!({"type": "string", "format": "date"}),
             Type::Time | Type::Now => json!({"type": "string", "format": "date-time"}),
             Type::Duration => json!({"type": "string", "pattern": "^([0-9]+(mo|d|h|m|s))+$"}),
@@ -156,6 +156,7 @@ impl<'a> Schemas<'a> {
         let mut schema = json!({"type": "array", "items": self.of(element)});
         lengths(&mut schema, limits, ["minItems", "maxItems"]);
         if unique {
+            insert(&mut schema, "minItems", json!(limits.min.unwrap_or_default().max(1)));
             insert(&mut schema, "uniqueItems", json!(true));
         }
         schema

@@ -19,10 +19,10 @@ pub fn of_read(model: &Model, read: &Read, schemas: &mut Schemas<'_>) -> Json {
     };
     let returned = object_of(&read.returns, schemas);
     if read.each.is_some() {
-        return list(returned.unwrap_or_else(|| rows(selection, schemas)));
+        return list(read, returned.unwrap_or_else(|| rows(selection, schemas)));
     }
     match selection.kind {
-        SelectionKind::Find => list(returned.unwrap_or_else(|| rows(selection, schemas))),
+        SelectionKind::Find => list(read, returned.unwrap_or_else(|| rows(selection, schemas))),
         SelectionKind::Count => count(model, selection, schemas),
         SelectionKind::Get { .. } if read.with.is_empty() => {
             paged(read, returned.unwrap_or_else(|| rows(selection, schemas)))
@@ -58,10 +58,10 @@ pub fn changed(model: &Model, write: &Write) -> Option<EntityId> {
     model.entity(entity).map(|entity| model.source_of(entity).id)
 }
 
-/// The status of success.
-pub fn status(write: &Write) -> u16 {
+/// The statuses of success: an upsert may create or not.
+pub fn statuses(write: &Write) -> Vec<u16> {
     if let Some(status) = write.http.as_ref().and_then(|route| route.status) {
-        return status;
+        return vec![status];
     }
     let mut steps = write.all_steps().into_iter();
     let first = steps.find(|step| {
@@ -71,9 +71,10 @@ pub fn status(write: &Write) -> u16 {
         )
     });
     match (&write.returns, first.map(|step| &step.kind)) {
-        (Return::Nothing, _) | (Return::Usual, None) => 204,
-        (_, Some(StepKind::Create(_))) => 201,
-        _ => 200,
+        (Return::Nothing, _) | (Return::Usual, None) => vec![204],
+        (_, Some(StepKind::Create(_))) => vec![201],
+        (_, Some(StepKind::Upsert(_))) => vec![200, 201],
+        _ => vec![200],
     }
 }
 
@@ -115,7 +116,10 @@ fn rows(selection: &Selection, schemas: &mut Schemas<'_>) -> Json {
     }
 }
 
-fn list(items: Json) -> Json {
+fn list(read: &Read, items: Json) -> Json {
+    if read.bare {
+        return json!({"type": "array", "items": items});
+    }
     json!({
         "type": "object",
         "properties": {

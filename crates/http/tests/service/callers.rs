@@ -4,8 +4,9 @@ use serde_json::{Value as Json, json};
 
 use crate::client::send;
 use crate::running::{Options, Running, SHARED, now, start, token};
+use crate::signing::{base64url, published_es256, sign_es256};
 
-fn with_token(running: &Running, system: &str, path: &str, token: &str) -> (u16, String) {
+pub fn with_token(running: &Running, system: &str, path: &str, token: &str) -> (u16, String) {
     let bearer = format!("Bearer {token}");
     let reply = send(
         running.address,
@@ -25,7 +26,7 @@ fn with_token(running: &Running, system: &str, path: &str, token: &str) -> (u16,
     (reply.status, problem)
 }
 
-fn refused() -> (u16, String) {
+pub fn refused() -> (u16, String) {
     (401, "invalid_credentials".to_owned())
 }
 
@@ -33,18 +34,6 @@ fn refused() -> (u16, String) {
 fn unsigned(header: &Json, claims: &Json) -> String {
     let part = |json: &Json| base64url(json.to_string().as_bytes());
     format!("{}.{}.", part(header), part(claims))
-}
-
-fn base64url(bytes: &[u8]) -> String {
-    const LETTERS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
-    let mut text = String::new();
-    for chunk in bytes.chunks(3) {
-        let bits = chunk.iter().fold(0_u32, |bits, byte| bits << 8 | u32::from(*byte)) << (8 * (3 - chunk.len()));
-        for at in 0..=chunk.len() {
-            text.push(char::from(LETTERS[(bits >> (18 - 6 * at) & 63) as usize]));
-        }
-    }
-    text
 }
 
 #[test]
@@ -208,10 +197,7 @@ fn a_delimiter_reaches_no_other_partition() {
 
 #[test]
 fn public_keys_verify_tokens_and_the_secret_no_longer_does() {
-    let jwks = json!({"keys": [{
-        "kty": "EC", "crv": "P-256", "alg": "ES256", "kid": "one", "use": "sig",
-        "x": "f83OJ3D2xF1Bg8vub9tLe1gHMzV76e8Tus9uPHvRVEU", "y": "x_FEzRu9m36HLN_tue659LNpXW6pCyStikYjKIWI5a0",
-    }]});
+    let jwks = json!({"keys": [published_es256("one")]});
     let running = start(Options {
         jwks: Some(jwks.to_string()),
         only: Some(&["todo"]),
@@ -230,43 +216,4 @@ fn public_keys_verify_tokens_and_the_secret_no_longer_does() {
         with_token(&running, "todo", "/api/v1/tasks?limit=1", &other_key),
         refused()
     );
-}
-
-/// Signs with the private half of the key that RFC 7515 publishes in its appendix A.3.
-fn sign_es256(claims: &Json, key_id: &str) -> String {
-    use aws_lc_rs::signature::{ECDSA_P256_SHA256_FIXED_SIGNING, EcdsaKeyPair};
-    let decode = |text: &str| {
-        let value = |letter: u8| match letter {
-            b'A'..=b'Z' => letter - b'A',
-            b'a'..=b'z' => letter - b'a' + 26,
-            b'0'..=b'9' => letter - b'0' + 52,
-            b'-' => 62,
-            _ => 63,
-        };
-        let mut bytes = Vec::new();
-        for chunk in text.as_bytes().chunks(4) {
-            let bits = chunk
-                .iter()
-                .fold(0_u32, |bits, letter| bits << 6 | u32::from(value(*letter)));
-            let bits = bits << (6 * (4 - chunk.len()));
-            bytes.extend(bits.to_be_bytes()[1..].iter().take(chunk.len() - 1));
-        }
-        bytes
-    };
-    let private = decode("jpsQnnGQmL-YBIffH1136cspYG6-0iY7X1fCE9-E9LI");
-    let x = decode("f83OJ3D2xF1Bg8vub9tLe1gHMzV76e8Tus9uPHvRVEU");
-    let y = decode("x_FEzRu9m36HLN_tue659LNpXW6pCyStikYjKIWI5a0");
-    let public = [vec![4], x, y].concat();
-    let key =
-        EcdsaKeyPair::from_private_key_and_public_key(&ECDSA_P256_SHA256_FIXED_SIGNING, &private, &public).unwrap();
-    let header = json!({"alg": "ES256", "typ": "JWT", "kid": key_id});
-    let message = format!(
-        "{}.{}",
-        base64url(header.to_string().as_bytes()),
-        base64url(claims.to_string().as_bytes())
-    );
-    let signature = key
-        .sign(&aws_lc_rs::rand::SystemRandom::new(), message.as_bytes())
-        .unwrap();
-    format!("{message}.{}", base64url(signature.as_ref()))
 }

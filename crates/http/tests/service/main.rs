@@ -1,4 +1,4 @@
-//! The five systems over real sockets.
+//! The five systems over real sockets, and a model for what they do not use.
 
 #![allow(
     clippy::unwrap_used,
@@ -12,9 +12,12 @@ mod answers;
 mod callers;
 mod client;
 mod hostile;
+mod jwks;
+mod notes;
 mod openapi;
 mod reads;
 mod running;
 mod shutdown;
+mod signing;
 mod tls;
 mod writes;

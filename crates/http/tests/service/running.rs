@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, LazyLock};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use singlet_http::auth::{ApiKeys, JwtKeys, JwtSettings, LocalToken, Secret};
+use singlet_http::auth::{ApiKeys, FetchedKeys, JwksTiming, JwtKeys, JwtSettings, LocalToken, Secret};
 use singlet_http::{Limits, Server, Service, Settings, System, SystemSettings, TlsFiles};
 use singlet_model::Model;
 use singlet_runtime::{Attributes, Caller, Engine, Scope, load, table};
@@ -36,6 +36,8 @@ pub struct Options {
     pub cors: Vec<String>,
     pub read_only: bool,
     pub jwks: Option<String>,
+    /// Where the keys are, and how they are fetched.
+    pub jwks_address: Option<(String, JwksTiming)>,
     pub issuer: Option<String>,
     /// Keep the rates of the models.
     pub rates: bool,
@@ -48,27 +50,32 @@ pub fn folder(system: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../systems").join(system)
 }
 
+/// The model of a system, or of these tests alone.
 pub fn model(system: &str) -> Model {
-    let text = std::fs::read_to_string(folder(system).join("model.yaml")).unwrap();
+    let text = match system {
+        "notes" => include_str!("models/notes.yaml").to_owned(),
+        system => std::fs::read_to_string(folder(system).join("model.yaml")).unwrap(),
+    };
     singlet_model::load(&singlet_model::Source::new(system, text))
         .model
         .unwrap()
 }
 
 pub fn sample(system: &str) -> String {
-    std::fs::read_to_string(folder(system).join("sample.jsonl")).unwrap()
+    std::fs::read_to_string(folder(system).join("sample.jsonl")).unwrap_or_default()
 }
 
 pub fn secret() -> Secret {
     Secret::new("a secret of the tests alone").unwrap()
 }
 
-pub fn settings(model: &Model, sample: String, options: &Options) -> SystemSettings {
+pub async fn settings(model: &Model, sample: String, options: &Options) -> SystemSettings {
     SystemSettings {
         prefix: format!("/{}", model.name),
-        jwt_keys: match &options.jwks {
-            Some(text) => JwtKeys::from_jwks(text).unwrap(),
-            None => JwtKeys::Secret(secret()),
+        jwt_keys: match (&options.jwks, &options.jwks_address) {
+            (Some(text), _) => JwtKeys::from_jwks(text).unwrap(),
+            (_, Some((address, timing))) => JwtKeys::Fetched(FetchedKeys::start(address, *timing).await.unwrap()),
+            (None, None) => JwtKeys::Secret(secret()),
         },
         jwt: JwtSettings {
             issuer: options.issuer.clone(),
@@ -86,7 +93,7 @@ pub async fn system(name: &str, options: &Options) -> System {
     let store: Arc<dyn Store> = Arc::new(EmbeddedStore::memory().unwrap());
     store.create_table(&table::spec(&model)).await.unwrap();
     let rows = sample(name);
-    let settings = settings(&model, rows.clone(), options);
+    let settings = settings(&model, rows.clone(), options).await;
     let engine = Engine::open(Arc::new(model), store, Attributes::new(), secret().cursor_key(name));
     fill(&engine, &rows).await;
     System::new(Arc::new(engine), settings)

@@ -25,6 +25,8 @@ pub struct Read {
     pub with: Vec<WithPart>,
     /// Which `with` list the pages are of.
     pub pages: Option<String>,
+    /// Whether rows are answered as a bare array.
+    pub bare: bool,
     /// The shape of the answer.
     pub returns: Return,
     /// Who may.
@@ -38,7 +40,7 @@ pub struct Read {
     /// Whether it reads strongly, and where it says so.
     pub consistent: Option<Span>,
     /// Whether it reads in one transaction.
-    pub together: bool,
+    pub together: Option<Span>,
     /// Why it may read the whole table.
     pub scan: Option<(String, Span)>,
     /// Whether the order is turned round.

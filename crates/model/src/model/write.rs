@@ -26,6 +26,8 @@ pub struct Write {
     pub returns: Return,
     /// How a retry is told from a new request.
     pub idempotency: Idempotency,
+    /// Whether the caller must say which version of the row is changed.
+    pub if_match_required: bool,
     /// Whether it may be more than a transaction holds.
     pub bulk: bool,
     /// The route.
@@ -40,6 +42,17 @@ impl Write {
         let mut all = Vec::new();
         collect(&self.steps, &mut all);
         all
+    }
+
+    /// The steps of which the first that is taken changes the row whose version a caller may name.
+    pub fn steps_on_versions(&self) -> impl Iterator<Item = &Step> {
+        let changes = |step: &&Step| {
+            matches!(
+                step.kind,
+                StepKind::Update(_) | StepKind::Delete(_) | StepKind::Upsert(_)
+            )
+        };
+        self.steps.iter().filter(|step| step.repeat.is_none()).filter(changes)
     }
 }
 

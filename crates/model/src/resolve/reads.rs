@@ -4,7 +4,7 @@ use super::numbers;
 use super::operation::{Http, Unused, arguments};
 use super::promises::rows_of;
 use super::selection::Place;
-use super::table::{flag_span, whole, word};
+use super::table::{flag, flag_span, whole, word};
 use super::types::TypeTable;
 use super::{Resolver, condition, value};
 use crate::diagnostic::Diagnostic;
@@ -53,11 +53,6 @@ impl Resolver<'_> {
         let reverse = expr("reverse", &Type::Bool, self.out);
         let returns = read_return(node, &scope, row, each.is_some(), self.out);
         let using = self.using(node.entry("using"), &args, &bound, row);
-        if let Some(span) = flag_span(node, "together") {
-            let help =
-                "leave it out: rows are then read one request after the other, each strongly with `consistent: true`";
-            self.not_yet(span, "reading everything in one transaction", help);
-        }
         let read = Read {
             name: entry.key.text.clone(),
             span: entry.key.span,
@@ -67,13 +62,14 @@ impl Resolver<'_> {
             selection,
             with,
             pages: word(node, "pages"),
+            bare: flag(node, "bare"),
             returns,
             allow,
             http: http.into_route(),
             at,
             all_versions: node.get("versions").is_some(),
             consistent: flag_span(node, "consistent"),
-            together: flag_span(node, "together").is_some(),
+            together: flag_span(node, "together"),
             scan: node
                 .get("scan")
                 .and_then(Node::text)
@@ -283,6 +279,7 @@ impl Resolver<'_> {
             only_for("at", history, "an entity with `history`"),
             only_for("versions", history, "an entity with `history`"),
             only_for("page", finds || read.pages.is_some(), "`find`"),
+            only_for("bare", finds, "`find`"),
         ];
         findings
             .into_iter()

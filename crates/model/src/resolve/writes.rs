@@ -139,7 +139,7 @@ impl Resolver<'_> {
         } else {
             Unused::Reported
         };
-        Write {
+        let write = Write {
             name: entry.key.text.clone(),
             span: entry.key.span,
             args: arguments(&args, defaults, unused, self.out),
@@ -149,9 +149,29 @@ impl Resolver<'_> {
             steps,
             returns,
             idempotency,
+            if_match_required: node.get("if_match").is_some(),
             bulk,
             http: http.into_route(),
             claim: self.claim(node.get("claim")),
+        };
+        self.check_if_match(&write, node, entities);
+        write
+    }
+
+    /// A version can be asked for where every row that may be the first to change has one.
+    fn check_if_match(&mut self, write: &Write, node: &Node, entities: &[Entity]) {
+        let Some(entry) = node.entry("if_match") else { return };
+        let versioned = |step: &Step| {
+            let entity = step.entity().and_then(|id| super::entity(entities, id));
+            // What is not known was reported where it stands.
+            entity.is_none_or(|entity| entity.attributes.iter().any(|attribute| attribute.ty == Type::Version))
+        };
+        let mut changed = write.steps_on_versions().peekable();
+        if changed.peek().is_none() || !changed.all(versioned) {
+            let message = "`if_match` says nothing here: no row with a version is changed";
+            let help = "give the entity an attribute `version: version`, or remove `if_match`";
+            self.out
+                .push(Diagnostic::new(&rules::NO_MEANING, entry.key.span, message).help(help));
         }
     }
 

@@ -2,9 +2,10 @@
 
 use std::collections::BTreeSet;
 
+use singlet_item::Number;
 use singlet_model::Model;
-use singlet_model::expression::{Expr, ExprKind};
-use singlet_model::model::{Assignment, Entity, Let, LetValue, MoveTo, Step, StepKind, Write};
+use singlet_model::expression::{EachOp, Expr, ExprKind, FunctionId, Literal};
+use singlet_model::model::{Assignment, Entity, Guard, Let, LetValue, MoveTo, Step, StepKind, Write};
 use singlet_model::types::{EntityId, Type};
 
 use super::refusals::{Default as Why, default_name, default_status, requirement_status, step_refusal};
@@ -13,6 +14,7 @@ use super::refusals::{Default as Why, default_name, default_status, requirement_
 pub fn possible_refusals(model: &Model, write: &Write) -> BTreeSet<(u16, String)> {
     let mut found = Found {
         model,
+        write,
         all: BTreeSet::new(),
     };
     for requirement in &write.requirements {
@@ -21,18 +23,60 @@ pub fn possible_refusals(model: &Model, write: &Write) -> BTreeSet<(u16, String)
     for bound in &write.lets {
         found.unfound(bound);
     }
-    let steps = write.all_steps();
-    if steps.len() > 1 || steps.iter().any(|step| step.repeat.is_some()) {
-        found.add(409, "same_item");
+    // In bulk every step has a transaction of its own.
+    let together = if write.bulk { 1 } else { write.steps.len().max(1) };
+    for steps in write.steps.chunks(together) {
+        let mut touched = Vec::new();
+        count_rows(model, write, steps, 1, &mut touched);
+        if touched.iter().any(|(_, times)| *times > 1) {
+            found.add(409, "same_item");
+        }
     }
-    for step in steps {
+    for step in write.all_steps() {
         found.step(step);
     }
     found.all
 }
 
+/// How many rows of each entity steps may touch, as far as one of them may be another: what a set or a read gives, it gives once,
+/// and a new row is no other.
+fn count_rows(model: &Model, write: &Write, steps: &[Step], times: usize, touched: &mut Vec<(EntityId, usize)>) {
+    for step in steps {
+        let once = match &step.repeat {
+            None | Some((_, LetValue::Read(_))) => true,
+            Some((_, LetValue::Value(list))) => {
+                matches!(list.ty, Type::Set(..)) || matches!(&list.kind, ExprKind::Each { op: EachOp::Group, .. })
+            }
+        };
+        let times = if once { times } else { times.saturating_mul(2) };
+        match &step.kind {
+            StepKind::Group(inner) => count_rows(model, write, inner, times, touched),
+            StepKind::Call { step: name, .. } => {
+                let named = model.steps.iter().find(|known| known.name == *name);
+                named
+                    .iter()
+                    .for_each(|named| count_rows(model, write, &named.steps, times, touched));
+            }
+            _ => {
+                let entity = step.entity().and_then(|entity| model.entity(entity));
+                let Some(entity) = entity.map(|entity| model.source_of(entity)) else {
+                    continue;
+                };
+                if matches!(step.kind, StepKind::Create(_)) && has_new_key(write, entity, entity, step) {
+                    continue;
+                }
+                match touched.iter_mut().find(|(known, _)| *known == entity.id) {
+                    Some((_, count)) => *count += times,
+                    None => touched.push((entity.id, times)),
+                }
+            }
+        }
+    }
+}
+
 struct Found<'a> {
     model: &'a Model,
+    write: &'a Write,
     all: BTreeSet<(u16, String)>,
 }
 
@@ -43,6 +87,11 @@ impl Found<'_> {
 
     /// A row that `let` names and that is not there.
     fn unfound(&mut self, bound: &Let) {
+        let named = |part: &Expr| matches!(&part.kind, ExprKind::Bound(name) if *name == bound.name);
+        // One that may be missing is refused only by who may not see it.
+        if bound.optional && !self.write.allow.any(named) {
+            return;
+        }
         let entity = match &bound.value {
             LetValue::Value(expr) => entity_of(expr),
             LetValue::Read(selection) => selection.entity(),
@@ -69,7 +118,7 @@ impl Found<'_> {
             return;
         };
         let entity = self.model.source_of(entity);
-        for why in causes(self.model, entity, step) {
+        for why in causes(self.model, self.write, entity, step) {
             match step_refusal(step, &why) {
                 Some(refusal) => self.add(refusal.status.unwrap_or(default_status(&why)), &refusal.name),
                 None => self.add(default_status(&why), &default_name(&entity.name, &why)),
@@ -95,31 +144,51 @@ fn entity_of(expr: &Expr) -> Option<EntityId> {
 }
 
 /// Why a step may fail.
-fn causes(model: &Model, entity: &Entity, step: &Step) -> Vec<Why> {
+fn causes(model: &Model, write: &Write, entity: &Entity, step: &Step) -> Vec<Why> {
+    // What a bulk operation finds gone is what it wants.
+    let found = write.bulk && matches!(step.repeat, Some((_, LetValue::Read(_))));
+    let is_new = |row: &Entity| has_new_key(write, entity, row, step);
     let mut all = match &step.kind {
+        StepKind::Create(_) if is_new(entity) => Vec::new(),
         StepKind::Create(_) => vec![Why::Exists],
         StepKind::Absent(_) => return vec![Why::Exists],
-        StepKind::Delete(_) | StepKind::Present(_) => return vec![Why::Absent],
-        StepKind::Update(_) => vec![Why::Absent],
+        StepKind::Delete(_) | StepKind::Update(_) if found => Vec::new(),
+        StepKind::Delete(_) | StepKind::Present(_) | StepKind::Update(_) => vec![Why::Absent],
         _ => Vec::new(),
     };
-    if matches!(step.kind, StepKind::Create(_)) {
+    if matches!(step.kind, StepKind::Delete(_) | StepKind::Present(_)) {
+        return all;
+    }
+    let creates = matches!(step.kind, StepKind::Create(_));
+    if creates {
         all.extend(entity.excludes.is_some().then_some(Why::Excludes));
         let copied = entity.attributes.iter().any(|attribute| attribute.copy.is_some());
         all.extend(copied.then_some(Why::Source));
-        all.extend(
-            model
-                .mirrors_of(entity.id)
-                .map(|mirror| Why::Mirror(mirror.name.clone())),
-        );
+        let mirrors = model.mirrors_of(entity.id).filter(|mirror| !is_new(mirror));
+        all.extend(mirrors.map(|mirror| Why::Mirror(mirror.name.clone())));
     }
-    all.extend(entity.unique.iter().map(|guard| Why::Taken(guard.name.clone())));
-    let may_leave = |change: &&Assignment| {
-        let attribute = entity.attribute(&change.attribute);
-        attribute.is_some_and(|attribute| attribute.ty != change.value.ty && is_bounded(&attribute.ty))
+    let changes = |guard: &&Guard| {
+        let upserts = matches!(step.kind, StepKind::Upsert(_));
+        creates
+            || upserts
+            || guard
+                .value
+                .attributes()
+                .iter()
+                .any(|name| may_change(entity, step, name))
     };
-    let changed = step.set.iter().chain(&step.add).filter(may_leave);
-    all.extend(changed.map(|change| Why::Limit(change.attribute.clone())));
+    let guards = entity.unique.iter().filter(changes);
+    all.extend(guards.map(|guard| Why::Taken(guard.name.clone())));
+    let limits = |change: &&Assignment| entity.attribute(&change.attribute).map(|attribute| &attribute.ty);
+    let set = step
+        .set
+        .iter()
+        .filter(|change| limits(change).is_some_and(|ty| may_leave(ty, &change.value)));
+    let added = step
+        .add
+        .iter()
+        .filter(|change| limits(change).is_some_and(|ty| may_overflow(ty, &change.value)));
+    all.extend(set.chain(added).map(|change| Why::Limit(change.attribute.clone())));
     if let (Some(states), Some(to)) = (&entity.states, &step.moves) {
         let goals = states.moves.iter().filter(|known| match to {
             MoveTo::Named(name, _) => known.name == *name,
@@ -130,10 +199,84 @@ fn causes(model: &Model, entity: &Entity, step: &Step) -> Vec<Why> {
     all
 }
 
-fn is_bounded(ty: &Type) -> bool {
+/// Whether the key of a row that a step creates has a part that the service makes up, so that there is never one like it.
+fn has_new_key(write: &Write, entity: &Entity, row: &Entity, step: &Step) -> bool {
+    let is_made = |expr: &Expr| {
+        let made = [FunctionId::Ulid, FunctionId::Ksuid, FunctionId::Uuid];
+        matches!(&expr.kind, ExprKind::Call(function, _) if made.contains(function))
+    };
+    let named = |expr: &Expr| match &expr.kind {
+        ExprKind::Bound(name) => write
+            .lets
+            .iter()
+            .any(|bound| bound.name == *name && matches!(&bound.value, LetValue::Value(value) if is_made(value))),
+        _ => is_made(expr),
+    };
+    // One value for all turns is new only once.
+    let once = step.repeat.is_none();
+    entity.attributes.iter().any(|attribute| {
+        let set = step.set.iter().find(|change| change.attribute == attribute.name);
+        let taken = step.take.iter().any(|taken| taken.attribute == attribute.name);
+        let made = match set {
+            Some(change) => named(&change.value) && once,
+            None => attribute.default.as_ref().is_some_and(is_made) && !taken,
+        };
+        made && row.is_key_attribute(&attribute.name)
+    })
+}
+
+/// Whether an update may give an attribute another value.
+fn may_change(entity: &Entity, step: &Step, name: &str) -> bool {
+    let of = |change: &Assignment| change.attribute == name;
+    let assigned = [&step.set, &step.add, &step.remove, &step.append];
+    let taken = step.take.iter().chain(&step.patch).any(|taken| taken.attribute == name);
+    let attribute = entity.attribute(name);
+    let follows = attribute.is_none_or(|attribute| {
+        attribute.is.is_some()
+            || attribute.always.is_some()
+            || attribute.copy.is_some()
+            || attribute.ty == Type::Version
+    });
+    let moved = step.moves.is_some() && entity.states.is_some();
+    taken || follows || moved || assigned.iter().any(|changes| changes.iter().any(of))
+}
+
+/// Whether a value may be outside the limits of the attribute that it is set to.
+fn may_leave(ty: &Type, value: &Expr) -> bool {
+    if *ty == value.ty {
+        return false;
+    }
     match ty {
-        Type::Int(limits) | Type::Number(limits) => limits.min.is_some() || limits.max.is_some(),
+        Type::Int(limits) | Type::Number(limits) => {
+            let (least, most) = range(value);
+            limits.min.is_some_and(|min| least.is_none_or(|least| least < min))
+                || limits.max.is_some_and(|max| most.is_none_or(|most| most > max))
+        }
         Type::Text(limits) => limits.length.min.is_some() || limits.length.max.is_some() || limits.pattern.is_some(),
         _ => false,
+    }
+}
+
+/// Whether a number may leave its limits when a value is added to it.
+fn may_overflow(ty: &Type, value: &Expr) -> bool {
+    let (least, most) = range(value);
+    match ty {
+        Type::Int(limits) | Type::Number(limits) => {
+            limits.min.is_some() && least.is_none_or(|least| least < Number::ZERO)
+                || limits.max.is_some() && most.is_none_or(|most| most > Number::ZERO)
+        }
+        _ => false,
+    }
+}
+
+/// The least and the most that a number may be, as far as it is known.
+fn range(value: &Expr) -> (Option<Number>, Option<Number>) {
+    match (&value.kind, &value.ty) {
+        (ExprKind::Literal(Literal::Number(number)), _) => (Some(*number), Some(*number)),
+        // What is computed is bound by no limit of what it was computed from.
+        (ExprKind::Arg(_) | ExprKind::Attribute(_) | ExprKind::Field(..), Type::Int(limits) | Type::Number(limits)) => {
+            (limits.min, limits.max)
+        }
+        _ => (None, None),
     }
 }

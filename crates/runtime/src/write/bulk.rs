@@ -65,7 +65,7 @@ pub(super) async fn run(operation: &Operation<'_>) -> Result<Written, RuntimeErr
     let request = super::WriteRequest {
         now: bulk.progress.now,
         // A version is one row's; every turn is about another.
-        version: None,
+        precondition: super::Precondition::Unsaid,
         ..operation.request.clone()
     };
     let began = unrecorded(operation, &request);
@@ -95,7 +95,7 @@ fn place_of(operation: &Operation<'_>) -> Result<Item, RuntimeError> {
         .get("id")
         .and_then(Value::as_str)
         .unwrap_or("-");
-    let sent = values::to_json(&Value::M(operation.request.args.clone())).to_string();
+    let sent = values::json_text::of(&Value::M(operation.request.args.clone()));
     let key = operation.request.idempotency_key.clone().unwrap_or_default();
     let asked = hashed(&[&key, &sent]);
     place(operation.model, "progress", &[&operation.write.name, caller, &asked])

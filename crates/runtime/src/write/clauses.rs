@@ -2,16 +2,17 @@
 
 use std::collections::BTreeMap;
 
-use singlet_item::{Item, Number, Value};
+use singlet_item::{Item, Value};
 use singlet_model::expression::{Expr, ExprKind};
 use singlet_model::model::{Entity, Refusal, StepKind};
 use singlet_model::types::Type;
 use singlet_plan::write::{Clause, Default as Why, Place, Used};
+use singlet_store::Condition;
 
 use super::attempt::{Attempt, ORDER_ALLOW, ORDER_VERSION, not_found};
 use super::refuse::{self, Denial, Rule};
 use super::touched::{Action, Check, absent_now};
-use super::{Refused, Stop};
+use super::{Precondition, Refused, Stop};
 use crate::error::RuntimeError;
 use crate::lower::{self, Lowered};
 
@@ -160,13 +161,14 @@ impl<'a> Attempt<'a> {
         Ok(failed)
     }
 
-    /// The version that the caller asked for: it speaks before requirements.
+    /// What the caller said of the row speaks before requirements.
     pub async fn check_version_read(&mut self) -> Result<(), Stop> {
-        let Some(version) = self.operation.request.version else {
+        let asked = self.operation.request.precondition != Precondition::Unsaid;
+        if !asked && !self.operation.write.if_match_required {
             return Ok(());
-        };
+        }
         let mut first = None;
-        for step in self.operation.write.steps.iter().filter(|step| step.repeat.is_none()) {
+        for step in self.operation.write.steps_on_versions() {
             let taken = match &step.when {
                 Some(when) => self.holds(when, None)?,
                 None => true,
@@ -190,16 +192,24 @@ impl<'a> Attempt<'a> {
             _ => None,
         };
         let Some(at) = at else { return Ok(()) };
-        if self.must_read(at) {
+        if self.must_read(at) || !asked {
             self.read(at).await?;
         }
-        self.check_version(at, version).await
+        match asked {
+            true => self.check_version(at).await,
+            // A row that is not there has no version to name: what is missing is said by who needs it.
+            false if self.rows.get(at).is_some_and(|touched| touched.row().is_some()) => {
+                Err(Stop::Failed(RuntimeError::VersionRequired))
+            }
+            false => Ok(()),
+        }
     }
 
-    /// Checks the version of a row, now or in its condition.
-    pub async fn check_version(&mut self, at: usize, version: Number) -> Result<(), Stop> {
-        // It is the version of the first row that changes, and of no other.
-        self.version_checked = true;
+    /// Checks what the caller said of a row, now or in its condition. It is about the first row that changes, and no other.
+    pub async fn check_version(&mut self, at: usize) -> Result<(), Stop> {
+        if std::mem::replace(&mut self.version_checked, true) {
+            return Ok(());
+        }
         let Some(touched) = self.rows.get_mut(at) else {
             return Ok(());
         };
@@ -208,15 +218,22 @@ impl<'a> Attempt<'a> {
             .attributes
             .iter()
             .find(|attribute| attribute.ty == Type::Version);
-        let Some(attribute) = attribute else { return Ok(()) };
-        let name = super::touched::stored_name(&attribute.stored, &attribute.name);
+        let name = attribute.map(|attribute| super::touched::stored_name(&attribute.stored, &attribute.name));
+        let wanted = match (&self.operation.request.precondition, name) {
+            (Precondition::Unsaid | Precondition::Present, _) => return Ok(()),
+            (Precondition::Version(versions), Some(name)) => versions
+                .iter()
+                .map(|version| Condition::equal(name, Value::N(*version)))
+                .reduce(Condition::or),
+            // No version is the version of a row that has none.
+            (Precondition::Absent | Precondition::Version(_), _) => None,
+        };
         // A row that is not there has no other version: what is missing is said by who needs it.
         if touched.is_read() {
-            let current = touched.item().and_then(|item| item.get(name));
-            let other = touched.row().is_some() && current != Some(&Value::N(version));
-            return match other {
-                true => Err(Stop::Failed(RuntimeError::VersionMismatch)),
-                false => Ok(()),
+            let holds = touched.row().is_none() || wanted.is_some_and(|wanted| wanted.holds(touched.item()));
+            return match holds {
+                true => Ok(()),
+                false => Err(Stop::Failed(RuntimeError::VersionMismatch)),
             };
         }
         let gone = absent_now(
@@ -226,7 +243,10 @@ impl<'a> Attempt<'a> {
         );
         touched.checks.push(Check {
             order: ORDER_VERSION,
-            condition: gone.or(singlet_store::Condition::equal(name, Value::N(version))),
+            condition: match wanted {
+                Some(wanted) => gone.or(wanted),
+                None => gone,
+            },
             denial: Denial::Version,
         });
         Ok(())

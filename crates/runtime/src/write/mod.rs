@@ -62,8 +62,28 @@ pub struct WriteRequest {
     pub now: i64,
     /// By which a retry is told from a new request.
     pub idempotency_key: Option<String>,
-    /// The version that the row must have.
-    pub version: Option<Number>,
+    /// What must hold of the first row that changes.
+    pub precondition: Precondition,
+}
+
+/// What a caller says of the first row that changes, before all rules of the model.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Precondition {
+    /// Nothing.
+    #[default]
+    Unsaid,
+    /// The row is there, whatever its version.
+    Present,
+    /// The row is not there.
+    Absent,
+    /// The row has one of these versions.
+    Version(Vec<Number>),
+}
+
+impl From<Option<Number>> for Precondition {
+    fn from(version: Option<Number>) -> Self {
+        version.map_or(Precondition::Unsaid, |version| Precondition::Version(vec![version]))
+    }
 }
 
 /// What became of a write.
@@ -247,8 +267,8 @@ impl<'a> Operation<'a> {
             match ended {
                 Ok(written) => return Ok(Written { consumed, ..written }),
                 Err(Stop::ReadFirst(keys)) => remember(&mut read_first, keys)?,
-                Err(Stop::Failed(RuntimeError::VersionMismatch)) => {
-                    return self.refused(RuntimeError::VersionMismatch, consumed).await;
+                Err(Stop::Failed(error @ (RuntimeError::VersionMismatch | RuntimeError::VersionRequired))) => {
+                    return self.refused(error, consumed).await;
                 }
                 Err(Stop::Failed(error)) => return Err(error),
                 Err(Stop::Refused(refused)) => {

@@ -211,7 +211,7 @@ fn expiry_name(model: &Model) -> &str {
 /// What a request asks for: the operation and everything that was sent.
 fn request_hash(operation: &Operation<'_>) -> String {
     let sent = Value::M(operation.request.args.clone());
-    hashed(&[&operation.write.name, &values::to_json(&sent).to_string()])
+    hashed(&[&operation.write.name, &values::json_text::of(&sent)])
 }
 
 /// Attributes of a record that have a default, such as when it was made.

@@ -27,9 +27,7 @@ impl<'a> Attempt<'a> {
         if touched.is_read() && touched.row().is_none() {
             return self.absent(step).await;
         }
-        if let (Some(version), false) = (self.operation.request.version, self.version_checked) {
-            self.check_version(at, version).await?;
-        }
+        self.check_version(at).await?;
         let own = self.rows.get(at).and_then(Touched::row).cloned();
         let mut edits = self.edits(step, entity, own.as_ref()).await?;
         let moved = self.moved(step, entity, own.as_ref()).await?;
@@ -186,12 +184,12 @@ impl<'a> Attempt<'a> {
             }
         }
         let mut planned = Planned {
-            moves: moved.clone(),
+            moves: moved.as_ref().map(|(from, to)| (from.as_slice(), to.as_str())),
             ..Planned::default()
         };
-        planned.touched.extend(edits.touched().map(str::to_owned));
-        planned.known.extend(touched.known.keys().cloned());
-        planned.known.extend(edits.set.keys().cloned());
+        planned.touched.extend(edits.touched());
+        planned.known.extend(touched.known.keys().map(String::as_str));
+        planned.known.extend(edits.set.keys().map(String::as_str));
         let held_unknown = !edits.parts.is_empty();
         // A row that moves to another key is written there whole.
         let moves = edits.touched().any(|name| entity.is_key_attribute(name));
@@ -261,9 +259,7 @@ impl<'a> Attempt<'a> {
         if touched.is_read() && touched.row().is_none() {
             return self.absent(step).await;
         }
-        if let (Some(version), false) = (self.operation.request.version, self.version_checked) {
-            self.check_version(at, version).await?;
-        }
+        self.check_version(at).await?;
         self.step_requirements(step, plan, at).await?;
         if entity.history.is_some() {
             return self.delete_version(step, entity, at).await;

@@ -93,7 +93,7 @@ async fn an_email_belongs_to_one_account() {
 async fn a_profile_changes_only_in_the_version_that_was_seen() {
     let system = with_ada().await;
     let request = |version, name: &str| WriteRequest {
-        version: Some(number(version)),
+        precondition: Some(number(version)).into(),
         ..system.request("updateProfile", &ada(), &json!({"name": name}))
     };
     assert_eq!(

@@ -207,7 +207,7 @@ async fn fifty_replays_of_one_key_that_ask_for_a_version() {
         system.write("register", &user("ada"), profile).await.unwrap();
         let request = WriteRequest {
             idempotency_key: Some("k".to_owned()),
-            version: Some(number(1)),
+            precondition: Some(number(1)).into(),
             ..system.request("updateProfile", &user("ada"), &json!({"name": "B"}))
         };
         let replays: Vec<_> = (0..50)

@@ -8,7 +8,9 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use serde_json::{Map, Value as Json, json};
 use singlet_item::{Item, Number, Value};
 use singlet_model::{Model, Source};
-use singlet_runtime::{Attributes, Caller, Engine, Request, RuntimeError, WriteRequest, Written, table, values};
+use singlet_runtime::{
+    Attributes, Caller, Engine, Precondition, Request, RuntimeError, WriteRequest, Written, table, values,
+};
 use singlet_store::{ScanRequest, Store};
 
 use super::place;
@@ -123,7 +125,7 @@ impl System {
             caller: caller.clone(),
             now: self.now(),
             idempotency_key: None,
-            version: None,
+            precondition: Precondition::Unsaid,
         }
     }
 

@@ -181,7 +181,7 @@ async fn a_version_is_asked_for_and_rises() {
     let system = with_ada().await;
     let id = task(&system, json!({"title": "Paint"})).await;
     let request = |version, title: &str| WriteRequest {
-        version: Some(number(version)),
+        precondition: Some(number(version)).into(),
         ..system.request("updateTask", &user("ada"), &json!({"task_id": id, "title": title}))
     };
     assert_eq!(

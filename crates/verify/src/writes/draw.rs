@@ -210,7 +210,7 @@ impl Draw {
             caller,
             now: self.now,
             idempotency_key: self.key(write),
-            version: self.version(sequence, focus.as_ref()),
+            precondition: self.version(sequence, focus.as_ref()).into(),
         }
     }
 

@@ -9,7 +9,7 @@ use singlet_plan::write::{Default as Why, default_name};
 use singlet_runtime::{Attributes, Refused};
 
 use super::oracle::Outcome;
-use super::request::first_bound;
+use super::request::{first_bound, version_of};
 use super::steps::{Operation, refused};
 
 impl<'a> Operation<'a> {
@@ -87,7 +87,7 @@ impl<'a> Operation<'a> {
 
     /// The version that the caller asked for is looked at before anything is required.
     fn check_version(&mut self) -> Result<(), Outcome> {
-        if self.frame.request.version.is_none() {
+        if version_of(self.frame.request).is_none() {
             return Ok(());
         }
         let Some(target) = self.first_changed(&self.frame.write.steps)? else {
@@ -101,7 +101,7 @@ impl<'a> Operation<'a> {
 
     /// It is that of the first row that changes; in bulk there is no such row.
     pub fn check_version_of(&mut self, at: usize) -> Result<(), Outcome> {
-        let wanted = self.frame.request.version.filter(|_| !self.frame.write.bulk);
+        let wanted = version_of(self.frame.request).filter(|_| !self.frame.write.bulk);
         let (Some(wanted), false) = (wanted, self.version_checked) else {
             return Ok(());
         };
@@ -116,6 +116,8 @@ impl<'a> Operation<'a> {
             (Some(attribute), Some(row)) if row.get(&attribute.name) != Some(&Value::N(wanted)) => {
                 Err(Outcome::VersionMismatch)
             }
+            // No version is the version of a row that has none.
+            (None, Some(_)) => Err(Outcome::VersionMismatch),
             _ => Ok(()),
         }
     }

@@ -5,7 +5,7 @@ use singlet_model::evaluate::{evaluate, evaluate_as, holds};
 use singlet_model::expression::{Expr, ExprKind};
 use singlet_model::model::{Entity, IdempotencyNeed, Role, Step};
 use singlet_model::types::Type;
-use singlet_runtime::{Attributes, Scope, values};
+use singlet_runtime::{Attributes, Precondition, Scope, WriteRequest, values};
 
 use super::oracle::{Frame, Making, Oracle, Outcome};
 use super::world;
@@ -23,6 +23,14 @@ pub(super) struct Recorded {
 
 /// How long an answer is kept where no entity says so.
 const KEPT_MILLIS: i64 = 86_400_000;
+
+/// The version that the row must have.
+pub(super) fn version_of(request: &WriteRequest) -> Option<Number> {
+    match &request.precondition {
+        Precondition::Version(versions) => versions.first().copied(),
+        _ => None,
+    }
+}
 
 fn scope<'a>(frame: Frame<'a>, args: &'a Attributes, bound: &'a Attributes) -> Scope<'a> {
     Scope {

@@ -12,6 +12,7 @@ use singlet_store::Store;
 
 use super::dump;
 use super::oracle::{Oracle, Outcome};
+use super::request::version_of;
 use super::unify::Made;
 use super::world;
 
@@ -299,7 +300,7 @@ pub fn pasteable(ops: &[Op]) -> String {
             op.write,
             request.caller.authenticated,
             request.idempotency_key.as_deref().unwrap_or("-"),
-            request.version.map_or("-".to_owned(), |version| version.to_string()),
+            version_of(request).map_or("-".to_owned(), |version| version.to_string()),
         )
     });
     lines.collect::<Vec<_>>().join("\n")
@@ -353,7 +354,7 @@ fn parsed_line(model: &Model, line: &str) -> Option<Op> {
             caller,
             now,
             idempotency_key: key.map(str::to_owned),
-            version: version.and_then(|version| version.parse().ok()),
+            precondition: version.and_then(|version| version.parse().ok()).into(),
         },
     })
 }

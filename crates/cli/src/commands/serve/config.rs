@@ -17,7 +17,7 @@ pub struct File {
     pub region: Option<String>,
     pub read_only: Option<bool>,
     pub secret_file: Option<PathBuf>,
-    pub jwks: Option<PathBuf>,
+    pub jwks: Option<String>,
     pub issuer: Option<String>,
     pub cors: Option<Vec<String>>,
     pub rate: Option<String>,
@@ -71,4 +71,18 @@ pub fn rate(text: &str) -> Result<Option<Rate>, String> {
         count: f64::from(count),
         seconds,
     }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_file_that_the_documentation_shows_is_one() {
+        let page = include_str!("../../../../../docs/serve.md");
+        let shown = page.split("```toml\n").nth(1).and_then(|rest| rest.split("```").next());
+        let file: File = toml::from_str(shown.unwrap_or_default()).unwrap();
+        assert_eq!((file.api_keys.len(), file.settings.len()), (1, 1));
+        assert!(file.rate.is_some_and(|text| rate(&text).is_ok()));
+    }
 }

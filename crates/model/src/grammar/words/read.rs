@@ -45,6 +45,11 @@ pub static READ: Record = record(
         optional("reverse", Expr, "Whether the order is turned round."),
         optional("with", Names("group", &Map(&READ_PART)), "Rows that come with it."),
         optional("pages", Name, "Which `with` list the pages are of."),
+        optional(
+            "bare",
+            Flag,
+            "Over HTTP, rows as a bare array; the next page is in the `Link` header alone.",
+        ),
         optional("return", RETURN, "The shape of the answer."),
         required(
             "allow",

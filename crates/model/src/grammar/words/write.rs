@@ -49,6 +49,11 @@ pub static WRITE: Record = record(
             "`optional` unless said; `required`, `none`, or the caller's own id.",
         ),
         optional(
+            "if_match",
+            Words(&["required"]),
+            "Over HTTP, `If-Match` must say which version of the row is changed.",
+        ),
+        optional(
             "bulk",
             Flag,
             "More than a transaction holds: chunks in order, resumable, safe to run twice.",

@@ -1,0 +1,57 @@
+//! Clients that nobody here wrote, made from the OpenAPI documents: requests by schemathesis, and a generated client for each
+//! system. Both come from PyPI; where they cannot be had, a loud line says so.
+
+use std::io::Write;
+use std::process::{Command, Stdio};
+
+/// The status of a script that cannot have what it needs.
+const SKIPPED: i32 = 77;
+
+/// Generated cases for each operation: enough to notice what broke, few enough for every run of the tests.
+const CASES: &str = "3";
+
+/// Fewer cases in all than this, and something was not asked at all.
+const CASES_IN_ALL_MIN: usize = 1_000;
+
+/// What a script prints; nothing where it was skipped.
+fn run(script: &str, args: &[&str]) -> Option<String> {
+    let scripts = super::repository().join("scripts");
+    let output = Command::new(scripts.join(script))
+        .args(args)
+        .env("SINGLET_BIN", env!("CARGO_BIN_EXE_singlet"))
+        .stdin(Stdio::null())
+        .output()
+        .unwrap();
+    let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
+    let (printed, complained) = (text(output.stdout), text(output.stderr));
+    if output.status.code() == Some(SKIPPED) {
+        // Written past the capture of the test harness, so that it is seen although the test passes.
+        let _ = writeln!(
+            std::io::stderr(),
+            "\n!!! SKIPPED: `scripts/{script}` needs python3 with venv, and PyPI.\n"
+        );
+        return None;
+    }
+    assert!(output.status.success(), "scripts/{script}\n{printed}\n{complained}");
+    Some(printed)
+}
+
+#[test]
+fn generated_requests_get_no_answer_that_the_documents_do_not_have() {
+    let Some(printed) = run("schemathesis", &[CASES]) else {
+        return;
+    };
+    let cases = printed.lines().find_map(|line| line.strip_suffix(" cases in all"));
+    let cases: usize = cases.and_then(|count| count.parse().ok()).unwrap_or_default();
+    assert!(cases >= CASES_IN_ALL_MIN, "{printed}");
+}
+
+#[test]
+fn a_client_generated_from_each_document_works() {
+    let Some(printed) = run("generated-client", &[]) else {
+        return;
+    };
+    for system in ["todo", "wardrobe", "country", "booking", "ecobid"] {
+        assert!(printed.contains(&format!("ok: {system} ")), "{printed}");
+    }
+}

@@ -1,0 +1,194 @@
+//! Public keys at an address: fetched, kept, and fetched again.
+
+use std::io::{Read, Write};
+use std::net::TcpListener;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use serde_json::{Value as Json, json};
+use singlet_http::auth::{FetchedKeys, JwksTiming};
+
+use crate::callers::{refused, with_token};
+use crate::running::{Options, Running, now, start};
+use crate::signing::{RsaKey, published_es256, sign_es256};
+
+/// Who issues tokens: answers every request with what it is told to.
+#[derive(Clone)]
+struct Issuer {
+    address: String,
+    answer: Arc<Mutex<String>>,
+    asked: Arc<AtomicUsize>,
+}
+
+impl Issuer {
+    fn start() -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let issuer = Issuer {
+            address: format!("http://{}/keys?v=1", listener.local_addr().unwrap()),
+            answer: Arc::default(),
+            asked: Arc::default(),
+        };
+        let own = issuer.clone();
+        std::thread::spawn(move || {
+            for stream in listener.incoming() {
+                let mut stream = stream.unwrap();
+                let mut head = [0; 1024];
+                let length = stream.read(&mut head).unwrap_or(0);
+                assert!(head[..length].starts_with(b"GET /keys?v=1 HTTP/1.1\r\n"));
+                own.asked.fetch_add(1, Ordering::SeqCst);
+                let answer = own.answer.lock().unwrap().clone();
+                let _ = stream.write_all(answer.as_bytes());
+            }
+        });
+        issuer
+    }
+
+    fn says(&self, status: &str, body: &str) {
+        let length = body.len();
+        *self.answer.lock().unwrap() =
+            format!("HTTP/1.1 {status}\r\nconnection: close\r\ncontent-length: {length}\r\n\r\n{body}");
+    }
+
+    fn publishes(&self, keys: &[Json]) {
+        self.says("200 OK", &json!({"keys": keys}).to_string());
+    }
+
+    fn asked(&self) -> usize {
+        self.asked.load(Ordering::SeqCst)
+    }
+
+    fn serve(&self, timing: JwksTiming) -> Running {
+        start(Options {
+            jwks_address: Some((self.address.clone(), timing)),
+            only: Some(&["todo"]),
+            ..Options::default()
+        })
+    }
+}
+
+fn claims() -> Json {
+    json!({"sub": "ada", "aud": "todo", "exp": now() + 60})
+}
+
+fn asks(running: &Running, token: &str) -> (u16, String) {
+    with_token(running, "todo", "/api/v1/tasks?limit=1", token)
+}
+
+/// No token makes keys be fetched more often than that, and nothing else does.
+fn only_on_demand(pause: Duration) -> JwksTiming {
+    JwksTiming {
+        pause_min: pause,
+        refresh_every: Duration::from_secs(3600),
+        ..JwksTiming::default()
+    }
+}
+
+#[test]
+fn a_new_key_is_taken_up_when_a_token_names_it() {
+    let issuer = Issuer::start();
+    let (old, new) = (RsaKey::new("old"), RsaKey::new("new"));
+    issuer.publishes(&[old.published()]);
+    let running = issuer.serve(only_on_demand(Duration::ZERO));
+    assert_eq!((asks(&running, &old.sign(&claims())).0, issuer.asked()), (200, 1));
+    // The key of the header must be the one that signed.
+    let stranger = RsaKey::new("old");
+    assert_eq!(
+        (asks(&running, &stranger.sign(&claims())), issuer.asked()),
+        (refused(), 1)
+    );
+    issuer.publishes(&[json!({"kty": "what?"}), new.published(), published_es256("elliptic")]);
+    assert_eq!(
+        asks(&running, &old.sign(&claims())).0,
+        200,
+        "known until it is asked for again"
+    );
+    assert_eq!((asks(&running, &new.sign(&claims())).0, issuer.asked()), (200, 2));
+    assert_eq!(asks(&running, &sign_es256(&claims(), "elliptic")).0, 200);
+    assert_eq!(
+        asks(&running, &old.sign(&claims())),
+        refused(),
+        "it is published no more"
+    );
+}
+
+#[test]
+fn keys_that_are_known_stay_while_no_others_can_be_had() {
+    let issuer = Issuer::start();
+    let key = RsaKey::new("one");
+    issuer.publishes(&[key.published()]);
+    let running = issuer.serve(only_on_demand(Duration::ZERO));
+    let unknown = RsaKey::new("two").sign(&claims());
+    let long = format!("{{\"keys\": [], \"x\": \"{}\"}}", "x".repeat(300_000));
+    for (status, body) in [
+        ("500 Oops", "{}"),
+        ("200 OK", "nonsense"),
+        ("200 OK", "{\"keys\": []}"),
+        ("302 Found", ""),
+        ("200 OK", long.as_str()),
+    ] {
+        issuer.says(status, body);
+        assert_eq!(asks(&running, &unknown), refused(), "{status}");
+        assert_eq!(asks(&running, &key.sign(&claims())).0, 200, "{status}");
+    }
+    assert_eq!(issuer.asked(), 6);
+}
+
+#[test]
+fn tokens_of_unknown_keys_do_not_make_the_service_ask_and_ask() {
+    let issuer = Issuer::start();
+    let key = RsaKey::new("one");
+    issuer.publishes(&[key.published()]);
+    let running = issuer.serve(only_on_demand(Duration::from_secs(60)));
+    let unknown = RsaKey::new("two").sign(&claims());
+    for _ in 0..20 {
+        assert_eq!(asks(&running, &unknown), refused());
+    }
+    assert_eq!(issuer.asked(), 1);
+}
+
+#[test]
+fn keys_are_fetched_on_a_schedule_too() {
+    let issuer = Issuer::start();
+    let key = RsaKey::new("one");
+    issuer.publishes(&[key.published()]);
+    let running = issuer.serve(JwksTiming {
+        pause_min: Duration::ZERO,
+        refresh_every: Duration::from_millis(50),
+        ..JwksTiming::default()
+    });
+    assert_eq!(asks(&running, &key.sign(&claims())).0, 200);
+    issuer.publishes(&[published_es256("other")]);
+    let started = Instant::now();
+    while asks(&running, &key.sign(&claims())).0 == 200 {
+        assert!(
+            started.elapsed() < Duration::from_secs(20),
+            "the key that was withdrawn is still taken"
+        );
+        std::thread::sleep(Duration::from_millis(50));
+    }
+}
+
+#[tokio::test]
+async fn an_address_that_cannot_be_trusted_or_has_no_keys_is_refused_at_the_start() {
+    let start = async |address: &str| {
+        let timing = JwksTiming {
+            fetch_time_max: Duration::from_millis(300),
+            ..JwksTiming::default()
+        };
+        FetchedKeys::start(address, timing)
+            .await
+            .err()
+            .unwrap_or_else(|| panic!("`{address}` was taken"))
+    };
+    assert!(start("http://login.example/keys").await.contains("`https://`"));
+    assert!(start("ftp://127.0.0.1/keys").await.contains("`https://`"));
+    let issuer = Issuer::start();
+    issuer.says("404 Not Found", "");
+    assert_eq!(start(&issuer.address).await, "the answer is 404 Not Found");
+    let silent = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = format!("http://{}/", silent.local_addr().unwrap());
+    assert_eq!(start(&address).await, "there was no answer in time");
+    drop(silent);
+    assert!(start(&address).await.starts_with("no connection"));
+}
