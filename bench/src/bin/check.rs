@@ -10,6 +10,8 @@ use std::time::{Duration, Instant};
 
 use granit_parser::Parser;
 use serde::de::IgnoredAny;
+use singlet_bench::generated::model;
+use singlet_bench::rounds::{median, met};
 use singlet_model::{Severity, Source};
 
 /// How long one size is measured, within these numbers of rounds.
@@ -23,7 +25,7 @@ const MULTIPLE_MAX: f64 = 4.0;
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
     match args.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
-        ["--print", entities] => print!("{}", singlet_bench::model(entities.parse().unwrap_or(1_000))),
+        ["--print", entities] => print!("{}", model(entities.parse().unwrap_or(1_000))),
         ["--stage", stage, entities] => return once(stage, entities.parse().unwrap_or(1_000)),
         _ => measure(),
     }
@@ -32,7 +34,7 @@ fn main() -> ExitCode {
 
 /// One stage once, for profilers.
 fn once(stage: &str, entities: usize) -> ExitCode {
-    let source = Source::new("generated.yaml", singlet_bench::model(entities));
+    let source = Source::new("generated.yaml", model(entities));
     let ran = match stage {
         "none" => true,
         "events" => black_box(events(source.text())) > 0,
@@ -61,11 +63,7 @@ fn measure() {
             Some((from, least)) => println!("{}", growth(from, entities, each / least)),
         }
         if entities == 1_000 {
-            let verdict = if measured.multiple() <= MULTIPLE_MAX {
-                "met"
-            } else {
-                "missed"
-            };
+            let verdict = met(measured.multiple() <= MULTIPLE_MAX);
             println!("  goal of {MULTIPLE_MAX} × the events for 1000 entities: {verdict}");
         }
     }
@@ -84,7 +82,7 @@ struct Measured {
 
 impl Measured {
     fn of(entities: usize) -> Self {
-        let text = singlet_bench::model(entities);
+        let text = model(entities);
         let source = Source::new("generated.yaml", text.clone());
         let found = singlet_lint::check(singlet_model::load(&source)).into_sorted();
         let errors = found.iter().filter(|finding| finding.rule.severity == Severity::Error);
@@ -134,7 +132,7 @@ impl Measured {
 /// The time for each entity grows at most as its logarithm does.
 fn growth(from: usize, to: usize, grown: f64) -> String {
     let allowed = (to as f64).ln() / (from as f64).ln();
-    let verdict = if grown <= allowed { "met" } else { "missed" };
+    let verdict = met(grown <= allowed);
     format!(
         "  from {from} to {to} entities, the time for each grows {grown:.2} ×; n log n allows {allowed:.2}: {verdict}"
     )
@@ -165,8 +163,5 @@ fn medians<const STAGES: usize>(stages: &mut [&mut dyn FnMut() -> bool; STAGES])
         }
         rounds += 1;
     }
-    times.map(|mut times| {
-        times.sort_unstable();
-        times.get(times.len() / 2).copied().unwrap_or_default()
-    })
+    times.map(median)
 }

@@ -6,10 +6,10 @@
 use std::hint::black_box;
 use std::process::ExitCode;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
 
 use futures_util::future::try_join_all;
 use singlet_bench::error::{Failure, Outcome};
+use singlet_bench::rounds;
 use singlet_model::evaluate::geo::{self, Place};
 use singlet_runtime::{Attributes, Caller, Deployment, Engine, Item, Request, Source, Store, Value};
 use singlet_store::{Condition, Direction, GetRequest, KeyRange, QueryRequest, SortRange};
@@ -38,13 +38,7 @@ async fn main() -> ExitCode {
         [rounds] => measure(rounds.parse().unwrap_or(ROUNDS_USUAL)).await,
         _ => measure(ROUNDS_USUAL).await,
     };
-    match ran {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(failure) => {
-            eprintln!("{failure}");
-            ExitCode::FAILURE
-        }
-    }
+    rounds::exit(ran)
 }
 
 async fn only(side: &str, case: &str, rounds: usize) -> Outcome<()> {
@@ -60,39 +54,13 @@ async fn only(side: &str, case: &str, rounds: usize) -> Outcome<()> {
 
 async fn measure(rounds: usize) -> Outcome<()> {
     let bench = Bench::open().await?;
-    println!("case       by hand µs  compiled µs      ×  goal");
+    rounds::print_head();
     for (case, goal) in GOALS {
-        let (mut compiled, mut by_hand) = (Vec::new(), Vec::new());
-        for round in 0..rounds + rounds / 10 {
-            let started = Instant::now();
-            let rows = black_box(bench.by_hand(case).await?);
-            let between = Instant::now();
-            let same = black_box(bench.compiled(case).await?);
-            let ended = Instant::now();
-            if rows != same {
-                return Err(Failure(format!("{case}: {rows} rows by hand, {same} compiled")));
-            }
-            // The first tenth warms up.
-            if round >= rounds / 10 {
-                by_hand.push(between - started);
-                compiled.push(ended - between);
-            }
-        }
-        let (by_hand, compiled) = (median(by_hand), median(compiled));
-        let multiple = compiled.as_secs_f64() / by_hand.as_secs_f64();
-        let verdict = if multiple <= goal { "met" } else { "missed" };
-        println!(
-            "{case:<10} {:>10.1} {:>12.1} {multiple:>6.2}  {goal:.2} {verdict}",
-            by_hand.as_secs_f64() * 1e6,
-            compiled.as_secs_f64() * 1e6,
-        );
+        let by_hand = async |_| bench.by_hand(case).await;
+        let compiled = async |_| bench.compiled(case).await;
+        rounds::side_by_side(rounds, by_hand, compiled).await?.print(case, goal);
     }
     Ok(())
-}
-
-fn median(mut times: Vec<Duration>) -> Duration {
-    times.sort();
-    times.get(times.len() / 2).copied().unwrap_or_default()
 }
 
 struct Bench {

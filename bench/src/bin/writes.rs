@@ -2,12 +2,11 @@
 //!
 //! `writes [ROUNDS]` measures and says whether the goals are met.
 
-use std::hint::black_box;
 use std::process::ExitCode;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
 
 use singlet_bench::error::Outcome;
+use singlet_bench::rounds;
 use singlet_runtime::{Attributes, Caller, Deployment, Engine, Item, Source, Store, Value, WriteRequest};
 use singlet_store::{
     Comparison, Condition, Path, PutRequest, TransactWrite, TransactWriteRequest, Update, UpdateRequest, UpdateReturn,
@@ -26,48 +25,19 @@ const GOALS: [(&str, f64); 2] = [("single", 1.15), ("transaction", 1.15)];
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> ExitCode {
     let rounds = std::env::args().nth(1).and_then(|rounds| rounds.parse().ok());
-    match measure(rounds.unwrap_or(ROUNDS_USUAL)).await {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(failure) => {
-            eprintln!("{failure}");
-            ExitCode::FAILURE
-        }
-    }
+    rounds::exit(measure(rounds.unwrap_or(ROUNDS_USUAL)).await)
 }
 
 async fn measure(rounds: usize) -> Outcome<()> {
-    println!("case         by hand µs  compiled µs      ×  goal");
+    rounds::print_head();
     for (case, goal) in GOALS {
         // A side has a table of its own, so that each finds its rows as it left them.
         let (hand, compiled) = (Bench::open().await?, Bench::open().await?);
-        let (mut by_hand, mut by_plan) = (Vec::new(), Vec::new());
-        for round in 0..rounds + rounds / 10 {
-            let started = Instant::now();
-            black_box(hand.by_hand(case, round).await?);
-            let between = Instant::now();
-            black_box(compiled.compiled(case, round).await?);
-            let ended = Instant::now();
-            // The first tenth warms up.
-            if round >= rounds / 10 {
-                by_hand.push(between - started);
-                by_plan.push(ended - between);
-            }
-        }
-        let (by_hand, by_plan) = (median(by_hand), median(by_plan));
-        let multiple = by_plan.as_secs_f64() / by_hand.as_secs_f64();
-        let verdict = if multiple <= goal { "met" } else { "missed" };
-        println!(
-            "{case:<12} {:>10.1} {:>12.1} {multiple:>6.2}  {goal:.2} {verdict}",
-            by_hand.as_secs_f64() * 1e6,
-            by_plan.as_secs_f64() * 1e6,
-        );
+        let by_hand = async |round| hand.by_hand(case, round).await;
+        let compiled = async |round| compiled.compiled(case, round).await;
+        rounds::side_by_side(rounds, by_hand, compiled).await?.print(case, goal);
     }
     Ok(())
-}
-
-fn median(mut times: Vec<Duration>) -> Duration {
-    times.sort();
-    times.get(times.len() / 2).copied().unwrap_or_default()
 }
 
 struct Bench {
@@ -106,7 +76,7 @@ impl Bench {
     async fn compiled(&self, case: &str, round: usize) -> Outcome<()> {
         let (write, args, key) = match case {
             "single" => {
-                let write = if round % 2 == 0 { "start" } else { "stop" };
+                let write = if round.is_multiple_of(2) { "start" } else { "stop" };
                 (write, ("task_id", text(TASK)), None)
             }
             _ => ("order", ("text", text("a few words")), Some(format!("request-{round}"))),
@@ -131,7 +101,7 @@ impl Bench {
     }
 
     async fn move_by_hand(&self, round: usize) -> Outcome<()> {
-        let (from, to) = if round % 2 == 0 {
+        let (from, to) = if round.is_multiple_of(2) {
             ("pending", "active")
         } else {
             ("active", "pending")

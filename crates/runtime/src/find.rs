@@ -20,7 +20,7 @@ use crate::cursor::{Position, Positions};
 use crate::error::RuntimeError;
 use crate::lower;
 use crate::scope::{Attributes, Scope};
-use crate::stream::{Arrived, Follow, RowStream};
+use crate::stream::{Follow, RowStream};
 use crate::{keys, retry, row};
 
 /// How many ranges are read at the same time.
@@ -73,7 +73,7 @@ struct Branch<'a> {
     query: &'a Query,
     entity: &'a Entity,
     residue: Vec<&'a Expr>,
-    streams: Vec<RowStream>,
+    streams: Vec<RowStream<'a>>,
 }
 
 impl Branch<'_> {
@@ -100,25 +100,25 @@ impl<'a> Reading<'a> {
         let mut requests = 0;
         let requests_max = self.requests_max.unwrap_or(usize::MAX);
         while found.rows.len() < limit && rounds < PAGES_PER_ANSWER_MAX {
-            let wanted = limit - found.rows.len();
-            if requests >= requests_max && needs_page(&branches) {
-                break;
-            }
-            let (consumed, sent) = self.fill(&mut branches, wanted).await?;
-            found.consumed += &consumed;
-            requests += sent;
-            rounds += usize::from(sent > 0);
-            // A page of which nothing was left says nothing about what comes first.
             if needs_page(&branches) {
+                if requests >= requests_max {
+                    break;
+                }
+                let wanted = limit - found.rows.len();
+                let (consumed, sent) = self.fill(&mut branches, wanted).await?;
+                found.consumed += consumed;
+                requests += sent;
+                rounds += 1;
+                // A page of which nothing was left says nothing about what comes first.
                 continue;
             }
             let Some((branch, stream)) = self.next(&branches)? else {
                 break;
             };
-            let Some(arrived) = take(&mut branches, branch, stream) else {
+            let Some(row) = take(&mut branches, branch, stream) else {
                 break;
             };
-            if let Some(row) = self.kept(&branches, branch, arrived)? {
+            if let Some(row) = self.kept(&branches, branch, row)? {
                 found.rows.push(row);
             }
         }
@@ -159,10 +159,12 @@ impl<'a> Reading<'a> {
             } else {
                 keys::ranges(self.model, query, self.scope)?
             };
-            let mut streams = Vec::new();
-            for range in &ranges {
+            // The whole rows may have changed since the thin ones were written; a get takes no filter.
+            let exact = !query.follow && ranges.iter().all(|range| range.exact);
+            let mut streams = Vec::with_capacity(ranges.len());
+            for range in ranges {
                 let (start, done) = match resumed.next() {
-                    Some(Position::After(key)) => (Some(key.clone()), false),
+                    Some(Position::After(key)) => (Some(key), false),
                     Some(Position::Done) => (None, true),
                     Some(Position::Start) | None => (None, false),
                 };
@@ -173,8 +175,6 @@ impl<'a> Reading<'a> {
                 }
                 streams.push(stream);
             }
-            // The whole rows may have changed since the thin ones were written; a get takes no filter.
-            let exact = !query.follow && ranges.iter().all(|range| range.exact);
             let unfiltered = streams.iter().any(RowStream::is_unfiltered);
             branches.push(Branch {
                 query,
@@ -251,10 +251,13 @@ impl<'a> Reading<'a> {
             }
         }
         let sent = calls.len();
+        if let (1, Some(call)) = (sent, calls.pop()) {
+            return Ok((call.await?, sent));
+        }
         let mut consumed = Consumed::default();
         let mut answers = stream::iter(calls).buffer_unordered(FAN_OUT_AT_ONCE_MAX);
         while let Some(answer) = answers.next().await {
-            consumed += &answer?;
+            consumed += answer?;
         }
         Ok((consumed, sent))
     }
@@ -275,6 +278,22 @@ impl<'a> Reading<'a> {
             }
         }
         Ok(best.map(|(at, _)| at))
+    }
+
+    /// Puts rows into the order of the selection; equal ones stay as they are.
+    ///
+    /// # Errors
+    ///
+    /// Where a value is not one of its type.
+    pub fn sort(&self, entity: &Entity, rows: &mut [Attributes]) -> Result<(), RuntimeError> {
+        let mut failed = None;
+        rows.sort_by(|a, b| {
+            self.compare(entity, a, b).unwrap_or_else(|error| {
+                failed = Some(error);
+                Ordering::Equal
+            })
+        });
+        failed.map_or(Ok(()), Err)
     }
 
     fn compare(&self, entity: &Entity, a: &Attributes, b: &Attributes) -> Result<Ordering, RuntimeError> {
@@ -299,11 +318,10 @@ impl<'a> Reading<'a> {
 
     /// The row, if the meaning includes it: what the store could not check is checked here. A row that several alternatives
     /// include is given by the first of them.
-    fn kept(&self, branches: &[Branch<'a>], at: usize, arrived: Arrived) -> Result<Option<Attributes>, RuntimeError> {
+    fn kept(&self, branches: &[Branch<'a>], at: usize, row: Attributes) -> Result<Option<Attributes>, RuntimeError> {
         let Some(branch) = branches.get(at) else {
             return Ok(None);
         };
-        let row = arrived.row;
         let scope = self.scope.with_row(&row);
         for condition in &branch.residue {
             if !holds(condition, &scope)? {
@@ -345,7 +363,7 @@ fn needs_page(branches: &[Branch<'_>]) -> bool {
         .any(RowStream::needs_page)
 }
 
-fn take(branches: &mut [Branch<'_>], branch: usize, stream: usize) -> Option<Arrived> {
+fn take(branches: &mut [Branch<'_>], branch: usize, stream: usize) -> Option<Attributes> {
     branches.get_mut(branch)?.streams.get_mut(stream)?.take()
 }
 
@@ -357,11 +375,10 @@ fn identity(branches: &[Branch<'_>]) -> u64 {
     hasher.finish()
 }
 
-fn position(stream: &RowStream) -> Position {
-    match (&stream.position, stream.is_done()) {
-        (_, true) => Position::Done,
-        (Some(key), false) => Position::After(key.clone()),
-        (None, false) => Position::Start,
+fn position(stream: &RowStream<'_>) -> Position {
+    match stream.is_done() {
+        true => Position::Done,
+        false => stream.position().map_or(Position::Start, Position::After),
     }
 }
 

@@ -7,11 +7,10 @@ use singlet_model::evaluate::{evaluate, evaluate_as, geo, time};
 use singlet_model::expression::Expr;
 use singlet_model::model::{Index, KeyChoice, KeyTemplate};
 use singlet_model::types::Type;
-use singlet_plan::read::{End, PartValues, Query, SortBound};
+use singlet_plan::read::{End, Ends, KeyEnd, PartValues, Query, SortBound};
 use singlet_plan::values::Values;
 use singlet_store::{KeyRange, SortRange};
 
-use crate::ends::{Ends, begins_with};
 use crate::error::RuntimeError;
 use crate::scope::Scope;
 
@@ -469,6 +468,48 @@ fn ranged(
         Side::At(value, excluded) => Some((value, excluded)),
         Side::Open | Side::Nothing => None,
     };
-    let range = ends.range(at(low), at(high));
-    Ok(range.map(|(range, except)| Ranged { range, except, exact }))
+    if matches!((&low, &high), (Side::Open, Side::Open)) {
+        return Ok(Some(Ranged {
+            range: begins_with(&ends.prefix),
+            except: Vec::new(),
+            exact,
+        }));
+    }
+    let (low, high) = ends.keys(at(low), at(high));
+    Ok(between(low, high).map(|(range, except)| Ranged { range, except, exact }))
+}
+
+/// Every key that begins with a text; no condition where that is every key.
+fn begins_with(prefix: &str) -> Option<SortRange> {
+    (!prefix.is_empty()).then(|| SortRange::begins_with(prefix))
+}
+
+/// The range between two keys, and keys that it includes too much; none where it is empty.
+fn between(low: KeyEnd, high: KeyEnd) -> Option<(Option<SortRange>, Vec<Value>)> {
+    let mut except = Vec::new();
+    let range = match (low, high) {
+        (Some((low, low_excluded)), Some((high, high_excluded))) => {
+            if is_after(&low, &high) {
+                return None;
+            }
+            except.extend(low_excluded.then(|| low.clone()));
+            except.extend(high_excluded.then(|| high.clone()));
+            SortRange::Between(low, high)
+        }
+        (Some((low, true)), None) => SortRange::Greater(low),
+        (Some((low, false)), None) => SortRange::GreaterOrEqual(low),
+        (None, Some((high, true))) => SortRange::Less(high),
+        (None, Some((high, false))) => SortRange::LessOrEqual(high),
+        (None, None) => return Some((None, except)),
+    };
+    Some((Some(range), except))
+}
+
+fn is_after(low: &Value, high: &Value) -> bool {
+    match (low, high) {
+        (Value::S(low), Value::S(high)) => low.as_bytes() > high.as_bytes(),
+        (Value::N(low), Value::N(high)) => low > high,
+        (Value::B(low), Value::B(high)) => low > high,
+        _ => false,
+    }
 }

@@ -20,24 +20,27 @@ use crate::row;
 use crate::scope::{Attributes, Scope};
 
 /// A row on its way to the caller.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct Arrived {
     /// The row.
     pub row: Attributes,
     /// Its key on the path that it came by: a cursor goes on after it.
-    pub position: Item,
+    pub position: Key,
 }
+
+/// The attributes of a key with their values, each once.
+pub type Key = Vec<(String, Value)>;
 
 /// The rows of one range.
 #[derive(Debug)]
-pub struct RowStream {
+pub struct RowStream<'a> {
     request: QueryRequest,
     /// The key of the one item that the range can hold: it is got, and a get takes no filter.
     key: Option<Item>,
     /// Whether the range is the whole table, with the rows of every entity.
     scan: bool,
     except: Vec<(String, Value)>,
-    position_keys: Vec<String>,
+    position_keys: Vec<&'a str>,
     buffer: VecDeque<Arrived>,
     /// Where the next page begins; none at the start.
     next: Option<Item>,
@@ -46,20 +49,20 @@ pub struct RowStream {
     /// Whether a whole primary key is asked for: one row at most.
     is_one: bool,
     /// The key after which a later page goes on.
-    pub position: Option<Item>,
+    position: Option<Key>,
 }
 
-impl RowStream {
+impl<'a> RowStream<'a> {
     /// Opens a range; with a position it goes on after that.
     pub fn open(
-        model: &Model,
+        model: &'a Model,
         query: &Query,
-        range: &Range,
+        range: Range,
         filter: Option<Condition>,
-        position: Option<Item>,
+        position: Option<&Item>,
     ) -> Self {
         let index = query.index.and_then(|index| model.index(index));
-        let mut request = QueryRequest::new(model.table.name.clone(), range.keys.clone());
+        let mut request = QueryRequest::new(model.table.name.clone(), range.keys);
         request.index = index.map(|index| index.name.clone());
         request.filter = filter;
         request.direction = if query.descending {
@@ -67,30 +70,28 @@ impl RowStream {
         } else {
             Direction::Ascending
         };
-        request.start = position.clone();
+        request.start = position.cloned();
         let sorts = model.table.key.len().saturating_sub(1);
-        let equal = range
-            .keys
+        let equal = request
+            .range
             .sort
             .iter()
             .filter(|(_, sort)| matches!(sort, SortRange::Equal(_)));
-        let table_keys = model.table.key.iter().map(|key| key.name.clone());
-        let index_keys = index
-            .into_iter()
-            .flat_map(|index| index.key())
-            .map(|key| key.name.clone());
+        let is_one = index.is_none() && equal.count() == sorts;
+        let table_keys = model.table.key.iter();
+        let position_keys = table_keys.chain(index.into_iter().flat_map(|index| index.key()));
         RowStream {
             key: index.is_none().then(|| whole_key(model, &request.range)).flatten(),
             scan: query.scan,
             request,
-            except: range.except.clone(),
-            position_keys: table_keys.chain(index_keys).collect(),
+            except: range.except,
+            position_keys: position_keys.map(|key| key.name.as_str()).collect(),
             buffer: VecDeque::new(),
             next: None,
             ended: false,
             pages_read: 0,
-            is_one: index.is_none() && equal.count() == sorts,
-            position,
+            is_one,
+            position: position.map(|key| key.iter().map(|(name, value)| (name.clone(), value.clone())).collect()),
         }
     }
 
@@ -130,10 +131,15 @@ impl RowStream {
     }
 
     /// Takes the next row; a cursor goes on after it.
-    pub fn take(&mut self) -> Option<Arrived> {
+    pub fn take(&mut self) -> Option<Attributes> {
         let arrived = self.buffer.pop_front()?;
-        self.position = Some(arrived.position.clone());
-        Some(arrived)
+        self.position = Some(arrived.position);
+        Some(arrived.row)
+    }
+
+    /// The key after which a later page goes on; none at the beginning.
+    pub fn position(&self) -> Option<Item> {
+        self.position.as_ref().map(|key| key.iter().cloned().collect())
     }
 
     /// Whether there are no more rows.
@@ -165,14 +171,13 @@ impl RowStream {
             None => retry::retried(|| store.query(&self.request)).await?,
         };
         let mut consumed = page.consumed;
-        let mut arrived = Vec::new();
+        let mut arrived = Vec::with_capacity(page.items.len());
         for item in page.items {
             let strange = !is_of(model, entity, &item) || self.scan && !has_key_of(entity, &item);
             if strange || self.is_excepted(&item) {
                 continue;
             }
-            if let Some(row) = row::decode(model, entity, &item, scope)? {
-                let position = self.position_of(&item);
+            if let Some((row, position)) = row::taken(model, entity, item, &self.position_keys, scope)? {
                 arrived.push(Arrived { row, position });
             }
         }
@@ -186,8 +191,8 @@ impl RowStream {
         // Engines may name a last key though a whole primary key was asked for, and begin anew after it.
         self.ended = page.last_key.is_none() || self.is_one;
         // Rows that a filter dropped are not read again: a later page goes on after them.
-        if self.buffer.is_empty() && page.last_key.is_some() {
-            self.position = page.last_key.clone();
+        if let Some(last) = page.last_key.as_ref().filter(|_| self.buffer.is_empty()) {
+            self.position = Some(last.iter().map(|(name, value)| (name.clone(), value.clone())).collect());
         }
         self.next = page.last_key;
         Ok(consumed)
@@ -228,13 +233,6 @@ impl RowStream {
         self.except
             .iter()
             .any(|(attribute, value)| item.get(attribute) == Some(value))
-    }
-
-    fn position_of(&self, item: &Item) -> Item {
-        let names = self.position_keys.iter();
-        names
-            .filter_map(|name| Some((name.clone(), item.get(name)?.clone())))
-            .collect()
     }
 }
 
@@ -280,7 +278,7 @@ impl Follow<'_> {
         let mut keys = Vec::with_capacity(thin.len());
         for arrived in &thin {
             keys.push(match of.id == self.entity.id {
-                true => Some(table_key(model, &arrived.position)),
+                true => Some(table_key(model, &arrived.position.iter().cloned().collect())),
                 false => primary_key(self.entity, &arrived.row)?,
             });
         }

@@ -13,6 +13,7 @@ use singlet_runtime::Caller;
 
 use super::Secret;
 use super::jwks::FetchedKeys;
+use super::verified::{Keys, Verified};
 
 /// How far clocks may be apart.
 const LEEWAY_SECONDS: u64 = 30;
@@ -54,6 +55,14 @@ impl JwtKeys {
     /// Where it is none, or has no key that can be used.
     pub fn from_jwks(text: &str) -> Result<Self, String> {
         public_keys(text).map(|keys| JwtKeys::Public(Arc::new(keys)))
+    }
+
+    /// The set of keys that counts now, where it is one that may change.
+    fn current(&self) -> Keys {
+        match self {
+            JwtKeys::Secret(_) | JwtKeys::Public(_) => None,
+            JwtKeys::Fetched(fetched) => Some(fetched.keys()),
+        }
     }
 
     /// The keys that may have signed a token.
@@ -140,6 +149,7 @@ pub struct Jwt {
     audience: Option<String>,
     issuer: Option<String>,
     claims: Vec<(String, String)>,
+    verified: Verified,
 }
 
 /// Why a token is not taken.
@@ -180,11 +190,17 @@ impl Jwt {
             audience: callers.audience.clone(),
             issuer: settings.issuer.clone(),
             claims: callers.claims.clone(),
+            verified: Verified::default(),
         }
     }
 
     /// The caller of a token.
     pub(super) async fn caller(&self, token: &str) -> Result<Caller, TokenError> {
+        // Taken before the token is looked at: what a key has verified counts for that key.
+        let keys = self.keys.current();
+        if let Some(caller) = self.verified.caller(token, &keys) {
+            return Ok(caller);
+        }
         let header = decode_header(token).map_err(|_| TokenError::Signature)?;
         let mut outcome = Err(TokenError::Signature);
         for (algorithm, key) in self.keys.candidates(&header).await {
@@ -193,7 +209,11 @@ impl Jwt {
                 break;
             }
         }
-        self.named(&outcome?)
+        let claims = outcome?;
+        let caller = self.named(&claims)?;
+        let end = claims.get("exp").and_then(Json::as_u64).unwrap_or_default();
+        self.verified.remember(token, keys, &caller, end);
+        Ok(caller)
     }
 
     fn claims(&self, token: &str, algorithm: Algorithm, key: &DecodingKey) -> Result<Map<String, Json>, TokenError> {

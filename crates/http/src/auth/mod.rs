@@ -4,6 +4,7 @@ mod api_keys;
 mod jwks;
 mod jwt;
 mod secret;
+mod verified;
 
 pub use api_keys::{ApiKey, ApiKeys};
 pub use jwks::{FetchedKeys, JwksTiming};

@@ -1,5 +1,6 @@
 //! One attempt at an operation: names are bound, clauses checked, steps taken, and all of it sent at once.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, HashSet};
 
 use singlet_item::{Item, Value};
@@ -33,7 +34,7 @@ pub(super) struct Attempt<'a> {
     /// Rows that must be read though the plan does not say so.
     pub read_first: &'a HashSet<Item>,
     /// The arguments in scope: the operation's, or a named step's.
-    pub args: Attributes,
+    pub args: Cow<'a, Attributes>,
     /// Bound names; rows as they were, those of `as` as they become.
     pub bound: Attributes,
     /// Which row a name stands for.
@@ -56,7 +57,7 @@ impl<'a> Attempt<'a> {
         Attempt {
             operation,
             read_first,
-            args: operation.args.clone(),
+            args: Cow::Borrowed(&operation.args),
             bound: operation
                 .record
                 .as_ref()

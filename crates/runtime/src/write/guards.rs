@@ -68,7 +68,17 @@ pub(super) fn hashed(texts: &[&str]) -> String {
         hash.update((text.len() as u64).to_be_bytes());
         hash.update(text.as_bytes());
     }
-    hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
+    hexadecimal(&hash.finalize())
+}
+
+/// Bytes as text.
+pub(super) fn hexadecimal(bytes: &[u8]) -> String {
+    let digit = |value: u8| char::from_digit(u32::from(value), 16);
+    bytes
+        .iter()
+        .flat_map(|byte| [byte >> 4, byte & 15])
+        .filter_map(digit)
+        .collect()
 }
 
 /// The guards of a row: of its unique values, and of its identity where it has versions.

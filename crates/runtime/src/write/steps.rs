@@ -1,5 +1,6 @@
 //! The steps of an operation: which are taken, on which rows, how often.
 
+use std::borrow::Cow;
 use std::future::Future;
 use std::pin::Pin;
 
@@ -22,8 +23,26 @@ const ROWS_MAX: usize = 100;
 pub(super) type Element = (Value, Option<usize>);
 
 impl<'a> Attempt<'a> {
-    /// Takes some steps, in order. Boxed, because steps hold steps.
-    pub fn steps<'s>(
+    /// Takes some steps, in order.
+    pub async fn steps(&mut self, steps: &'a [Step], plans: &'a [StepPlan]) -> Result<(), Stop> {
+        for (step, plan) in steps.iter().zip(plans) {
+            match &step.repeat {
+                None => self.turn(step, plan).await?,
+                Some((name, list)) => {
+                    for element in self.elements(list, plan).await? {
+                        self.bind_element(name, element);
+                        self.turn(step, plan).await?;
+                    }
+                    self.bound.remove(name);
+                    self.names.remove(name);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes the steps inside a step. Only these are boxed: most operations have none, and what is boxed is large.
+    fn inner_steps<'s>(
         &'s mut self,
         steps: &'a [Step],
         plans: &'a [StepPlan],
@@ -31,22 +50,7 @@ impl<'a> Attempt<'a> {
     where
         'a: 's,
     {
-        Box::pin(async move {
-            for (step, plan) in steps.iter().zip(plans) {
-                match &step.repeat {
-                    None => self.turn(step, plan).await?,
-                    Some((name, list)) => {
-                        for element in self.elements(list, plan).await? {
-                            self.bind_element(name, element);
-                            self.turn(step, plan).await?;
-                        }
-                        self.bound.remove(name);
-                        self.names.remove(name);
-                    }
-                }
-            }
-            Ok(())
-        })
+        Box::pin(self.steps(steps, plans))
     }
 
     pub fn bind_element(&mut self, name: &str, (value, row): Element) {
@@ -147,7 +151,7 @@ impl<'a> Attempt<'a> {
 
     async fn take(&mut self, step: &'a Step, plan: &'a StepPlan) -> Result<(), Stop> {
         match &step.kind {
-            StepKind::Group(inner) => self.steps(inner, &plan.inner).await,
+            StepKind::Group(inner) => self.inner_steps(inner, &plan.inner).await,
             StepKind::Call { step: name, args } => self.call(name, args, plan).await,
             StepKind::Create(entity) => {
                 let entity = self.entity(*entity)?;
@@ -193,8 +197,8 @@ impl<'a> Attempt<'a> {
             };
             given.extend(value.map(|value| (param.name.clone(), value)));
         }
-        let outer = std::mem::replace(&mut self.args, given);
-        let done = self.steps(&named.steps, &plan.inner).await;
+        let outer = std::mem::replace(&mut self.args, Cow::Owned(given));
+        let done = self.inner_steps(&named.steps, &plan.inner).await;
         self.args = outer;
         done
     }
@@ -232,7 +236,7 @@ impl<'a> Attempt<'a> {
 
     /// A refusal of the step that is being taken.
     pub async fn denied(&mut self, rule: Rule<'a>, own: Option<&Attributes>) -> Stop {
-        let mut refused = Refused::new(rule.name.clone(), rule.status);
+        let mut refused = Refused::new(rule.name(), rule.status);
         match refuse::shown(self.operation, rule.shown, &self.bound, own) {
             Ok(shown) => refused.shown = shown,
             Err(stop) => return stop,

@@ -184,12 +184,12 @@ impl<'a> Attempt<'a> {
             }
         }
         let mut planned = Planned {
-            moves: moved.clone(),
+            moves: moved.as_ref().map(|(from, to)| (from.as_slice(), to.as_str())),
             ..Planned::default()
         };
-        planned.touched.extend(edits.touched().map(str::to_owned));
-        planned.known.extend(touched.known.keys().cloned());
-        planned.known.extend(edits.set.keys().cloned());
+        planned.touched.extend(edits.touched());
+        planned.known.extend(touched.known.keys().map(String::as_str));
+        planned.known.extend(edits.set.keys().map(String::as_str));
         let held_unknown = !edits.parts.is_empty();
         // A row that moves to another key is written there whole.
         let moves = edits.touched().any(|name| entity.is_key_attribute(name));

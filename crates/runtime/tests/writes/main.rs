@@ -13,6 +13,7 @@ mod auctions;
 mod beyond;
 mod booking;
 mod bulk;
+mod claims;
 mod clients;
 mod consistency;
 mod country;

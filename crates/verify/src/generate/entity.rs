@@ -401,6 +401,7 @@ impl Entity {
             name: self.name.to_owned(),
             identity: self.history.then(|| shared.filter(|name| name != "at").collect()),
             attributes: self.attributes,
+            primary: self.primary,
             paths: self.paths,
         }
     }

@@ -7,10 +7,11 @@ use fastrand::Rng;
 use singlet_item::{Number, Value};
 use singlet_model::evaluate::time;
 use singlet_model::expression::{BinaryOp, Expr, ExprKind};
-use singlet_model::model::{Argument, Attribute, IdempotencyNeed, Step, StepKind, Write};
+use singlet_model::model::{Argument, Attribute, IdempotencyNeed, LetValue, Step, StepKind, Write};
 use singlet_model::types::{EntityId, ObjectType, Type};
 use singlet_runtime::{Attributes, Caller, WriteRequest, values};
 
+use super::oracle::Outcome;
 use super::sequence::Sequence;
 use super::world::Row;
 
@@ -159,8 +160,7 @@ impl Draw {
             45..60 => Goal::Rare,
             _ => Goal::Any,
         };
-        let (write, outcome, request) = self.drawn(sequence, goal)?;
-        *self.seen.entry((write.clone(), outcome)).or_default() += 1;
+        let (write, request) = self.drawn(sequence, goal)?;
         if request.idempotency_key.is_some() {
             self.last = Some((write.clone(), request.clone()));
         }
@@ -168,22 +168,19 @@ impl Draw {
     }
 
     /// A request that comes to what is wanted; else, of all that were tried, the one that comes to the rarest.
-    fn drawn(&mut self, sequence: &Sequence, goal: Goal) -> Option<(String, String, WriteRequest)> {
-        let mut rarest: Option<(u64, (String, String, WriteRequest))> = None;
+    fn drawn(&mut self, sequence: &Sequence, goal: Goal) -> Option<(String, WriteRequest)> {
+        let mut rarest: Option<(u64, (String, WriteRequest))> = None;
         let writes = if goal == Goal::Done { WRITES_TRIED } else { 1 };
         for _ in 0..writes {
             let write = self.write(sequence, goal)?;
             for _ in 0..REQUESTS_TRIED {
-                let request = self.asked(sequence, write);
-                let outcome = sequence.meant(write, &request).word();
-                let seen = self.seen(&write.name, &outcome);
-                let wanted = match goal {
-                    Goal::Done => outcome == "done",
-                    Goal::Rare => seen == 0,
-                    Goal::Any => true,
-                };
-                let drawn = (write.name.clone(), outcome, request);
-                if wanted {
+                let drawn = (write.name.clone(), self.asked(sequence, write));
+                if goal == Goal::Any {
+                    return Some(drawn);
+                }
+                let outcome = sequence.meant(write, &drawn.1).word();
+                let seen = self.times(&write.name, &outcome);
+                if (goal == Goal::Done && outcome == "done") || (goal == Goal::Rare && seen == 0) {
                     return Some(drawn);
                 }
                 if rarest.as_ref().is_none_or(|(known, _)| seen < *known) {
@@ -194,14 +191,23 @@ impl Draw {
         rarest.map(|(_, drawn)| drawn)
     }
 
-    fn seen(&self, write: &str, outcome: &str) -> u64 {
+    /// Remembers what came of a request.
+    pub fn saw(&mut self, write: &str, outcome: &Outcome) {
+        *self.seen.entry((write.to_owned(), outcome.word())).or_default() += 1;
+    }
+
+    fn times(&self, write: &str, outcome: &str) -> u64 {
         let key = (write.to_owned(), outcome.to_owned());
         self.seen.get(&key).copied().unwrap_or_default()
     }
 
     /// What is asked of a write.
     fn asked(&mut self, sequence: &Sequence, write: &Write) -> WriteRequest {
-        let about: Vec<EntityId> = write.all_steps().into_iter().filter_map(Step::entity).collect();
+        let mut about: Vec<EntityId> = write.all_steps().into_iter().filter_map(Step::entity).collect();
+        about.extend(write.lets.iter().filter_map(|bound| match &bound.value {
+            LetValue::Read(selection) => selection.entity(),
+            LetValue::Value(_) => None,
+        }));
         let near = sequence.rows().iter().filter(|(entity, _)| about.contains(entity));
         let near: Vec<&Row> = near.collect();
         let focus = self
@@ -229,17 +235,16 @@ impl Draw {
         }
     }
 
-    /// A write; mostly one whose rows there are, and of two the one that was done less.
+    /// A write; mostly one whose rows there are, and of three the one that was done least.
     fn write<'s>(&mut self, sequence: &'s Sequence, goal: Goal) -> Option<&'s Write> {
-        let write = self.likely_write(sequence)?;
-        if goal != Goal::Done {
-            return Some(write);
+        let mut write = self.likely_write(sequence)?;
+        for _ in 0..if goal == Goal::Done { 2 } else { 0 } {
+            let other = self.likely_write(sequence)?;
+            if self.times(&other.name, "done") < self.times(&write.name, "done") {
+                write = other;
+            }
         }
-        let other = self.likely_write(sequence)?;
-        match self.seen(&other.name, "done") < self.seen(&write.name, "done") {
-            true => Some(other),
-            false => Some(write),
-        }
+        Some(write)
     }
 
     fn likely_write<'s>(&mut self, sequence: &'s Sequence) -> Option<&'s Write> {
@@ -281,7 +286,7 @@ impl Draw {
             .or_else(|| self.rng.choice(CALLERS.iter().copied()))
             .unwrap_or("ada");
         let caller = match self.rng.u8(..100) {
-            0..3 => Caller::with_id("z".repeat(ID_CHARS_MANY)),
+            0..5 => Caller::with_id("z".repeat(ID_CHARS_MANY)),
             _ => Caller::with_id(id),
         };
         match self.rng.choice(&self.roles).cloned() {
