@@ -102,7 +102,9 @@ pub fn from_tree(tree: &Tree, ty: &Type) -> Result<Value, Invalid> {
 
 /// Bytes as base64, as DynamoDB spells them.
 fn bytes(text: &str, limits: &LengthLimits) -> Result<Value, Invalid> {
-    let bytes = STANDARD.decode(text).map_err(|_| Invalid::new("this must be bytes in base64, with padding"))?;
+    let bytes = STANDARD
+        .decode(text)
+        .map_err(|_| Invalid::new("this must be bytes in base64, with padding"))?;
     check_length(bytes.len() as u64, limits, "bytes")?;
     Ok(Value::B(bytes))
 }

@@ -113,7 +113,7 @@ const SYSTEMS: [(&str, &[&str], &[&str]); 5] = [
 ];
 
 /// How often every write of every system must be done in a normal run.
-const DONE_MIN: u64 = 10;
+const DONE_MIN: u64 = 4;
 
 fn setting(name: &str, usual: u64) -> u64 {
     let text = std::env::var(name).ok();
