@@ -72,8 +72,8 @@ const JUMPS: &[i64] = &[
 ];
 
 /// How many writes are tried, and how many requests of each, until one comes to what is wanted.
-const WRITES_TRIED: usize = 3;
-const REQUESTS_TRIED: usize = 8;
+const WRITES_TRIED: usize = 5;
+const REQUESTS_TRIED: usize = 7;
 
 /// What an operation is drawn for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -85,6 +85,9 @@ enum Goal {
     /// To be whatever it is.
     Any,
 }
+
+/// The longest span before an operation that is to be done.
+const JUMP_SMALL: i64 = 61_000;
 
 /// A source of requests.
 #[derive(Debug)]
@@ -127,18 +130,23 @@ impl Draw {
 
     /// A write and what is asked of it.
     pub fn request(&mut self, sequence: &Sequence) -> Option<(String, WriteRequest)> {
-        self.now += self.rng.choice(JUMPS.iter().copied()).unwrap_or_default();
+        let goal = match self.rng.u8(..100) {
+            0..45 => Goal::Done,
+            45..65 => Goal::Rare,
+            _ => Goal::Any,
+        };
+        // What is to be done is often done before something lapses.
+        let jump = self.rng.choice(JUMPS.iter().copied()).unwrap_or_default();
+        self.now += match goal {
+            Goal::Done => jump.min(JUMP_SMALL),
+            Goal::Rare | Goal::Any => jump,
+        };
         if self.rng.u8(..100) < 4
             && let Some((write, request)) = &self.last
         {
             let now = self.now;
             return Some((write.clone(), WriteRequest { now, ..request.clone() }));
         }
-        let goal = match self.rng.u8(..100) {
-            0..45 => Goal::Done,
-            45..65 => Goal::Rare,
-            _ => Goal::Any,
-        };
         let (write, request) = self.drawn(sequence, goal)?;
         if request.idempotency_key.is_some() {
             self.last = Some((write.clone(), request.clone()));
