@@ -52,7 +52,11 @@ impl<'a> Operation<'a> {
         let known = touched.clone();
         touched.fate = fate;
         touched.becomes = Some(row.clone());
-        let problems = self.broken(step, at, &row)?;
+        let mut problems = self.broken(step, at, &row)?;
+        self.broken.retain(|(known, _)| *known != at);
+        if !step.or_skip && !self.frame.write.bulk && !problems.is_empty() {
+            self.broken.push((at, std::mem::take(&mut problems)));
+        }
         if self.refuse(step, problems)? {
             self.touched
                 .get_mut(at)
@@ -62,6 +66,20 @@ impl<'a> Operation<'a> {
         }
         self.became(step, at, &row, fate == Fate::Created);
         Ok(())
+    }
+
+    /// What came of all steps: promises count by what rows are in the end.
+    pub fn kept(&self, done: Result<(), Outcome>) -> Result<(), Outcome> {
+        let Some((_, problems)) = self.broken.first() else {
+            return done;
+        };
+        let mut any = problems.clone();
+        match done {
+            Ok(()) => {}
+            Err(Outcome::Refused(later)) => any.extend(later),
+            Err(other) => return Err(other),
+        }
+        Err(Outcome::Refused(any))
     }
 
     /// The promises that a row breaks beside the others.

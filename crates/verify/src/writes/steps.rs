@@ -39,6 +39,8 @@ pub(super) struct Operation<'a> {
     /// The row of the first create or update, and whether it is new.
     pub first: Option<(usize, bool)>,
     pub version_checked: bool,
+    /// Promises that rows break as they are so far, in the order of their steps: a later step may mend them.
+    pub broken: Vec<(usize, Vec<Refused>)>,
 }
 
 /// An element of a loop, and the row that it is.
@@ -55,6 +57,7 @@ impl<'a> Operation<'a> {
             touched: Vec::new(),
             first: None,
             version_checked: false,
+            broken: Vec::new(),
         }
     }
 
