@@ -10,22 +10,21 @@
     reason = "a test fails by panicking, and says what it tried"
 )]
 
+mod support;
 mod unreached;
 
 use std::collections::BTreeMap;
 use std::path::Path;
-use std::sync::Arc;
 
-use fastrand::Rng;
 use singlet_model::types::Type;
 use singlet_model::{Model, Source};
 use singlet_plan::write::possible_refusals;
 use singlet_runtime::{Attributes, values};
-use singlet_store::Store;
-use singlet_store_embedded::EmbeddedStore;
 use singlet_verify::generate;
 use singlet_verify::writes::{Draw, Op, Outcome, Sequence, sequence};
 use unreached::UNREACHED;
+
+use support::{memory, rng, setting};
 
 /// 2026-11-16T12:00:00.500Z: between two seconds.
 const NOW: i64 = 1_794_830_400_500;
@@ -115,21 +114,12 @@ const SYSTEMS: [(&str, &[&str], &[&str]); 5] = [
 /// How often every write of every system must be done in a normal run.
 const DONE_MIN: u64 = 4;
 
-fn setting(name: &str, usual: u64) -> u64 {
-    let text = std::env::var(name).ok();
-    text.and_then(|text| text.parse().ok()).unwrap_or(usual)
-}
-
 fn model_of(text: &str) -> Model {
     singlet_model::load(&Source::new("model", text)).model.unwrap()
 }
 
 fn writes_in(text: &str) -> u64 {
     model_of(text).writes.len() as u64
-}
-
-fn memory() -> Arc<dyn Store> {
-    Arc::new(EmbeddedStore::memory().unwrap())
 }
 
 /// What came of operations.
@@ -201,10 +191,6 @@ async fn run(name: &str, text: &str, settings: &Attributes, draw: &mut Draw, tal
             }
         }
     }
-}
-
-fn rng(seed: u64, at: u64) -> Rng {
-    Rng::with_seed(seed.wrapping_mul(1_000_003).wrapping_add(at))
 }
 
 /// Every write is done often, and every refusal that its plan names is said, unless a reason is given.

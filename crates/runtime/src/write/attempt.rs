@@ -39,7 +39,8 @@ pub(super) struct Attempt<'a> {
     pub bound: Attributes,
     /// Which row a name stands for.
     pub names: BTreeMap<String, usize>,
-    pub rows: Vec<Touched<'a>>,
+    /// Boxed: a row is large, and most operations touch one.
+    pub rows: Vec<Box<Touched<'a>>>,
     /// The row of the first create or update, and whether it was created.
     pub first: Option<(usize, bool)>,
     /// How many steps were taken, for the order of refusals.
@@ -237,7 +238,7 @@ impl<'a> Attempt<'a> {
         if let Some(at) = self.rows.iter().position(|touched| touched.key == key) {
             return Ok(Some(at));
         }
-        self.rows.push(Touched::new(entity, key, known));
+        self.rows.push(Box::new(Touched::new(entity, key, known)));
         Ok(Some(self.rows.len() - 1))
     }
 
@@ -338,7 +339,7 @@ impl<'a> Attempt<'a> {
             return Ok(None);
         };
         self.read(at).await?;
-        let now = self.rows.get(at).and_then(Touched::row).cloned();
+        let now = self.rows.get(at).and_then(|touched| touched.row()).cloned();
         let Some(row) = now else { return Ok(None) };
         if let Some(filter) = &selection.filter {
             if !self.holds(filter, Some(&row))? {

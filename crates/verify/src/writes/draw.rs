@@ -218,7 +218,7 @@ impl Draw {
             caller,
             now: self.now,
             idempotency_key: self.key(write),
-            precondition: self.version(sequence, focus.as_ref()).into(),
+            precondition: self.version(sequence, focus.as_ref()).filter(|_| !write.bulk).into(),
         }
     }
 

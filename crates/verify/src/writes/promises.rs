@@ -151,7 +151,8 @@ impl<'a> Operation<'a> {
             }
             let mut mirrors = self.frame.model.mirrors_of(entity.id);
             let place = |mirror: &Entity, row: &Attributes| world::identity(self.frame.model, mirror.id, row);
-            if mirrors.any(|mirror| place(mirror, row) == place(mirror, was)) {
+            let is_place = |mirror: &Entity| place(mirror, row).iter().all(Option::is_some);
+            if mirrors.any(|mirror| is_place(mirror) && place(mirror, row) == place(mirror, was)) {
                 return Ok(true);
             }
         }
