@@ -173,3 +173,6 @@ pub const UNREACHED: &[(&str, &[&str], &str)] = &[
         "who has such an id has no item",
     ),
 ];
+
+/// Refusals that some seeds reach and the usual one does not: of which write, and which.
+pub const SELDOM: &[(&str, &str)] = &[("todo.updateUser", "email_taken")];
