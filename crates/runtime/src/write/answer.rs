@@ -90,9 +90,8 @@ impl<'a> Attempt<'a> {
 
     /// The rows that the answer shows though it is not known what they become.
     pub fn answered_blind(&self) -> Vec<Item> {
-        let blind = |touched: &&Box<Touched<'a>>| {
-            touched.answered && touched.after.is_none() && touched.change == Change::Update
-        };
+        let blind =
+            |touched: &&Touched<'a>| touched.answered && touched.after.is_none() && touched.change == Change::Update;
         self.rows
             .iter()
             .filter(blind)

@@ -28,6 +28,9 @@ pub(super) const ORDER_VERSION: u32 = 30;
 const ORDER_REQUIRE: u32 = 100;
 pub(super) const ORDER_STEP: u32 = 100_000;
 
+/// Room for the rows of most operations: rows are large.
+const ROWS_USUAL: usize = 2;
+
 /// One attempt.
 pub(super) struct Attempt<'a> {
     pub operation: &'a Operation<'a>,
@@ -39,8 +42,7 @@ pub(super) struct Attempt<'a> {
     pub bound: Attributes,
     /// Which row a name stands for.
     pub names: BTreeMap<String, usize>,
-    /// Boxed: a row is large, and most operations touch one.
-    pub rows: Vec<Box<Touched<'a>>>,
+    pub rows: Vec<Touched<'a>>,
     /// The row of the first create or update, and whether it was created.
     pub first: Option<(usize, bool)>,
     /// How many steps were taken, for the order of refusals.
@@ -65,7 +67,7 @@ impl<'a> Attempt<'a> {
                 .map(|record| record.words().clone())
                 .unwrap_or_default(),
             names: BTreeMap::new(),
-            rows: Vec::new(),
+            rows: Vec::with_capacity(ROWS_USUAL),
             first: None,
             step: 0,
             skipping: false,
@@ -238,7 +240,7 @@ impl<'a> Attempt<'a> {
         if let Some(at) = self.rows.iter().position(|touched| touched.key == key) {
             return Ok(Some(at));
         }
-        self.rows.push(Box::new(Touched::new(entity, key, known)));
+        self.rows.push(Touched::new(entity, key, known));
         Ok(Some(self.rows.len() - 1))
     }
 

@@ -137,11 +137,11 @@ impl<'a> Attempt<'a> {
     }
 
     /// Takes back what was done to rows. What was read of them stays, for it decided that nothing is done.
-    fn undo(&mut self, known: Vec<Box<Touched<'a>>>) {
+    fn undo(&mut self, known: Vec<Touched<'a>>) {
         let mut known = known.into_iter();
         for touched in &mut self.rows {
             let unchanged = Touched::new(touched.entity, touched.key.clone(), touched.known.clone());
-            let read = std::mem::replace(touched, known.next().unwrap_or(Box::new(unchanged)));
+            let read = std::mem::replace(touched, known.next().unwrap_or(unchanged));
             if read.is_read() {
                 touched.before = read.before;
                 touched.used.whole = true;
