@@ -164,6 +164,7 @@ fn json_findings_have_exactly_the_documented_fields() {
             "severity",
             "message",
             "help",
+            "subject",
             "file",
             "line",
             "column",

@@ -28,8 +28,8 @@ pub fn table(model: &Model) -> String {
             write.http.as_ref().map(|http| code(&route(http))).unwrap_or_default(),
             allowed(model, &write.allow),
             actions,
-            cost.as_ref().map_or_else(|| "not predicted".to_owned(), units),
-            cost.map(|cost| prose(&cost.terms.join(", "))).unwrap_or_default(),
+            units(&cost),
+            prose(&cost.terms.join(", ")),
         ]);
     }
     table.text()

@@ -16,7 +16,7 @@ use singlet_store::Units;
 use tokio_util::task::TaskTracker;
 use tower_http::compression::CompressionLayer;
 use tower_http::compression::predicate::{Predicate, SizeAbove};
-use tower_http::cors::{AllowOrigin, Any, CorsLayer};
+use tower_http::cors::{AllowHeaders, AllowOrigin, Any, CorsLayer};
 
 use crate::call::{Call, DEBUG, Incoming, internal};
 use crate::clock::Clock;
@@ -306,11 +306,13 @@ fn cors(origins: &[String]) -> CorsLayer {
         "ratelimit",
         "ratelimit-policy",
         "retry-after",
+        "singlet-capacity",
         "x-request-id",
     ];
     let layer = CorsLayer::new()
         .allow_methods(Any)
-        .allow_headers(Any)
+        // A star would leave out `Authorization`.
+        .allow_headers(AllowHeaders::mirror_request())
         .expose_headers(exposed.map(HeaderName::from_static))
         .max_age(Duration::from_secs(600));
     if origins.iter().any(|origin| origin == "*") {

@@ -30,6 +30,7 @@ mod numerals;
 mod order;
 mod pattern;
 mod search;
+mod shapes;
 mod solver;
 mod source;
 mod split;

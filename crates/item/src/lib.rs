@@ -17,7 +17,6 @@
 //! It does no I/O, knows neither a model file nor a store, and holds no prices. It does not evaluate expressions. It
 //! depends on no other crate of Singlet, and every other crate may depend on it.
 
-pub mod base64;
 pub mod capacity;
 pub mod key;
 pub mod limits;

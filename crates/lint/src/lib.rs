@@ -9,6 +9,7 @@
 //! are stable.
 
 mod accept;
+mod change;
 mod context;
 mod key_space;
 mod prices;
@@ -17,6 +18,7 @@ mod steps;
 mod traffic;
 mod transaction;
 mod write_cost;
+mod written_rows;
 
 pub use context::{Context, Findings};
 pub use rules::DESIGN_RULES;
@@ -86,8 +88,8 @@ pub fn check(loaded: Loaded) -> Diagnostics {
     accept::apply(&model, diagnostics)
 }
 
-/// What each write of a model costs in write units, in their order; nothing where one does more than the arithmetic knows.
-pub fn write_costs(model: &Model) -> Vec<Option<WriteCost>> {
+/// What each write of a model costs in write units, in their order.
+pub fn write_costs(model: &Model) -> Vec<WriteCost> {
     let context = Context::new(model);
     let costs = write_cost::WriteCosts::new(&context);
     model.writes.iter().map(|write| costs.of(write)).collect()

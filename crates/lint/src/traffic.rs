@@ -255,7 +255,8 @@ fn inner_frame(step: &Step, (conditional, repeated, times): Frame) -> Frame {
     )
 }
 
-fn list_length(list: &LetValue) -> (u64, Option<u64>) {
+/// The least and the most elements of a list, where it has a limit.
+pub fn list_length(list: &LetValue) -> (u64, Option<u64>) {
     match list {
         LetValue::Value(expr) => match &expr.ty {
             Type::List(_, limits) | Type::Set(_, limits) => (limits.min.unwrap_or(0), limits.max),

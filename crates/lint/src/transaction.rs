@@ -66,10 +66,15 @@ pub fn step_actions(model: &Model, step: &Step) -> u64 {
     let guards = entity.unique.len() as u64;
     let mirrors = model.mirrors_of(entity.id).count() as u64;
     match &step.kind {
-        StepKind::Create(_) => 1 + guards + mirrors + entity.excludes.as_ref().map_or(0, excluded),
+        StepKind::Create(_) => {
+            // The first version claims its identity, a later one closes what was before it.
+            let version = u64::from(entity.history.is_some());
+            1 + version + guards + mirrors + entity.excludes.as_ref().map_or(0, excluded)
+        }
         StepKind::Delete(_) => 1 + u64::from(entity.history.is_some()) + guards + mirrors,
         StepKind::Update(_) | StepKind::Upsert(_) => {
-            1 + u64::from(entity.history.is_some()) + followers(model, entity, step)
+            let moved = u64::from(step.rekey) * (1 + guards + mirrors);
+            1 + u64::from(entity.history.is_some()) + moved.max(followers(model, entity, step))
         }
         _ => 1,
     }

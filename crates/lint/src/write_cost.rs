@@ -1,19 +1,13 @@
 //! What a write costs in write units, for small items: every row of the table 1 (2 in a transaction), every index entry made
 //! or removed 1, changed 1, moved to another key 2.
 
-use std::collections::HashSet;
-
 use singlet_item::capacity::{WriteMode, write_units};
 use singlet_model::expression::ExprKind;
-use singlet_model::model::{
-    Entity, Guard, IdempotencyNeed, IndexEntry, Kept, KeyChoice, KeyPart, LetValue, MoveTo, Projection, Role,
-    SelectionKind, Step, StepKind, Write,
-};
-use singlet_model::types::{EntityId, Type};
+use singlet_model::model::{Entity, IdempotencyNeed, LetValue, Role, SelectionKind, Step, StepKind, Write};
 
 use crate::Context;
-use crate::traffic::{Turn, turns};
-use crate::transaction::excluded;
+use crate::traffic::{Turn, list_length, turns};
+use crate::written_rows::{Row, Rows};
 
 /// From, to.
 pub type Units = (u64, u64);
@@ -34,48 +28,24 @@ pub struct WriteCost {
 /// The arithmetic over one model.
 pub struct WriteCosts<'a, 'c> {
     context: &'c Context<'a>,
-    /// Entities whose attributes others copy, or which copy, within the same transaction.
-    copied: HashSet<EntityId>,
     record: Option<&'a Entity>,
-}
-
-/// One row that a step writes, and its index entries.
-struct Row<'a> {
-    entity: &'a Entity,
-    rows: Units,
-    entries: Vec<(&'a str, Units)>,
 }
 
 impl<'a, 'c> WriteCosts<'a, 'c> {
     pub fn new(context: &'c Context<'a>) -> Self {
-        let mut copied = HashSet::new();
-        for entity in &context.model.entities {
-            let copies = entity.attributes.iter().filter_map(|attribute| attribute.copy.as_ref());
-            for copy in copies.filter(|copy| copy.kept == Kept::Transaction) {
-                copied.extend([entity.id, copy.entity]);
-            }
-        }
-        let record = context
-            .model
-            .entities
-            .iter()
-            .find(|entity| entity.role == Some(Role::Idempotency));
+        let mut entities = context.model.entities.iter();
         WriteCosts {
             context,
-            copied,
-            record,
+            record: entities.find(|entity| entity.role == Some(Role::Idempotency)),
         }
     }
 
-    /// What a write costs; nothing where it does more than this arithmetic knows: history, copies kept in the
-    /// transaction, changed primary keys.
-    pub fn of(&self, write: &'a Write) -> Option<WriteCost> {
+    /// What a write costs.
+    pub fn of(&self, write: &'a Write) -> WriteCost {
         let turns = turns(self.context, write);
         let by_hand = turns.iter().any(|turn| turn.step.using.is_some());
-        let mut steps = Vec::new();
-        for turn in &turns {
-            steps.push((*turn, self.rows(turn.step)?));
-        }
+        let rows = Rows::new(self.context, write);
+        let steps: Vec<(Turn<'_>, Vec<Row<'_>>)> = turns.iter().map(|turn| (*turn, rows.of(turn.step))).collect();
         let record = if by_hand {
             (0, 0)
         } else {
@@ -87,21 +57,21 @@ impl<'a, 'c> WriteCosts<'a, 'c> {
             ceiling: (!optional_record).then_some(0),
             ..WriteCost::default()
         };
-        let checked = if by_hand || write.bulk {
-            Vec::new()
-        } else {
-            checked(write)
-        };
+        let checked = if by_hand { Vec::new() } else { checked(write) };
         let mut all = transaction_rows(&steps, record);
         all.0 += checked.len() as u64;
         all.1 = all.1.map(|most| most + checked.len() as u64);
+        // A check stands in a transaction even alone, and a turn with its progress is one.
+        let looks = |step: &Step| matches!(step.kind, StepKind::Present(_) | StepKind::Absent(_));
+        let versions = |step: &Step| {
+            let entity = step.entity().and_then(|id| self.context.model.entity(id));
+            entity.is_some_and(|entity| entity.history.is_some())
+        };
+        if write.bulk || turns.iter().any(|turn| looks(turn.step) || versions(turn.step)) {
+            all = (all.0.max(2), all.1.map(|most| most.max(2)));
+        }
         for (turn, rows) in &steps {
-            let together = if write.bulk {
-                transaction_rows(&[(*turn, rows_of(rows))], (0, 0))
-            } else {
-                all
-            };
-            self.add(&mut cost, turn, rows, factors(turn.step, together));
+            self.add(&mut cost, turn, rows, factors(turn.step, all));
         }
         for name in &checked {
             cost.least += CHECK_UNITS;
@@ -109,8 +79,11 @@ impl<'a, 'c> WriteCosts<'a, 'c> {
             cost.ceiling = None;
             cost.terms.push(format!("{CHECK_UNITS} for the check of `{name}`"));
         }
+        if write.bulk {
+            add_progress(&mut cost, write);
+        }
         self.add_record(&mut cost, record, all);
-        Some(cost)
+        cost
     }
 
     fn add(&self, cost: &mut WriteCost, turn: &Turn<'_>, rows: &[Row<'_>], factor: Units) {
@@ -129,8 +102,13 @@ impl<'a, 'c> WriteCosts<'a, 'c> {
                 .map(|(units, each)| units.saturating_mul(each));
             cost.ceiling = cost.ceiling.zip(large).map(|(all, more)| all + more);
             let each = if turn.repeated { " each" } else { "" };
+            let what = if row.what.is_empty() {
+                String::new()
+            } else {
+                format!("{} ", row.what)
+            };
             cost.terms
-                .extend((table.1 > 0).then(|| format!("{} for `{}`{each}", span_of(table), row.entity.name)));
+                .extend((table.1 > 0).then(|| format!("{} for {what}`{}`{each}", span_of(table), row.entity.name)));
             let present = row.entries.iter().filter(|(_, units)| units.1 > 0);
             cost.terms
                 .extend(present.map(|(index, units)| format!("{} in `{index}`{each}", span_of(*units))));
@@ -156,60 +134,6 @@ impl<'a, 'c> WriteCosts<'a, 'c> {
     fn units_max(&self, entity: &Entity) -> Option<u64> {
         let bound = self.context.size_bound(entity).filter(|bound| bound.complete)?;
         Some(write_units(None, usize::try_from(bound.bytes).ok(), WriteMode::Single).get())
-    }
-
-    /// The rows that a step writes: its own, its mirrors', its guards'.
-    fn rows(&self, step: &'a Step) -> Option<Vec<Row<'a>>> {
-        let model = self.context.model;
-        let entity = model.entity(step.entity()?)?;
-        let simple =
-            entity.history.is_none() && entity.mirror.is_none() && !self.copied.contains(&entity.id) && !step.rekey;
-        if !simple {
-            return None;
-        }
-        if matches!(step.kind, StepKind::Present(_) | StepKind::Absent(_)) {
-            let entries = Vec::new();
-            return Some(vec![Row {
-                entity,
-                rows: (1, 1),
-                entries,
-            }]);
-        }
-        let change = Change::of(entity, step);
-        let mut rows = vec![self.row(entity, &change, (1, 1))];
-        for mirror in model.mirrors_of(entity.id) {
-            let written = change.mirror_rows(mirror)?;
-            rows.push(self.row(mirror, &change, written));
-        }
-        let guards = entity.unique.iter().map(|guard| change.guard_rows(guard));
-        let guards = guards.fold((0, 0), |all, one| (all.0 + one.0, all.1 + one.1));
-        if guards.1 > 0 {
-            let entries = Vec::new();
-            rows.push(Row {
-                entity,
-                rows: guards,
-                entries,
-            });
-        }
-        if let (Some(excludes), StepKind::Create(_)) = (&entity.excludes, &step.kind) {
-            rows.push(Row {
-                entity,
-                rows: (1, excluded(excludes)),
-                entries: Vec::new(),
-            });
-        }
-        Some(rows)
-    }
-
-    fn row(&self, entity: &'a Entity, change: &Change<'a>, rows: Units) -> Row<'a> {
-        let entries = entity.index.iter().filter_map(|entry| {
-            let index = self.context.model.index(entry.index)?;
-            let units = change.entry_units(entry, &index.projection);
-            let certain = if rows.0 == 0 { 0 } else { units.0 };
-            Some((index.name.as_str(), (certain, units.1)))
-        });
-        let entries = entries.collect();
-        Row { entity, rows, entries }
     }
 }
 
@@ -237,190 +161,27 @@ fn checked(write: &Write) -> Vec<&str> {
     names.filter(|name| !changed.contains(name)).collect()
 }
 
-/// What a step does to a row, as far as it is certain.
-struct Change<'a> {
-    entity: &'a Entity,
-    step: &'a Step,
-    /// Attributes that it may change.
-    touched: HashSet<&'a str>,
-    /// Attributes that it changes for certain, whatever they were.
-    changed: HashSet<&'a str>,
-}
-
-impl<'a> Change<'a> {
-    fn of(entity: &'a Entity, step: &'a Step) -> Self {
-        let mut change = Change {
-            entity,
-            step,
-            touched: HashSet::new(),
-            changed: HashSet::new(),
-        };
-        let set = step.set.iter().chain(&step.add).chain(&step.remove).chain(&step.append);
-        change.touched.extend(set.map(|set| set.attribute.as_str()));
-        change.touched.extend(
-            step.take
-                .iter()
-                .chain(&step.patch)
-                .map(|taken| taken.attribute.as_str()),
-        );
-        let always = entity
-            .attributes
-            .iter()
-            .filter(|attribute| attribute.always.is_some() || attribute.ty == Type::Version);
-        change.changed.extend(always.map(|attribute| attribute.name.as_str()));
-        if let Some(states) = &entity.states {
-            // The write after a state has lapsed stores the later one: it may move what it does not name, and a move from a
-            // state that only lapsed to be there may leave the stored one as it is.
-            let lapses = !states.lapses.is_empty() && !matches!(step.kind, StepKind::Create(_));
-            if step.moves.is_some() || lapses {
-                let held = states
-                    .holding
-                    .iter()
-                    .flat_map(|(_, values)| values)
-                    .map(|(name, _)| name.as_str());
-                change.touched.extend(held.chain([states.of.as_str()]));
-            }
-            if let (Some(MoveTo::Named(..)), false) = (&step.moves, lapses) {
-                change.changed.insert(states.of.as_str());
-            }
-        }
-        change.touched.extend(change.changed.clone());
-        let computed = entity.attributes.iter().filter(|attribute| {
-            let sources = attribute.is.as_ref().map(|expr| expr.attributes()).unwrap_or_default();
-            sources.iter().any(|source| change.touched.contains(source))
-        });
-        let computed: Vec<&str> = computed.map(|attribute| attribute.name.as_str()).collect();
-        change.touched.extend(computed);
-        change
-    }
-
-    fn is_update(&self) -> bool {
-        matches!(self.step.kind, StepKind::Update(_))
-    }
-
-    fn is_upsert(&self) -> bool {
-        matches!(self.step.kind, StepKind::Upsert(_))
-    }
-
-    /// The rows of a mirror; nothing where its key moves.
-    fn mirror_rows(&self, mirror: &Entity) -> Option<Units> {
-        let carried = |names: &HashSet<&str>| {
-            mirror
-                .attributes
-                .iter()
-                .any(|attribute| names.contains(attribute.name.as_str()))
-        };
-        let mut parts = mirror.key_templates().flat_map(|key| &key.parts);
-        if self.is_update() || self.is_upsert() {
-            let moves = parts.any(|part| self.touched.contains(part.root()));
-            let certain = carried(&self.changed) && !self.is_upsert();
-            return (!moves).then(|| {
-                (
-                    u64::from(certain),
-                    u64::from(carried(&self.touched) || self.is_upsert()),
-                )
-            });
-        }
-        Some((u64::from(!parts.any(|part| part.optional)), 1))
-    }
-
-    fn guard_rows(&self, guard: &Guard) -> Units {
-        if self.is_update() || self.is_upsert() {
-            let touched = guard.value.attributes().iter().any(|name| self.touched.contains(name));
-            return (0, if touched { 2 } else { 0 });
-        }
-        (u64::from(!guard.value.optional), 1)
-    }
-
-    /// What an index entry costs: made or removed 1, changed under its key 1, moved 2.
-    fn entry_units(&self, entry: &IndexEntry, projection: &Projection) -> Units {
-        let (least, most) = self.presence(entry.choices());
-        if !self.is_update() && !self.is_upsert() {
-            return (least, most);
-        }
-        let choices = entry.choices();
-        let parts = || {
-            choices
-                .iter()
-                .flat_map(|choice| &choice.keys)
-                .flat_map(|key| &key.parts)
-        };
-        let conditions = || {
-            choices
-                .iter()
-                .filter_map(|choice| choice.when.as_ref())
-                .flat_map(|when| when.attributes())
-        };
-        let may_move = parts().any(|part| self.touched.contains(part.root()))
-            || conditions().any(|name| self.touched.contains(name));
-        let moves = parts().any(|part| self.changed.contains(part.root()) && part.function.is_none());
-        let carries = |names: &HashSet<&str>| match projection {
-            Projection::All => !names.is_empty(),
-            Projection::Keys => false,
-            Projection::Include(included) => included.iter().any(|name| names.contains(name.as_str())),
-        };
-        let certain = if moves { 2 } else { u64::from(carries(&self.changed)) };
-        let possible = if may_move { 2 } else { u64::from(carries(&self.touched)) };
-        let certain = if self.is_upsert() { certain.min(1) } else { certain };
-        (least * certain, most * possible.max(u64::from(self.is_upsert())))
-    }
-
-    /// Whether the row is in an index: never, maybe, always.
-    fn presence(&self, choices: &[KeyChoice]) -> Units {
-        let parts = |choice: &'_ KeyChoice| {
-            choice
-                .keys
-                .iter()
-                .flat_map(|key| &key.parts)
-                .cloned()
-                .collect::<Vec<KeyPart>>()
-        };
-        let never = |choice: &KeyChoice| parts(choice).iter().any(|part| self.part_presence(part).1 == 0);
-        let always = |choice: &KeyChoice| parts(choice).iter().all(|part| self.part_presence(part).0 == 1);
-        let open = choices.iter().any(|choice| choice.when.is_none());
-        if choices.iter().all(never) {
-            return (0, 0);
-        }
-        (u64::from(open && choices.iter().all(always)), 1)
-    }
-
-    fn part_presence(&self, part: &KeyPart) -> Units {
-        if !part.optional {
-            return (1, 1);
-        }
-        let attribute = self.entity.attribute(part.root());
-        let filled =
-            attribute.is_some_and(|known| known.default.is_some() || known.is.is_some() || known.copy.is_some());
-        let of_state = self
-            .entity
-            .states
-            .iter()
-            .flat_map(|states| &states.holding)
-            .any(|(_, held)| {
-                let mut names = held.iter().map(|(name, _)| name.as_str());
-                names.any(|name| name == part.root())
-            });
-        if !matches!(self.step.kind, StepKind::Create(_)) || filled || of_state {
-            return (0, 1);
-        }
-        let set = self.step.set.iter().find(|set| set.attribute == part.root());
-        let taken = self.step.take.iter().find(|taken| taken.attribute == part.root());
-        match (set, taken) {
-            (Some(set), _) if set.value.is_absent() => (0, 0),
-            (Some(set), _) => (u64::from(!set.value.optional && !part.path.contains('.')), 1),
-            (None, Some(taken)) => (u64::from(taken.required), 1),
-            (None, None) => (0, 0),
-        }
-    }
-}
-
-fn rows_of<'a>(rows: &[Row<'a>]) -> Vec<Row<'a>> {
-    let copy = |row: &Row<'a>| Row {
-        entity: row.entity,
-        rows: row.rows,
-        entries: Vec::new(),
-    };
-    rows.iter().map(copy).collect()
+/// The row that says how far a bulk operation came: written when it begins, with every turn, and removed at the end.
+fn add_progress(cost: &mut WriteCost, write: &Write) {
+    let begins = (1, if write.lets.is_empty() { 1 } else { CHECK_UNITS });
+    let turns = write.steps.iter().map(|step| match &step.repeat {
+        Some((_, list)) => list_length(list).1,
+        None => Some(1),
+    });
+    let once = write
+        .steps
+        .iter()
+        .filter(|step| step.repeat.is_none() && step.when.is_none());
+    let turns: Option<u64> = turns.sum();
+    let least = begins.0 + 1 + 2 * once.count() as u64;
+    let most = turns.and_then(|turns| turns.checked_mul(2)?.checked_add(begins.1 + 1));
+    cost.least += least;
+    cost.most = cost.most.zip(most).map(|(all, more)| all + more);
+    cost.ceiling = None;
+    cost.terms.push(match most {
+        Some(most) => format!("{} for the progress", span_of((least, most))),
+        None => "2 for the progress and 2 more each turn".to_owned(),
+    });
 }
 
 fn record_rows(need: IdempotencyNeed) -> Units {

@@ -1,5 +1,6 @@
 //! The holes that are known in the five documents, as a table: `systems/*/holes.yaml` says what finds each of them in
-//! `systems/*/documented.yaml`, which plan shows it, or why nothing can yet.
+//! `systems/*/documented.yaml`: a rule, a plan that says it, or a run of the design (those are in the tests of `verify`). What
+//! closes it in `model.yaml` are scenarios (they are played in the tests of `scenario`).
 
 #![allow(
     clippy::unwrap_used,
@@ -29,15 +30,12 @@ const HOLES: [(&str, usize); 5] = [
 ];
 
 #[test]
-fn every_hole_is_found_or_says_why_not() {
+fn every_hole_is_found() {
     let mut failures = Vec::new();
     for (system, _) in HOLES {
-        let found = findings(system);
-        let documented = singlet_model::load(&source(system, "documented.yaml"))
-            .model
-            .expect("a model");
+        let document = Document::of(system);
         for hole in holes(system) {
-            let problems = hole.problems(&found, &documented);
+            let problems = hole.problems(&document);
             failures.extend(
                 problems
                     .into_iter()
@@ -71,25 +69,41 @@ fn every_system_has_its_table() {
     assert_eq!(there, listed);
 }
 
+/// A design as its document has it.
+struct Document {
+    text: String,
+    model: Model,
+    /// What `check` says of it.
+    found: Vec<Diagnostic>,
+}
+
 /// One entry of a table.
 struct Hole {
     number: usize,
     text: String,
     found_by: Vec<FoundBy>,
     shown_by: Option<ShownBy>,
-    open: Option<String>,
 }
 
-/// Reads whose plans say it.
-struct ShownBy {
-    plans: Vec<String>,
-    says: String,
+/// What says it without a rule.
+enum ShownBy {
+    /// The plans of some reads.
+    Plans { plans: Vec<String>, says: String },
+    /// A run of the design; that there is one of this name is tested where it is.
+    Run,
 }
 
-/// A rule, and what its findings are about.
+/// A rule, and where it finds the hole.
 struct FoundBy {
     rule: String,
-    at: Vec<String>,
+    place: Found,
+}
+
+enum Found {
+    /// What the findings are about.
+    At(Vec<String>),
+    /// Only when a sentence of the document is written down as a step of a write.
+    With { write: String, step: String },
 }
 
 impl Hole {
@@ -107,77 +121,128 @@ impl Hole {
             text: word("text").unwrap_or_default(),
             found_by,
             shown_by: node.get("shown_by").map(ShownBy::of),
-            open: word("open"),
         }
     }
 
-    fn problems(&self, found: &[Diagnostic], model: &Model) -> Vec<String> {
+    fn problems(&self, document: &Document) -> Vec<String> {
         let mut problems = Vec::new();
         if self.text.trim().is_empty() {
             problems.push("has no text".to_owned());
         }
-        if self.open.as_deref().is_some_and(|reason| reason.trim().is_empty()) {
-            problems.push("is open without a reason".to_owned());
+        if self.found_by.is_empty() && self.shown_by.is_none() {
+            problems.push("has neither `found_by` nor `shown_by`".to_owned());
         }
-        if self.found_by.is_empty() && self.shown_by.is_none() && self.open.is_none() {
-            problems.push("has neither `found_by` nor `shown_by` nor `open`".to_owned());
-        }
-        problems.extend(self.shown_by.iter().flat_map(|by| by.problems(model)));
-        problems.extend(self.found_by.iter().flat_map(|by| by.problems(found)));
+        problems.extend(self.shown_by.iter().flat_map(|by| by.problems(&document.model)));
+        problems.extend(self.found_by.iter().flat_map(|by| by.problems(document)));
         problems
     }
 }
 
 impl ShownBy {
     fn of(node: &Node) -> Self {
+        if node.get("run").is_some() {
+            return ShownBy::Run;
+        }
         let plans = node.get("plan").map_or(&[][..], Node::elements);
-        ShownBy {
+        ShownBy::Plans {
             plans: plans.iter().filter_map(Node::str).map(str::to_owned).collect(),
             says: node.get("says").and_then(Node::str).unwrap_or_default().to_owned(),
         }
     }
 
     fn problems(&self, model: &Model) -> Vec<String> {
+        let ShownBy::Plans { plans, says } = self else {
+            return Vec::new();
+        };
         assert!(
-            !self.plans.is_empty() && !self.says.is_empty(),
-            "`shown_by` has `plan` and `says`"
+            !plans.is_empty() && !says.is_empty(),
+            "`shown_by` has `plan` and `says`, or `run`"
         );
         let sizes = Sizes::of(model);
-        let silent = self.plans.iter().filter(|name| {
+        let silent = plans.iter().filter(|name| {
             let read = model.reads.iter().find(|read| read.name == **name).expect("a read");
-            !priced_plan_text(model, &plan_read(model, read), &sizes, false).contains(&self.says)
+            !priced_plan_text(model, &plan_read(model, read), &sizes, false).contains(says)
         });
         silent
-            .map(|name| format!("the plan of `{name}` does not say `{}`", self.says))
+            .map(|name| format!("the plan of `{name}` does not say `{says}`"))
             .collect()
     }
 }
 
 impl FoundBy {
     fn of(node: &Node) -> Self {
+        let word = |field: &str| node.get(field).and_then(Node::str).map(str::to_owned);
         let at = node.get("at").map_or(&[][..], Node::elements);
         FoundBy {
-            rule: node.get("rule").and_then(Node::str).unwrap_or_default().to_owned(),
-            at: at.iter().filter_map(Node::str).map(str::to_owned).collect(),
+            rule: word("rule").unwrap_or_default(),
+            place: match (word("in"), word("with")) {
+                (Some(write), Some(step)) => Found::With { write, step },
+                _ => Found::At(at.iter().filter_map(Node::str).map(str::to_owned).collect()),
+            },
         }
     }
 
-    fn problems(&self, found: &[Diagnostic]) -> Vec<String> {
+    fn problems(&self, document: &Document) -> Vec<String> {
         if singlet_lint::find_rule(&self.rule).is_none() {
             return vec![format!("there is no rule `{}`", self.rule)];
         }
-        if self.at.is_empty() {
-            return vec![format!("does not say where `{}` finds it", self.rule)];
+        match &self.place {
+            Found::At(at) if at.is_empty() => vec![format!("does not say where `{}` finds it", self.rule)],
+            Found::At(at) => self.missed(at, &document.found),
+            Found::With { write, step } => {
+                let source = Source::new("with a step more", document.with_step(write, step));
+                let found = singlet_model::load(&source).diagnostics.into_sorted();
+                let said: Vec<&str> = found.iter().map(|finding| finding.rule.name).collect();
+                match said.as_slice() {
+                    [rule] if *rule == self.rule => Vec::new(),
+                    _ => vec![format!(
+                        "a step more is answered with {said:?}, not with `{}`",
+                        self.rule
+                    )],
+                }
+            }
         }
+    }
+
+    fn missed(&self, at: &[String], found: &[Diagnostic]) -> Vec<String> {
         let subjects: BTreeSet<&str> = found
             .iter()
             .filter(|finding| finding.rule.name == self.rule)
             .map(|finding| finding.subject.as_str())
             .collect();
-        let missed = self.at.iter().filter(|at| !subjects.contains(at.as_str()));
+        let missed = at.iter().filter(|at| !subjects.contains(at.as_str()));
         missed
             .map(|at| format!("`{}` finds nothing at `{at}`, only at {subjects:?}", self.rule))
             .collect()
+    }
+}
+
+impl Document {
+    fn of(system: &str) -> Self {
+        let source = source(system, "documented.yaml");
+        let loaded = singlet_model::load(&source);
+        let said: Vec<&str> = loaded
+            .diagnostics
+            .iter()
+            .map(|finding| finding.message.as_str())
+            .collect();
+        assert!(
+            !loaded.diagnostics.has_errors(),
+            "systems/{system}/documented.yaml is no valid model: {said:?}"
+        );
+        Document {
+            text: source.text().to_owned(),
+            model: singlet_model::load(&source).model.expect("a model"),
+            found: singlet_lint::check(loaded).into_sorted(),
+        }
+    }
+
+    /// The text with one step more at the beginning of a write.
+    fn with_step(&self, write: &str, step: &str) -> String {
+        let (before, after) = self.text.split_once(&format!("\n  {write}:")).expect("a write");
+        let (head, steps) = after.split_once("\n    do:\n").expect("steps");
+        let step: String = step.lines().map(|line| format!("      {line}\n")).collect();
+        format!("{before}\n  {write}:{head}\n    do:\n{step}{steps}")
     }
 }
 
@@ -200,7 +265,7 @@ fn holes(system: &str) -> Vec<Hole> {
     );
     let entries = root.elements();
     for entry in entries {
-        let known = ["hole", "text", "found_by", "shown_by", "open"];
+        let known = ["hole", "text", "found_by", "shown_by", "closed_by"];
         let strange = entry
             .entries()
             .iter()
@@ -211,20 +276,4 @@ fn holes(system: &str) -> Vec<Hole> {
         );
     }
     entries.iter().map(Hole::of).collect()
-}
-
-/// What `check` says of the document's design.
-fn findings(system: &str) -> Vec<Diagnostic> {
-    let source = source(system, "documented.yaml");
-    let loaded = singlet_model::load(&source);
-    let mistakes: Vec<&str> = loaded
-        .diagnostics
-        .iter()
-        .map(|finding| finding.message.as_str())
-        .collect();
-    assert!(
-        !loaded.diagnostics.has_errors(),
-        "systems/{system}/documented.yaml is no valid model: {mistakes:?}"
-    );
-    singlet_lint::check(loaded).into_sorted()
 }

@@ -276,10 +276,4 @@ Way out: limit the list (`set(Task.task_id) 1..25`), or say `bulk: true`."
 CYCLE "M013" "cycle" Error "A computed attribute or a type depends on itself.
 
 Way out: break the circle."
-
-SAME_ITEM "M014" "same-item" Error "One operation writes the same row twice.
-
-All steps happen at once, so no step sees what another did.
-
-Way out: merge the two steps."
 }

@@ -9,6 +9,7 @@ mod worked;
 
 pub(crate) use count::selection_of;
 pub use count::{Times, requests, rows_asked};
+pub(crate) use count::{fan_out_items, transaction};
 pub use worked::{Sizes, Worked};
 
 use singlet_item::ReadUnits;
@@ -68,6 +69,8 @@ pub enum Origin {
     },
     /// The one query for several parts.
     Neighbours,
+    /// The one transaction for all parts.
+    Together,
 }
 
 /// What is called.
@@ -77,6 +80,8 @@ pub enum Call {
     Get,
     /// Items by their keys, each rounded up on its own.
     BatchGet,
+    /// Items by their keys at one instant, each rounded up on its own.
+    TransactGet,
     /// A page of an item collection, rounded up once.
     Query,
     /// A page of the whole table, rounded up once.
@@ -92,6 +97,7 @@ impl RequestCost {
                 least.div_ceil(BATCH_GET_ITEMS_MAX as u64),
                 most.map(|most| most.div_ceil(BATCH_GET_ITEMS_MAX as u64)),
             ),
+            Call::TransactGet => (1, Some(1)),
             Call::Get | Call::Query | Call::Scan => (least, most),
         }
     }
@@ -100,7 +106,7 @@ impl RequestCost {
     pub fn units(&self, read_bytes: impl IntoIterator<Item = usize>) -> ReadUnits {
         match self.call {
             Call::Get | Call::Query | Call::Scan => page_units(read_bytes, self.consistency),
-            Call::BatchGet => read_bytes
+            Call::BatchGet | Call::TransactGet => read_bytes
                 .into_iter()
                 .map(|bytes| get_units(bytes, self.consistency))
                 .sum(),

@@ -26,11 +26,10 @@ use singlet_store::{Consumed, Store};
 pub use count::COUNTED_ROWS_MAX;
 pub use preview::{Preview, Previewed};
 
-use self::prepared::{Planned, Prepared};
-use crate::cursor::{Belongs, Cursor, Positions, Sealer};
+use self::prepared::{Admission, Planned, Prepared};
+use crate::cursor::{Belongs, Cursor, Sealer};
 use crate::error::RuntimeError;
 use crate::find::{Found, Reading};
-use crate::row;
 use crate::scope::{Attributes, Caller, Scope, Setting};
 
 /// Rows in a page, where neither the caller nor the read says.
@@ -41,6 +40,9 @@ pub const PAGE_ROWS_MAX: usize = cost::PAGE_ROWS_MAX as usize;
 
 /// The most rows of one element that `each` answers with.
 pub const ELEMENT_ROWS_MAX: usize = 10_000;
+
+/// The most rows of a list that comes with a row, where the list has no limit of its own.
+pub const BESIDE_ROWS_MAX: usize = 10_000;
 
 /// How many rows are asked for at once where all are wanted.
 const ROWS_AT_ONCE_MAX: usize = 1_000;
@@ -141,7 +143,7 @@ impl Engine {
         let sent = arguments::checked(read, &request.args)?;
         let belongs = Belongs {
             read: name,
-            plan: &prepared.version,
+            plan: prepared.version,
             args: &sent,
             caller: &request.caller,
         };
@@ -160,13 +162,14 @@ impl Engine {
             row: None,
             bound: &nothing,
         };
-        let args = arguments::filled(read, sent.clone(), scope)?;
+        let args = arguments::filled(read, &sent, scope)?;
         let Planned { read, plan } = prepared.directed(Scope { args: &args, ..scope })?;
         let mut call = Call {
             engine: self,
             read,
             plan,
             lets: &prepared.lets,
+            admission: &prepared.admission,
             now: scope.now,
             args: &args,
             request,
@@ -187,6 +190,7 @@ struct Call<'a> {
     read: &'a Read,
     plan: &'a ReadPlan,
     lets: &'a [Option<SelectionPlan>],
+    admission: &'a Admission,
     now: i64,
     args: &'a Attributes,
     request: &'a Request,
@@ -196,12 +200,17 @@ struct Call<'a> {
 
 impl<'a> Call<'a> {
     async fn answer(&mut self, cursor: Option<Cursor>, belongs: &Belongs<'_>) -> Result<Answer, RuntimeError> {
-        self.admit(false)?;
+        self.admit()?;
         for (bound, plan) in self.read.lets.iter().zip(self.lets) {
             self.bind(bound, plan.as_ref()).await?;
         }
-        self.admit(true)?;
+        self.admit_by_rows()?;
         let combination = combination(self.read, self.plan, self.args)?;
+        if let Some(Err(apart)) = &combination.together {
+            let name = &self.read.name;
+            let message = format!("`{name}` cannot be read in one transaction: {apart}");
+            return Err(RuntimeError::Request(message));
+        }
         let parts = combination.parts.as_slice();
         if let Some(each) = &self.read.each {
             let Some(part) = parts.first() else {
@@ -211,7 +220,7 @@ impl<'a> Call<'a> {
         }
         let own = parts.iter().find(|part| part.name.is_none()).map(|part| &part.plan);
         let (Some(selection), Some(plan)) = (&self.read.selection, own) else {
-            let side = self.side_by_side(combination, cursor.as_ref()).await?;
+            let side = self.at_once(combination, cursor.as_ref()).await?;
             let (value, next) = self.groups(parts, None, side.as_ref(), cursor, belongs).await?;
             return Ok(Answer {
                 next,
@@ -272,8 +281,8 @@ impl<'a> Call<'a> {
         cursor: Option<Cursor>,
         belongs: &Belongs<'_>,
     ) -> Result<Answer, RuntimeError> {
-        let allow = Some(&self.read.allow);
-        let side = self.side_by_side(combination, cursor.as_ref()).await?;
+        let allow = self.admission.to_a_row.as_ref();
+        let side = self.at_once(combination, cursor.as_ref()).await?;
         let beside = match &side {
             Some(side) => side.found(None, &self.reading(selection, plan, allow), 1)?,
             None => None,
@@ -288,16 +297,16 @@ impl<'a> Call<'a> {
                 _ => Err(RuntimeError::NotFound),
             };
         };
-        let mut value = self.returned(&row, None)?;
-        let mut next = None;
-        if combination.parts.len() > 1 {
-            let (groups, more) = self
-                .groups(&combination.parts, Some(&row), side.as_ref(), cursor, belongs)
-                .await?;
-            next = more;
-            if let (Value::M(map), Value::M(groups)) = (&mut value, groups) {
-                map.extend(groups);
-            }
+        if combination.parts.len() == 1 {
+            let value = self.returned(row)?;
+            return Ok(self.shaped(value));
+        }
+        let mut value = self.returned(row.clone())?;
+        let (groups, next) = self
+            .groups(&combination.parts, Some(&row), side.as_ref(), cursor, belongs)
+            .await?;
+        if let (Value::M(map), Value::M(groups)) = (&mut value, groups) {
+            map.extend(groups);
         }
         Ok(Answer {
             next,
@@ -313,20 +322,21 @@ impl<'a> Call<'a> {
         belongs: &Belongs<'_>,
     ) -> Result<Answer, RuntimeError> {
         let first = cursor.is_none();
-        let reading = self.reading(selection, plan, Some(&self.read.allow));
+        let reading = self.reading(selection, plan, self.admission.to_a_row.as_ref());
         let (found, next) = self.page(reading, cursor, belongs).await?;
-        self.consumed += &found.consumed;
+        self.consumed += found.consumed;
         if found.rows.is_empty() && first && found.positions.is_empty() && self.read.empty == Some(404) {
             return Err(RuntimeError::NotFound);
         }
-        let rows = found.rows.iter().map(|row| self.returned(row, None));
+        let beside = match parts.len() {
+            0 | 1 => Vec::new(),
+            _ => self.beside(parts, &found.rows).await?,
+        };
+        let rows = found.rows.into_iter().map(|row| self.returned(row));
         let mut rows = rows.collect::<Result<Vec<Value>, RuntimeError>>()?;
-        if parts.len() > 1 {
-            let beside = self.beside(parts, &found.rows).await?;
-            for (row, groups) in rows.iter_mut().zip(beside) {
-                if let Value::M(row) = row {
-                    row.extend(groups);
-                }
+        for (row, groups) in rows.iter_mut().zip(beside) {
+            if let Value::M(row) = row {
+                row.extend(groups);
             }
         }
         Ok(Answer {
@@ -388,27 +398,16 @@ impl<'a> Call<'a> {
         plan: &SelectionPlan,
         allow: Option<&Expr>,
     ) -> Result<Option<Attributes>, RuntimeError> {
-        let mut positions = Positions::default();
-        for _ in 0..PAGES_PER_ROW_MAX {
-            let found = self.reading(selection, plan, allow).rows(1, &positions).await?;
-            self.consumed += &found.consumed;
-            let row = found.rows.into_iter().next();
-            if row.is_some() || found.positions.is_empty() {
-                return Ok(row);
-            }
-            positions = found.positions;
-        }
-        Err(too_much(&self.read.name, PAGES_PER_ROW_MAX * ROWS_AT_ONCE_MAX as u64))
+        let found = first_rows(self.reading(selection, plan, allow), &self.read.name, 1).await?;
+        self.consumed += found.consumed;
+        Ok(found.rows.into_iter().next())
     }
 
-    /// The answer's shape for one row, or for the rows of one element.
-    fn returned(&mut self, of: &Attributes, rows: Option<Value>) -> Result<Value, RuntimeError> {
-        if let Some(rows) = rows {
-            self.bound.insert("rows".to_owned(), rows);
-        }
-        let scope = self.scope().with_row(of);
+    /// The answer's shape for one row; for the rows of one element, which `rows` names, there is none.
+    fn returned(&self, row: Attributes) -> Result<Value, RuntimeError> {
+        let scope = self.scope().with_row(&row);
         Ok(match &self.read.returns {
-            Return::Usual | Return::Nothing => row::as_value(of),
+            Return::Usual | Return::Nothing => Value::M(row),
             Return::Value(expr) => evaluate(expr, &scope)?.unwrap_or(Value::Null),
             Return::Fields(fields) => {
                 let mut map = std::collections::BTreeMap::new();
@@ -450,13 +449,38 @@ fn too_much(read: &str, rows_max: u64) -> RuntimeError {
     RuntimeError::Request(format!("`{read}` would read more than {rows_max} rows"))
 }
 
+/// The first rows of a selection: as many as it wants, if they can be found by reading a bounded number of others.
+async fn first_rows(reading: Reading<'_>, read: &str, wanted: usize) -> Result<Found, RuntimeError> {
+    let mut all = Found::default();
+    for _ in 0..PAGES_PER_ROW_MAX {
+        let found = reading.rows(wanted - all.rows.len(), &all.positions).await?;
+        all.rows.extend(found.rows);
+        all.consumed += found.consumed;
+        all.positions = found.positions;
+        if all.positions.is_empty() || all.rows.len() >= wanted {
+            return Ok(all);
+        }
+    }
+    Err(too_much(read, PAGES_PER_ROW_MAX * ROWS_AT_ONCE_MAX as u64))
+}
+
+/// The rows that come with a row: to their limit, or all. There is no cursor with which a cut list would go on.
+async fn beside_rows(mut reading: Reading<'_>, read: &str, most: usize) -> Result<Found, RuntimeError> {
+    reading.requests_max = None;
+    let whole = reading.selection.kind == SelectionKind::Find && reading.selection.limit.is_none();
+    match whole {
+        true => all_rows(reading, read, most).await,
+        false => first_rows(reading, read, most).await,
+    }
+}
+
 /// All rows of a selection and what they cost, if they are not more than can be held at once.
 async fn all_rows(reading: Reading<'_>, read: &str, most: usize) -> Result<Found, RuntimeError> {
     let mut all = Found::default();
     loop {
         let found = reading.rows(ROWS_AT_ONCE_MAX, &all.positions).await?;
         all.rows.extend(found.rows);
-        all.consumed += &found.consumed;
+        all.consumed += found.consumed;
         all.positions = found.positions;
         if all.positions.is_empty() {
             return Ok(all);

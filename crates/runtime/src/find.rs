@@ -14,13 +14,14 @@ use singlet_model::expression::Expr;
 use singlet_model::model::{Entity, Selection, SelectionKind};
 use singlet_plan::cost::{self, rows_asked};
 use singlet_plan::read::{Query, SelectionPlan};
-use singlet_store::{BatchGetRequest, BatchGetTable, Consumed, ErrorKind, Store, StoreError};
+use singlet_store::{BatchGetRequest, BatchGetTable, Consumed, ErrorKind, GetRequest, Store, StoreError};
 
 use crate::cursor::{Position, Positions};
 use crate::error::RuntimeError;
+use crate::keys::OneKey;
 use crate::lower;
 use crate::scope::{Attributes, Scope};
-use crate::stream::{Arrived, Follow, RowStream};
+use crate::stream::{Follow, RowStream, is_of};
 use crate::{keys, retry, row};
 
 /// How many ranges are read at the same time.
@@ -73,7 +74,7 @@ struct Branch<'a> {
     query: &'a Query,
     entity: &'a Entity,
     residue: Vec<&'a Expr>,
-    streams: Vec<RowStream>,
+    streams: Vec<RowStream<'a>>,
 }
 
 impl Branch<'_> {
@@ -94,31 +95,40 @@ impl<'a> Reading<'a> {
     ///
     /// Where the store fails for good or an expression leaves its range.
     pub async fn rows(&self, limit: usize, positions: &Positions) -> Result<Found, RuntimeError> {
+        if let ([query], [], true) = (&*self.plan.queries, &*self.plan.covers, positions.is_empty())
+            && let Some(entity) = self.model.entity(query.entity)
+        {
+            match keys::one_key(self.model, query, self.scope)? {
+                OneKey::Key(key, exact) if limit > 0 => return self.got(query, entity, key, exact).await,
+                OneKey::Nothing => return Ok(Found::default()),
+                OneKey::Key(..) | OneKey::Several => {}
+            }
+        }
         let mut branches = self.open(positions)?;
         let mut found = Found::default();
         let mut rounds = 0;
         let mut requests = 0;
         let requests_max = self.requests_max.unwrap_or(usize::MAX);
         while found.rows.len() < limit && rounds < PAGES_PER_ANSWER_MAX {
-            let wanted = limit - found.rows.len();
-            if requests >= requests_max && needs_page(&branches) {
-                break;
-            }
-            let (consumed, sent) = self.fill(&mut branches, wanted).await?;
-            found.consumed += &consumed;
-            requests += sent;
-            rounds += usize::from(sent > 0);
-            // A page of which nothing was left says nothing about what comes first.
             if needs_page(&branches) {
+                if requests >= requests_max {
+                    break;
+                }
+                let wanted = limit - found.rows.len();
+                let (consumed, sent) = self.fill(&mut branches, wanted).await?;
+                found.consumed += consumed;
+                requests += sent;
+                rounds += 1;
+                // A page of which nothing was left says nothing about what comes first.
                 continue;
             }
             let Some((branch, stream)) = self.next(&branches)? else {
                 break;
             };
-            let Some(arrived) = take(&mut branches, branch, stream) else {
+            let Some(row) = take(&mut branches, branch, stream) else {
                 break;
             };
-            if let Some(row) = self.kept(&branches, branch, arrived)? {
+            if let Some(row) = self.kept(&branches, branch, row)? {
                 found.rows.push(row);
             }
         }
@@ -129,6 +139,39 @@ impl<'a> Reading<'a> {
                 ranges: identity(&branches),
                 each: streams.map(position).collect(),
             };
+        }
+        Ok(found)
+    }
+
+    /// The row with a key, if the meaning includes it.
+    async fn got(&self, query: &Query, entity: &Entity, key: Item, exact: bool) -> Result<Found, RuntimeError> {
+        let conditions = if exact { &query.rest } else { &query.meaning };
+        for condition in conditions.iter().filter(|condition| condition.attributes().is_empty()) {
+            if !holds(condition, &self.scope)? {
+                return Ok(Found::default());
+            }
+        }
+        let request = GetRequest {
+            table: self.model.table.name.clone(),
+            key,
+            consistent: self.consistent,
+            projection: Vec::new(),
+        };
+        let answer = retry::retried(|| self.store.get(&request)).await?;
+        let mut found = Found {
+            consumed: answer.consumed,
+            ..Found::default()
+        };
+        let item = answer.item.filter(|item| is_of(self.model, entity, item));
+        let Some(item) = item else { return Ok(found) };
+        if let Some((row, _)) = row::taken(self.model, entity, item, &[], self.scope)? {
+            let scope = self.scope.with_row(&row);
+            for condition in conditions.iter().chain(self.allow) {
+                if !holds(condition, &scope)? {
+                    return Ok(found);
+                }
+            }
+            found.rows.push(row);
         }
         Ok(found)
     }
@@ -159,10 +202,12 @@ impl<'a> Reading<'a> {
             } else {
                 keys::ranges(self.model, query, self.scope)?
             };
-            let mut streams = Vec::new();
-            for range in &ranges {
+            // The whole rows may have changed since the thin ones were written; a get takes no filter.
+            let exact = !query.follow && ranges.iter().all(|range| range.exact);
+            let mut streams = Vec::with_capacity(ranges.len());
+            for range in ranges {
                 let (start, done) = match resumed.next() {
-                    Some(Position::After(key)) => (Some(key.clone()), false),
+                    Some(Position::After(key)) => (Some(key), false),
                     Some(Position::Done) => (None, true),
                     Some(Position::Start) | None => (None, false),
                 };
@@ -173,8 +218,6 @@ impl<'a> Reading<'a> {
                 }
                 streams.push(stream);
             }
-            // The whole rows may have changed since the thin ones were written; a get takes no filter.
-            let exact = !query.follow && ranges.iter().all(|range| range.exact);
             let unfiltered = streams.iter().any(RowStream::is_unfiltered);
             branches.push(Branch {
                 query,
@@ -251,10 +294,13 @@ impl<'a> Reading<'a> {
             }
         }
         let sent = calls.len();
+        if let (1, Some(call)) = (sent, calls.pop()) {
+            return Ok((call.await?, sent));
+        }
         let mut consumed = Consumed::default();
         let mut answers = stream::iter(calls).buffer_unordered(FAN_OUT_AT_ONCE_MAX);
         while let Some(answer) = answers.next().await {
-            consumed += &answer?;
+            consumed += answer?;
         }
         Ok((consumed, sent))
     }
@@ -275,6 +321,22 @@ impl<'a> Reading<'a> {
             }
         }
         Ok(best.map(|(at, _)| at))
+    }
+
+    /// Puts rows into the order of the selection; equal ones stay as they are.
+    ///
+    /// # Errors
+    ///
+    /// Where a value is not one of its type.
+    pub fn sort(&self, entity: &Entity, rows: &mut [Attributes]) -> Result<(), RuntimeError> {
+        let mut failed = None;
+        rows.sort_by(|a, b| {
+            self.compare(entity, a, b).unwrap_or_else(|error| {
+                failed = Some(error);
+                Ordering::Equal
+            })
+        });
+        failed.map_or(Ok(()), Err)
     }
 
     fn compare(&self, entity: &Entity, a: &Attributes, b: &Attributes) -> Result<Ordering, RuntimeError> {
@@ -299,11 +361,10 @@ impl<'a> Reading<'a> {
 
     /// The row, if the meaning includes it: what the store could not check is checked here. A row that several alternatives
     /// include is given by the first of them.
-    fn kept(&self, branches: &[Branch<'a>], at: usize, arrived: Arrived) -> Result<Option<Attributes>, RuntimeError> {
+    fn kept(&self, branches: &[Branch<'a>], at: usize, row: Attributes) -> Result<Option<Attributes>, RuntimeError> {
         let Some(branch) = branches.get(at) else {
             return Ok(None);
         };
-        let row = arrived.row;
         let scope = self.scope.with_row(&row);
         for condition in &branch.residue {
             if !holds(condition, &scope)? {
@@ -345,7 +406,7 @@ fn needs_page(branches: &[Branch<'_>]) -> bool {
         .any(RowStream::needs_page)
 }
 
-fn take(branches: &mut [Branch<'_>], branch: usize, stream: usize) -> Option<Arrived> {
+fn take(branches: &mut [Branch<'_>], branch: usize, stream: usize) -> Option<Attributes> {
     branches.get_mut(branch)?.streams.get_mut(stream)?.take()
 }
 
@@ -357,11 +418,10 @@ fn identity(branches: &[Branch<'_>]) -> u64 {
     hasher.finish()
 }
 
-fn position(stream: &RowStream) -> Position {
-    match (&stream.position, stream.is_done()) {
-        (_, true) => Position::Done,
-        (Some(key), false) => Position::After(key.clone()),
-        (None, false) => Position::Start,
+fn position(stream: &RowStream<'_>) -> Position {
+    match stream.is_done() {
+        true => Position::Done,
+        false => stream.position().map_or(Position::Start, Position::After),
     }
 }
 

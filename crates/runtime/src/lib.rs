@@ -13,7 +13,6 @@
 
 pub mod cursor;
 mod digest;
-mod ends;
 mod engine;
 mod error;
 pub mod find;
@@ -31,7 +30,8 @@ pub mod values;
 mod write;
 
 pub use engine::{
-    Answer, COUNTED_ROWS_MAX, ELEMENT_ROWS_MAX, Engine, PAGE_ROWS_MAX, PAGE_ROWS_USUAL, Preview, Previewed, Request,
+    Answer, BESIDE_ROWS_MAX, COUNTED_ROWS_MAX, ELEMENT_ROWS_MAX, Engine, PAGE_ROWS_MAX, PAGE_ROWS_USUAL, Preview,
+    Previewed, Request,
 };
 pub use error::RuntimeError;
 pub use open::{Deployment, Unsound};

@@ -2,7 +2,7 @@
 
 use singlet_item::Value;
 use singlet_model::Model;
-use singlet_model::evaluate::{evaluate, evaluate_as, holds};
+use singlet_model::evaluate::{decided, evaluate_as, evaluate_bound};
 use singlet_model::expression::{BinaryOp, Expr, ExprKind, FunctionId};
 use singlet_model::model::{Entity, Projection, Stored};
 use singlet_model::types::Type;
@@ -35,7 +35,7 @@ pub fn split<'a>(model: &Model, query: &'a Query, scope: Scope<'_>) -> Result<Sp
     let mut split = Split::default();
     let mut filters = Vec::new();
     for condition in &query.rest {
-        match lowering.lower(condition)? {
+        match lowering.lower(condition, true)? {
             Lowered::True => {}
             Lowered::False => split.empty = true,
             Lowered::Filter(filter) => filters.push(filter),
@@ -60,7 +60,7 @@ pub fn condition(model: &Model, entity: &Entity, expr: &Expr, scope: Scope<'_>) 
         keys: Vec::new(),
         projected: None,
     };
-    lowering.lower(expr)
+    lowering.lower(expr, true)
 }
 
 /// A condition for the store, or why there is none.
@@ -74,6 +74,18 @@ pub enum Lowered {
     Filter(Condition),
     /// The store cannot decide it.
     No,
+}
+
+/// A comparison, lowered; or what no row decides, because the caller lacks a claim.
+enum Known {
+    Decided(Lowered),
+    Unknown,
+}
+
+impl From<Lowered> for Known {
+    fn from(lowered: Lowered) -> Self {
+        Known::Decided(lowered)
+    }
 }
 
 struct Lowering<'a> {
@@ -108,60 +120,73 @@ impl<'a> Lowering<'a> {
         }
     }
 
-    fn lower(&self, expr: &Expr) -> Result<Lowered, RuntimeError> {
+    /// What the store must check for an expression to be certainly true, or certainly false. What hangs on a claim that the
+    /// caller does not have is neither: `!` is not the negation of a condition but the wish for the other truth.
+    fn lower(&self, expr: &Expr, wanted: bool) -> Result<Lowered, RuntimeError> {
         if expr.attributes().is_empty() {
-            return Ok(if holds(expr, &self.scope)? {
-                Lowered::True
-            } else {
-                Lowered::False
+            return Ok(match decided(expr, &self.scope)? == Some(wanted) {
+                true => Lowered::True,
+                false => Lowered::False,
             });
         }
-        Ok(match &expr.kind {
-            ExprKind::Binary(BinaryOp::And, left, right) => join(self.lower(left)?, self.lower(right)?, true),
-            ExprKind::Binary(BinaryOp::Or, left, right) => join(self.lower(left)?, self.lower(right)?, false),
-            ExprKind::Not(inner) => match self.lower(inner)? {
-                Lowered::True => Lowered::False,
-                Lowered::False => Lowered::True,
-                Lowered::Filter(filter) => Lowered::Filter(filter.negate()),
-                Lowered::No => Lowered::No,
-            },
+        let lowered = match &expr.kind {
+            ExprKind::Binary(op @ (BinaryOp::And | BinaryOp::Or), left, right) => {
+                let both = (*op == BinaryOp::And) == wanted;
+                return Ok(join(self.lower(left, wanted)?, self.lower(right, wanted)?, both));
+            }
+            ExprKind::Not(inner) => return self.lower(inner, !wanted),
             ExprKind::Binary(op, left, right) if op.is_comparison() => self.comparison(*op, left, right)?,
             ExprKind::Call(FunctionId::Contains | FunctionId::StartsWith, args) => self.text_test(expr, args)?,
             ExprKind::Attribute(_) if expr.ty == Type::Bool => match self.path(expr) {
-                Some(path) => Lowered::Filter(Condition::equal(path, Value::Bool(true))),
-                None => Lowered::No,
+                Some(path) => Known::Decided(Lowered::Filter(Condition::equal(path, Value::Bool(true)))),
+                None => Known::Decided(Lowered::No),
             },
-            _ => Lowered::No,
+            _ => Known::Decided(Lowered::No),
+        };
+        Ok(match (lowered, wanted) {
+            (Known::Unknown, _) => Lowered::False,
+            (Known::Decided(lowered), true) => lowered,
+            (Known::Decided(lowered), false) => negated(lowered),
         })
     }
 
-    fn comparison(&self, op: BinaryOp, left: &Expr, right: &Expr) -> Result<Lowered, RuntimeError> {
+    /// The value of the request's side of a comparison; unknown where it hangs on a claim that the caller does not have.
+    fn request_value(&self, expr: &Expr, ty: &Type) -> Result<Option<Value>, RuntimeError> {
+        let value = evaluate_as(expr, ty, &self.scope)?;
+        let certain = value.is_some() && !matches!(expr.kind, ExprKind::Conditional(..));
+        Ok(
+            match certain || evaluate_bound(expr, &self.scope)? != Some(Value::Null) {
+                true => value,
+                false => Some(Value::Null),
+            },
+        )
+    }
+
+    fn comparison(&self, op: BinaryOp, left: &Expr, right: &Expr) -> Result<Known, RuntimeError> {
         if op == BinaryOp::In {
             return self.in_list(left, right);
         }
         let (op, side, other) = match (self.path(left), self.path(right)) {
             (Some(path), None) => (op, (path, left), right),
             (None, Some(path)) => (op.swapped(), (path, right), left),
-            _ => return Ok(Lowered::No),
+            _ => return Ok(Lowered::No.into()),
         };
         let (path, attribute) = side;
         if other.is_absent() {
-            return Ok(Lowered::Filter(match op {
+            let test = match op {
                 BinaryOp::Ne => Condition::exists(path),
                 _ => Condition::not_exists(path),
-            }));
+            };
+            return Ok(Lowered::Filter(test).into());
         }
         if !other.attributes().is_empty() || !is_stored_in_order(op, &attribute.ty, &other.ty) {
-            return Ok(Lowered::No);
+            return Ok(Lowered::No.into());
         }
-        let Some(value) = evaluate_as(other, &attribute.ty, &self.scope)? else {
-            // What is not known of a caller must not admit anybody.
-            let claim = matches!(other.kind, ExprKind::Caller(_));
-            return Ok(if op == BinaryOp::Ne && !claim {
-                Lowered::True
-            } else {
-                Lowered::False
-            });
+        let value = match self.request_value(other, &attribute.ty)? {
+            Some(Value::Null) => return Ok(Known::Unknown),
+            Some(value) => value,
+            None if op == BinaryOp::Ne => return Ok(Lowered::True.into()),
+            None => return Ok(Lowered::False.into()),
         };
         let comparison = match op {
             BinaryOp::Eq => Comparison::Equal,
@@ -172,58 +197,71 @@ impl<'a> Lowering<'a> {
             // `!=` is true of an absent attribute; engines differ in what `<>` says there.
             _ => {
                 let differs = Condition::compare(path.clone(), Comparison::NotEqual, value);
-                return Ok(Lowered::Filter(Condition::not_exists(path).or(differs)));
+                return Ok(Lowered::Filter(Condition::not_exists(path).or(differs)).into());
             }
         };
-        Ok(Lowered::Filter(Condition::compare(path, comparison, value)))
+        Ok(Lowered::Filter(Condition::compare(path, comparison, value)).into())
     }
 
-    fn in_list(&self, left: &Expr, right: &Expr) -> Result<Lowered, RuntimeError> {
+    fn in_list(&self, left: &Expr, right: &Expr) -> Result<Known, RuntimeError> {
         let Some(path) = self.path(left).filter(|_| right.attributes().is_empty()) else {
-            return Ok(Lowered::No);
+            return Ok(Lowered::No.into());
         };
         if right
             .ty
             .element()
             .is_some_and(|element| !is_stored_in_order(BinaryOp::Eq, &left.ty, element))
         {
-            return Ok(Lowered::No);
+            return Ok(Lowered::No.into());
         }
-        let values = match evaluate(right, &self.scope)? {
+        // An element that is not known may be the one that is looked for: that is decided element by element.
+        if let ExprKind::List(elements) = &right.kind {
+            for element in elements {
+                if evaluate_bound(element, &self.scope)? == Some(Value::Null) {
+                    return Ok(Lowered::No.into());
+                }
+            }
+        }
+        let values = match evaluate_bound(right, &self.scope)? {
+            Some(Value::Null) => return Ok(Known::Unknown),
             Some(Value::L(values)) => values,
             Some(Value::Ss(words)) => words.into_iter().map(Value::S).collect(),
-            _ => return Ok(Lowered::No),
+            _ => return Ok(Lowered::No.into()),
         };
         if values.is_empty() {
-            return Ok(Lowered::False);
+            return Ok(Lowered::False.into());
         }
         if values.len() > IN_VALUES_MAX {
-            return Ok(Lowered::No);
+            return Ok(Lowered::No.into());
         }
-        Ok(Lowered::Filter(Condition::In {
+        let test = Condition::In {
             operand: Operand::Path(path),
             options: values.into_iter().map(Operand::Value).collect(),
-        }))
+        };
+        Ok(Lowered::Filter(test).into())
     }
 
-    fn text_test(&self, expr: &Expr, args: &[Expr]) -> Result<Lowered, RuntimeError> {
+    fn text_test(&self, expr: &Expr, args: &[Expr]) -> Result<Known, RuntimeError> {
         let [receiver, argument] = args else {
-            return Ok(Lowered::No);
+            return Ok(Lowered::No.into());
         };
         let Some(path) = self.path(receiver).filter(|_| argument.attributes().is_empty()) else {
-            return Ok(Lowered::No);
+            return Ok(Lowered::No.into());
         };
-        let Some(value) = evaluate(argument, &self.scope)? else {
-            return Ok(Lowered::False);
+        let value = match evaluate_bound(argument, &self.scope)? {
+            Some(Value::Null) => return Ok(Known::Unknown),
+            Some(value) => value,
+            None => return Ok(Lowered::False.into()),
         };
         // Every text contains the empty text; DynamoDB takes no empty operand here.
         if value.as_str() == Some("") {
-            return Ok(Lowered::Filter(Condition::exists(path)));
+            return Ok(Lowered::Filter(Condition::exists(path)).into());
         }
-        Ok(Lowered::Filter(match &expr.kind {
+        let test = match &expr.kind {
             ExprKind::Call(FunctionId::StartsWith, _) => Condition::BeginsWith(path, Operand::Value(value)),
             _ => Condition::Contains(path, Operand::Value(value)),
-        }))
+        };
+        Ok(Lowered::Filter(test).into())
     }
 
     /// Where an attribute is stored, if a filter may name it: it is no key of what is queried, and time does not change it.
@@ -280,6 +318,16 @@ fn is_stored_in_order(op: BinaryOp, attribute: &Type, other: &Type) -> bool {
     };
     let by_rank = op.is_ordering() && (attribute.members().is_some() || *attribute == Type::Duration);
     same_form && !by_rank
+}
+
+/// The other truth of what the store decides.
+fn negated(lowered: Lowered) -> Lowered {
+    match lowered {
+        Lowered::True => Lowered::False,
+        Lowered::False => Lowered::True,
+        Lowered::Filter(filter) => Lowered::Filter(filter.negate()),
+        Lowered::No => Lowered::No,
+    }
 }
 
 fn join(left: Lowered, right: Lowered, and: bool) -> Lowered {

@@ -16,14 +16,33 @@ const BACKOFF_FIRST: Duration = Duration::from_millis(20);
 /// # Errors
 ///
 /// The last failure.
-pub async fn retried<T, F>(mut call: impl FnMut() -> F) -> Result<T, StoreError>
+pub async fn retried<T, F>(call: impl FnMut() -> F) -> Result<T, StoreError>
+where
+    F: Future<Output = Result<T, StoreError>>,
+{
+    retried_where(|error| error.is_throttled() || error.is_unavailable(), call).await
+}
+
+/// The same for a transaction that only reads: that somebody writes one of its items is no answer.
+///
+/// # Errors
+///
+/// The last failure.
+pub async fn retried_past_conflicts<T, F>(call: impl FnMut() -> F) -> Result<T, StoreError>
+where
+    F: Future<Output = Result<T, StoreError>>,
+{
+    retried_where(StoreError::is_retryable, call).await
+}
+
+async fn retried_where<T, F>(again: fn(&StoreError) -> bool, mut call: impl FnMut() -> F) -> Result<T, StoreError>
 where
     F: Future<Output = Result<T, StoreError>>,
 {
     let mut attempt = 1;
     loop {
         match call().await {
-            Err(error) if attempt < ATTEMPTS_MAX && (error.is_throttled() || error.is_unavailable()) => {
+            Err(error) if attempt < ATTEMPTS_MAX && again(&error) => {
                 pause(attempt).await;
                 attempt += 1;
             }

@@ -1,5 +1,6 @@
 //! Between rows as entities see them and items as the table stores them.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use singlet_item::{Item, Number, Value};
@@ -11,6 +12,7 @@ use singlet_model::types::{EntityId, Type};
 
 use crate::error::RuntimeError;
 use crate::scope::{Attributes, Scope};
+use crate::stream::Key;
 
 /// The row that an item holds, as it is at the scope's instant: states that have lapsed are the later ones. None where the row
 /// has expired, whether or not its item is still there.
@@ -28,22 +30,85 @@ pub fn decode(
     Ok(Some(row))
 }
 
+/// The same from an item that is not needed any more, beside its values of some key attributes. The item becomes the row: what
+/// both the row and the key have is all that is copied.
+pub fn taken<'k>(
+    model: &Model,
+    entity: &Entity,
+    item: Item,
+    keys: &[&'k str],
+    scope: Scope<'_>,
+) -> Result<Option<(Attributes, Key<'k>)>, RuntimeError> {
+    if has_expired(model, &item, scope.now) {
+        return Ok(None);
+    }
+    let from_keys = decode_keys(entity, &item)?;
+    let mut key = Vec::with_capacity(keys.len());
+    let mut row = into_row(entity, item, from_keys, |name, value, stays| {
+        if let Some(name) = keys.iter().find(|known| **known == name) {
+            key.push((
+                *name,
+                if stays {
+                    value.clone()
+                } else {
+                    std::mem::replace(value, Value::Null)
+                },
+            ));
+        }
+    });
+    lapse(model.source_of(entity), &mut row, scope)?;
+    Ok(Some((row, key)))
+}
+
 /// The row as its item has it, expired and lapsed or not.
 pub fn stored(entity: &Entity, item: &Item) -> Result<Attributes, RuntimeError> {
     let from_keys = decode_keys(entity, item)?;
-    let mut row = Attributes::new();
-    for attribute in &entity.attributes {
-        let value = match &attribute.stored {
-            Stored::Own => item.get(&attribute.name).or(from_keys.get(&attribute.name)),
-            Stored::As(name) => item.get(name),
-            Stored::No => from_keys.get(&attribute.name),
-        };
-        if let Some(value) = value.filter(|value| !value.is_null()) {
-            row.insert(attribute.name.clone(), value.clone());
-        }
-    }
-    name_again(entity, &mut row);
-    Ok(row)
+    let own = item.iter().filter(|(name, _)| is_stored(entity, name));
+    let own = own.map(|(name, value)| (name.clone(), value.clone())).collect();
+    Ok(into_row(entity, own, from_keys, |_, _, _| {}))
+}
+
+/// Whether an attribute of the entity stands under a name.
+fn is_stored(entity: &Entity, name: &str) -> bool {
+    entity.attributes.iter().any(|attribute| match &attribute.stored {
+        Stored::Own => attribute.name == name,
+        Stored::As(other) => other == name,
+        Stored::No => false,
+    })
+}
+
+/// An item with nothing but what is of the entity, under the entity's names, and with what only its keys say. `see` is shown
+/// every attribute of the item, and whether it stays; what does not it may take.
+fn into_row(
+    entity: &Entity,
+    mut item: Item,
+    mut from_keys: Attributes,
+    mut see: impl FnMut(&str, &mut Value, bool),
+) -> Attributes {
+    from_keys.retain(
+        |name, _| match entity.attribute(name).map(|attribute| &attribute.stored) {
+            Some(Stored::Own) => !item.contains_key(name),
+            Some(Stored::No) => true,
+            Some(Stored::As(_)) | None => false,
+        },
+    );
+    let renamed = entity
+        .attributes
+        .iter()
+        .filter_map(|attribute| match &attribute.stored {
+            Stored::As(name) => Some((attribute.name.clone(), item.get(name)?.clone())),
+            Stored::Own | Stored::No => None,
+        });
+    let others: Vec<(String, Value)> = renamed.chain(from_keys).collect();
+    item.retain(|name, value| {
+        let attribute = entity.attribute(name).filter(|_| !value.is_null());
+        let stays = attribute.is_some_and(|attribute| attribute.stored == Stored::Own);
+        see(name, value, stays);
+        stays
+    });
+    item.extend(others.into_iter().filter(|(_, value)| !value.is_null()));
+    name_again(entity, &mut item);
+    item
 }
 
 /// The row with everything that follows from its other attributes.
@@ -133,23 +198,51 @@ pub fn encode_each(
     row: &Attributes,
     scope: Scope<'_>,
 ) -> Result<Vec<(EntityId, Item)>, RuntimeError> {
-    let mut whole = row.clone();
-    compute(entity, &mut whole, scope)?;
-    name_again(entity, &mut whole);
+    let mut items = vec![(entity.id, encode_own(model, entity, row, scope)?)];
+    items.extend(encode_mirrors(model, entity, row, scope)?);
+    Ok(items)
+}
+
+/// The item of a row itself.
+pub fn encode_own(model: &Model, entity: &Entity, row: &Attributes, scope: Scope<'_>) -> Result<Item, RuntimeError> {
+    let whole = whole(entity, row, scope)?;
     let ttl = expiry(model, entity, &whole, scope)?;
-    let mut items = vec![(entity.id, item_of(model, entity, &whole, ttl, scope)?)];
+    item_of(model, entity, &whole, ttl, scope)
+}
+
+/// The items of its mirrors. A mirror has a row when the parts of its key are there.
+pub fn encode_mirrors(
+    model: &Model,
+    entity: &Entity,
+    row: &Attributes,
+    scope: Scope<'_>,
+) -> Result<Vec<(EntityId, Item)>, RuntimeError> {
+    let mut items = Vec::new();
+    if model.mirrors_of(entity.id).next().is_none() {
+        return Ok(items);
+    }
+    let whole = whole(entity, row, scope)?;
+    let ttl = expiry(model, entity, &whole, scope)?;
     for mirror in model.mirrors_of(entity.id) {
         let carried: Attributes = whole
             .iter()
             .filter(|(name, _)| mirror.attribute(name).is_some())
             .map(|(name, value)| (name.clone(), value.clone()))
             .collect();
-        // A mirror has a row when the parts of its key are there.
         if has_key(mirror, &carried) {
             items.push((mirror.id, item_of(model, mirror, &carried, ttl, scope)?));
         }
     }
     Ok(items)
+}
+
+/// The row with what follows from its other attributes, where anything does.
+fn whole<'r>(entity: &Entity, row: &'r Attributes, scope: Scope<'_>) -> Result<Cow<'r, Attributes>, RuntimeError> {
+    let follows = |attribute: &Attribute| attribute.is.is_some() || attribute.alias.is_some();
+    match entity.attributes.iter().any(follows) {
+        true => completed(entity, row.clone(), scope).map(Cow::Owned),
+        false => Ok(Cow::Borrowed(row)),
+    }
 }
 
 /// Fills in computed attributes; they may build on one another, so they are tried until none changes.

@@ -20,46 +20,57 @@ use crate::row;
 use crate::scope::{Attributes, Scope};
 
 /// A row on its way to the caller.
-#[derive(Clone, Debug)]
-pub struct Arrived {
+#[derive(Debug)]
+pub struct Arrived<'a> {
     /// The row.
     pub row: Attributes,
     /// Its key on the path that it came by: a cursor goes on after it.
-    pub position: Item,
+    pub position: Key<'a>,
+}
+
+/// The attributes of a key with their values, each once.
+pub type Key<'a> = Vec<(&'a str, Value)>;
+
+fn item_of(key: &Key<'_>) -> Item {
+    key.iter()
+        .map(|(name, value)| ((*name).to_owned(), value.clone()))
+        .collect()
 }
 
 /// The rows of one range.
 #[derive(Debug)]
-pub struct RowStream {
+pub struct RowStream<'a> {
     request: QueryRequest,
     /// The key of the one item that the range can hold: it is got, and a get takes no filter.
     key: Option<Item>,
     /// Whether the range is the whole table, with the rows of every entity.
     scan: bool,
     except: Vec<(String, Value)>,
-    position_keys: Vec<String>,
-    buffer: VecDeque<Arrived>,
+    position_keys: Vec<&'a str>,
+    buffer: VecDeque<Arrived<'a>>,
     /// Where the next page begins; none at the start.
     next: Option<Item>,
     ended: bool,
     pages_read: u32,
     /// Whether a whole primary key is asked for: one row at most.
     is_one: bool,
-    /// The key after which a later page goes on.
-    pub position: Option<Item>,
+    /// The key after which a later page goes on, where no row was taken since.
+    after: Option<Item>,
+    /// The key of the last row that was taken.
+    taken: Option<Key<'a>>,
 }
 
-impl RowStream {
+impl<'a> RowStream<'a> {
     /// Opens a range; with a position it goes on after that.
     pub fn open(
-        model: &Model,
+        model: &'a Model,
         query: &Query,
-        range: &Range,
+        range: Range,
         filter: Option<Condition>,
-        position: Option<Item>,
+        position: Option<&Item>,
     ) -> Self {
         let index = query.index.and_then(|index| model.index(index));
-        let mut request = QueryRequest::new(model.table.name.clone(), range.keys.clone());
+        let mut request = QueryRequest::new(model.table.name.clone(), range.keys);
         request.index = index.map(|index| index.name.clone());
         request.filter = filter;
         request.direction = if query.descending {
@@ -67,30 +78,29 @@ impl RowStream {
         } else {
             Direction::Ascending
         };
-        request.start = position.clone();
+        request.start = position.cloned();
         let sorts = model.table.key.len().saturating_sub(1);
-        let equal = range
-            .keys
+        let equal = request
+            .range
             .sort
             .iter()
             .filter(|(_, sort)| matches!(sort, SortRange::Equal(_)));
-        let table_keys = model.table.key.iter().map(|key| key.name.clone());
-        let index_keys = index
-            .into_iter()
-            .flat_map(|index| index.key())
-            .map(|key| key.name.clone());
+        let is_one = index.is_none() && equal.count() == sorts;
+        let table_keys = model.table.key.iter();
+        let position_keys = table_keys.chain(index.into_iter().flat_map(|index| index.key()));
         RowStream {
             key: index.is_none().then(|| whole_key(model, &request.range)).flatten(),
             scan: query.scan,
             request,
-            except: range.except.clone(),
-            position_keys: table_keys.chain(index_keys).collect(),
+            except: range.except,
+            position_keys: position_keys.map(|key| key.name.as_str()).collect(),
             buffer: VecDeque::new(),
             next: None,
             ended: false,
             pages_read: 0,
-            is_one: index.is_none() && equal.count() == sorts,
-            position,
+            is_one,
+            after: position.cloned(),
+            taken: None,
         }
     }
 
@@ -125,15 +135,20 @@ impl RowStream {
     }
 
     /// The next row, where one is known.
-    pub fn peek(&self) -> Option<&Arrived> {
+    pub fn peek(&self) -> Option<&Arrived<'a>> {
         self.buffer.front()
     }
 
     /// Takes the next row; a cursor goes on after it.
-    pub fn take(&mut self) -> Option<Arrived> {
+    pub fn take(&mut self) -> Option<Attributes> {
         let arrived = self.buffer.pop_front()?;
-        self.position = Some(arrived.position.clone());
-        Some(arrived)
+        self.taken = Some(arrived.position);
+        Some(arrived.row)
+    }
+
+    /// The key after which a later page goes on; none at the beginning.
+    pub fn position(&self) -> Option<Item> {
+        self.taken.as_ref().map(item_of).or_else(|| self.after.clone())
     }
 
     /// Whether there are no more rows.
@@ -165,14 +180,13 @@ impl RowStream {
             None => retry::retried(|| store.query(&self.request)).await?,
         };
         let mut consumed = page.consumed;
-        let mut arrived = Vec::new();
+        let mut arrived = Vec::with_capacity(page.items.len());
         for item in page.items {
             let strange = !is_of(model, entity, &item) || self.scan && !has_key_of(entity, &item);
             if strange || self.is_excepted(&item) {
                 continue;
             }
-            if let Some(row) = row::decode(model, entity, &item, scope)? {
-                let position = self.position_of(&item);
+            if let Some((row, position)) = row::taken(model, entity, item, &self.position_keys, scope)? {
                 arrived.push(Arrived { row, position });
             }
         }
@@ -186,8 +200,8 @@ impl RowStream {
         // Engines may name a last key though a whole primary key was asked for, and begin anew after it.
         self.ended = page.last_key.is_none() || self.is_one;
         // Rows that a filter dropped are not read again: a later page goes on after them.
-        if self.buffer.is_empty() && page.last_key.is_some() {
-            self.position = page.last_key.clone();
+        if let Some(last) = page.last_key.as_ref().filter(|_| self.buffer.is_empty()) {
+            (self.after, self.taken) = (Some(last.clone()), None);
         }
         self.next = page.last_key;
         Ok(consumed)
@@ -229,13 +243,6 @@ impl RowStream {
             .iter()
             .any(|(attribute, value)| item.get(attribute) == Some(value))
     }
-
-    fn position_of(&self, item: &Item) -> Item {
-        let names = self.position_keys.iter();
-        names
-            .filter_map(|name| Some((name.clone(), item.get(name)?.clone())))
-            .collect()
-    }
 }
 
 /// The primary key, where the range fixes all of it.
@@ -269,18 +276,18 @@ pub struct Follow<'a> {
 }
 
 impl Follow<'_> {
-    async fn rows(
+    async fn rows<'a>(
         self,
         store: &Arc<dyn Store>,
         (model, of): (&Model, &Entity),
-        thin: Vec<Arrived>,
+        thin: Vec<Arrived<'a>>,
         consumed: &mut Consumed,
         scope: Scope<'_>,
-    ) -> Result<Vec<Arrived>, RuntimeError> {
+    ) -> Result<Vec<Arrived<'a>>, RuntimeError> {
         let mut keys = Vec::with_capacity(thin.len());
         for arrived in &thin {
             keys.push(match of.id == self.entity.id {
-                true => Some(table_key(model, &arrived.position)),
+                true => Some(table_key(model, &item_of(&arrived.position))),
                 false => primary_key(self.entity, &arrived.row)?,
             });
         }

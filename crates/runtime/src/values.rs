@@ -6,9 +6,11 @@ mod tree;
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use serde_json::Value as Json;
 use singlet_item::key::Pattern;
-use singlet_item::{Number, NumberError, Value, base64};
+use singlet_item::{Number, NumberError, Value};
 use singlet_model::evaluate::{Duration, time};
 use singlet_model::types::{LengthLimits, NumberLimits, ObjectType, TextLimits, Type};
 
@@ -100,7 +102,9 @@ pub fn from_tree(tree: &Tree, ty: &Type) -> Result<Value, Invalid> {
 
 /// Bytes as base64, as DynamoDB spells them.
 fn bytes(text: &str, limits: &LengthLimits) -> Result<Value, Invalid> {
-    let bytes = base64::decode(text).ok_or_else(|| Invalid::new("this must be bytes in base64, with padding"))?;
+    let bytes = STANDARD
+        .decode(text)
+        .map_err(|_| Invalid::new("this must be bytes in base64, with padding"))?;
     check_length(bytes.len() as u64, limits, "bytes")?;
     Ok(Value::B(bytes))
 }
@@ -375,7 +379,7 @@ pub fn to_json(value: &Value) -> Json {
         Value::N(number) => serde_json::from_str(&number.to_string()).unwrap_or(Json::String(number.to_string())),
         Value::Bool(truth) => Json::Bool(*truth),
         Value::Null => Json::Null,
-        Value::B(bytes) => Json::String(base64::encode(bytes)),
+        Value::B(bytes) => Json::String(STANDARD.encode(bytes)),
         Value::L(elements) => Json::Array(elements.iter().map(to_json).collect()),
         Value::M(map) => Json::Object(map.iter().map(|(name, value)| (name.clone(), to_json(value))).collect()),
         Value::Ss(words) => Json::Array(words.iter().map(|word| Json::String(word.clone())).collect()),

@@ -58,6 +58,8 @@ impl std::fmt::Display for Target {
 pub struct Coverage {
     routes: Routes,
     document: Json,
+    /// What a service that only reads says of itself: scenarios may ask it too.
+    read_only: Json,
     own_problems: String,
     wanted: BTreeSet<Target>,
     seen: BTreeSet<Target>,
@@ -70,6 +72,7 @@ impl Coverage {
         let routes = Routes::of(model);
         let mut coverage = Coverage {
             document: openapi::document(model, &routes, "", None, false),
+            read_only: openapi::document(model, &routes, "", None, true),
             routes,
             own_problems: format!("urn:problem-type:{}:", model.name),
             wanted: BTreeSet::new(),
@@ -90,7 +93,7 @@ impl Coverage {
                         .map(|endpoint| Target::Operation(endpoint.name.clone())),
                 );
                 let route = format!("{method} {}", place.path);
-                let responses = self.responses(&place.path, method);
+                let responses = responses(&self.document, &place.path, method);
                 for (status, response) in responses.and_then(Json::as_object).into_iter().flatten() {
                     let Ok(status) = status.parse() else { continue };
                     let refusals = self.refusals(response);
@@ -106,26 +109,10 @@ impl Coverage {
         all
     }
 
-    fn responses(&self, path: &str, method: &Method) -> Option<&Json> {
-        let method = method.as_str().to_lowercase();
-        self.document.get("paths")?.get(path)?.get(method)?.get("responses")
-    }
-
     /// The model's own problems of a response.
     fn refusals(&self, response: &Json) -> Vec<String> {
         let own = |of: &Json| of.as_str()?.strip_prefix(&self.own_problems).map(str::to_owned);
-        self.problem_types(response).iter().filter_map(own).collect()
-    }
-
-    /// The problems that a response may have, also where it is kept among the components.
-    fn problem_types<'a>(&'a self, response: &'a Json) -> &'a [Json] {
-        let reference = response.get("$ref").and_then(Json::as_str);
-        let response = match reference.and_then(|of| of.strip_prefix('#')) {
-            Some(pointer) => self.document.pointer(pointer).unwrap_or(response),
-            None => response,
-        };
-        let types = response.pointer("/content/application~1problem+json/schema/allOf/1/properties/type/enum");
-        types.and_then(Json::as_array).map(Vec::as_slice).unwrap_or_default()
+        problem_types(&self.document, response).iter().filter_map(own).collect()
     }
 
     /// Takes note of an answer. Says so where the OpenAPI document does not know it.
@@ -136,21 +123,18 @@ impl Coverage {
         let endpoints = found.place.method(&method)?;
         let route = format!("{method} {}", found.place.path);
         let status = reply.status;
-        let response = self.responses(&found.place.path, &method)?.get(status.to_string());
-        let Some(response) = response else {
-            return Some(format!(
-                "`{route}` answers {status}, which its OpenAPI document does not know"
-            ));
-        };
         let problem = reply.problem_type();
-        let known = |problem: &&String| {
-            self.problem_types(response)
-                .iter()
-                .any(|known| known == problem.as_str())
+        let is_known = |document: &Json| {
+            let response = responses(document, &found.place.path, &method).and_then(|all| all.get(status.to_string()));
+            let types = response.map(|response| problem_types(document, response));
+            let fits =
+                |problem: &String| types.is_some_and(|types| types.iter().any(|known| known == problem.as_str()));
+            types.is_some() && problem.as_ref().is_none_or(fits)
         };
-        if let Some(problem) = problem.as_ref().filter(|problem| !known(problem)) {
+        if !is_known(&self.document) && !is_known(&self.read_only) {
+            let named = problem.map(|problem| format!(" `{problem}`")).unwrap_or_default();
             return Some(format!(
-                "`{route}` answers {status} `{problem}`, which its OpenAPI document does not know"
+                "`{route}` answers {status}{named}, which its OpenAPI document does not know"
             ));
         }
         if status < 300 {
@@ -213,6 +197,22 @@ impl Coverage {
     pub fn excused_count(&self) -> usize {
         self.excused.len()
     }
+}
+
+fn responses<'d>(document: &'d Json, path: &str, method: &Method) -> Option<&'d Json> {
+    let method = method.as_str().to_lowercase();
+    document.get("paths")?.get(path)?.get(method)?.get("responses")
+}
+
+/// The problems that a response may have, also where it is kept among the components.
+fn problem_types<'d>(document: &'d Json, response: &'d Json) -> &'d [Json] {
+    let reference = response.get("$ref").and_then(Json::as_str);
+    let response = match reference.and_then(|of| of.strip_prefix('#')) {
+        Some(pointer) => document.pointer(pointer).unwrap_or(response),
+        None => response,
+    };
+    let types = response.pointer("/content/application~1problem+json/schema/allOf/1/properties/type/enum");
+    types.and_then(Json::as_array).map(Vec::as_slice).unwrap_or_default()
 }
 
 /// What a status of a route is to be reached as. A 409 is there for its refusals: alone it is a race between requests.

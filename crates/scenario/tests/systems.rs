@@ -10,6 +10,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use singlet_model::node::{self, Node};
 use singlet_model::{Diagnostic, Diagnostics, Model, Source};
 use singlet_scenario::{Outcome, read, run};
 
@@ -95,6 +96,25 @@ fn booking() {
 #[test]
 fn ecobid() {
     all_as_written("ecobid");
+}
+
+/// What is said to close a hole of a document is a scenario of the corrected model; the tests above play all of them.
+#[test]
+fn what_closes_a_hole_is_played() {
+    for system in ["todo", "wardrobe", "country", "booking", "ecobid"] {
+        let mut found = Diagnostics::default();
+        let file = read(&text_of(system, "scenarios.yaml"), &model(system), &mut found).unwrap();
+        let played: Vec<&str> = file
+            .scenarios
+            .iter()
+            .map(|scenario| scenario.name.text.as_str())
+            .collect();
+        let holes = node::read(&text_of(system, "holes.yaml"), &mut found).unwrap();
+        let closing = holes.elements().iter().filter_map(|hole| hole.get("closed_by"));
+        for name in closing.flat_map(Node::elements).filter_map(Node::str) {
+            assert!(played.contains(&name), "systems/{system} has no scenario `{name}`");
+        }
+    }
 }
 
 /// The lines of a file with mistakes, each marked with what is said of it.

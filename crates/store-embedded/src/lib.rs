@@ -21,6 +21,7 @@ mod error;
 mod reads;
 mod streams;
 mod tables;
+mod unfinished;
 mod writes;
 
 use async_trait::async_trait;
@@ -33,8 +34,8 @@ use singlet_store::{
 };
 use std::fmt;
 use std::fs::{File, TryLockError};
-use std::path::Path;
-use std::sync::Arc;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// The file of the database inside its folder.
 pub const DATABASE_FILE: &str = "singlet.db";
@@ -46,7 +47,16 @@ pub const LOCK_FILE: &str = "singlet.lock";
 pub struct EmbeddedStore {
     database: Database,
     // Held for as long as any clone of the store lives; in memory there is nothing to lock.
-    folder: Option<Arc<File>>,
+    folder: Option<Arc<Folder>>,
+}
+
+/// The folder of a store.
+struct Folder {
+    path: PathBuf,
+    /// Its lock says that this process has the folder open.
+    _lock: File,
+    /// Tables are made and removed one after the other.
+    tables: Mutex<()>,
 }
 
 /// How long a call may take, which decides where it runs.
@@ -88,9 +98,15 @@ impl EmbeddedStore {
                 file.display()
             )));
         };
+        let database = Database::new(path).map_err(error::from_engine)?;
+        unfinished::end(&database, folder)?;
         Ok(Self {
-            database: Database::new(path).map_err(error::from_engine)?,
-            folder: Some(Arc::new(lock)),
+            database,
+            folder: Some(Arc::new(Folder {
+                path: folder.to_owned(),
+                _lock: lock,
+                tables: Mutex::new(()),
+            })),
         })
     }
 
@@ -98,6 +114,22 @@ impl EmbeddedStore {
     /// so by itself, within days; here the owner of the store decides when.
     pub async fn delete_expired(&self) -> Result<usize> {
         self.run(Cost::Large, Database::sweep_ttl).await
+    }
+
+    /// Makes or removes a table, one at a time.
+    async fn change_tables<F>(&self, change: F) -> Result<()>
+    where
+        F: FnOnce(&Database, Option<&Path>) -> Result<()> + Send + 'static,
+    {
+        let (database, folder) = (self.database.clone(), self.folder.clone());
+        let changed = move || match folder {
+            Some(folder) => {
+                let _one = folder.tables.lock().unwrap_or_else(PoisonError::into_inner);
+                change(&database, Some(&folder.path))
+            }
+            None => change(&database, None),
+        };
+        blocking(changed).await
     }
 
     /// Runs one call of the engine, where its cost says.
@@ -110,10 +142,18 @@ impl EmbeddedStore {
             return call(&self.database).map_err(error::from_engine);
         }
         let database = self.database.clone();
-        let task = tokio::task::spawn_blocking(move || call(&database).map_err(error::from_engine));
-        let failed = |error| StoreError::unavailable(format!("the engine stopped: {error}"));
-        task.await.map_err(failed)?
+        blocking(move || call(&database).map_err(error::from_engine)).await
     }
+}
+
+/// Runs a call where it delays no other task.
+async fn blocking<T, F>(call: F) -> Result<T>
+where
+    T: Send + 'static,
+    F: FnOnce() -> Result<T> + Send + 'static,
+{
+    let failed = |error| StoreError::unavailable(format!("the engine stopped: {error}"));
+    tokio::task::spawn_blocking(call).await.map_err(failed)?
 }
 
 impl fmt::Debug for EmbeddedStore {
@@ -198,12 +238,9 @@ impl Store for EmbeddedStore {
     }
 
     async fn create_table(&self, spec: &TableSpec) -> Result<()> {
-        let engine_request = tables::create(spec);
-        self.run(Cost::Small, move |db| db.create_table(engine_request)).await?;
-        match &spec.ttl {
-            Some(attribute) => self.update_ttl(&spec.name, Some(attribute)).await,
-            None => Ok(()),
-        }
+        let spec = spec.clone();
+        self.change_tables(move |db, folder| unfinished::create(db, folder, &spec))
+            .await
     }
 
     async fn describe_table(&self, table: &str) -> Result<TableDescription> {
@@ -214,10 +251,9 @@ impl Store for EmbeddedStore {
     }
 
     async fn delete_table(&self, table: &str) -> Result<()> {
-        let engine_request = tables::delete(table);
-        self.run(Cost::Large, move |db| db.delete_table(engine_request))
+        let table = table.to_owned();
+        self.change_tables(move |db, folder| unfinished::delete(db, folder, &table))
             .await
-            .map(drop)
     }
 
     async fn list_tables(&self) -> Result<Vec<String>> {

@@ -114,6 +114,16 @@ impl AddAssign<&Consumed> for Consumed {
     }
 }
 
+impl AddAssign for Consumed {
+    /// Most sums have one part, which is then moved.
+    fn add_assign(&mut self, other: Self) {
+        match self.tables.is_empty() {
+            true => *self = other,
+            false => *self += &other,
+        }
+    }
+}
+
 /// A float as a whole number; casts saturate, so a negative number is zero.
 fn whole(number: f64) -> u64 {
     number.round() as u64

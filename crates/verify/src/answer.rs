@@ -7,7 +7,7 @@ use singlet_item::{Number, Value};
 use singlet_model::Model;
 use singlet_model::evaluate::{EvaluateError, evaluate};
 use singlet_model::model::{Read, Selection, SelectionKind};
-use singlet_runtime::{Attributes, PAGE_ROWS_MAX, Scope};
+use singlet_runtime::{Attributes, BESIDE_ROWS_MAX, Scope};
 
 use crate::bench::Row;
 use crate::oracle::{self, Question};
@@ -103,7 +103,8 @@ impl Meant {
             }
         }
         let differs = difference(model, selection, &self.rows, &own, most);
-        differs.or_else(|| self.with_difference(model, read, own.first()?.as_map()?, got.first()?.as_map()?))
+        let mut pairs = own.iter().zip(got);
+        differs.or_else(|| pairs.find_map(|(own, got)| self.with_difference(model, read, own.as_map()?, got.as_map()?)))
     }
 
     /// How the rows that came with a row differ.
@@ -114,9 +115,13 @@ impl Meant {
         read.with.iter().find_map(|part| {
             let got = match got.get(&part.name) {
                 Some(Value::L(rows)) => rows.as_slice(),
-                _ => &[],
+                Some(row) => std::slice::from_ref(row),
+                None => &[],
             };
-            let most = part.selection.limit.map_or(PAGE_ROWS_MAX, |limit| limit as usize);
+            let most = match part.selection.kind {
+                SelectionKind::Get { .. } => 1,
+                _ => part.selection.limit.map_or(BESIDE_ROWS_MAX, |limit| limit as usize),
+            };
             let differs = difference(model, &part.selection, meant.get(&part.name)?, got, most);
             differs.map(|what| format!("with `{}`: {what}", part.name))
         })

@@ -164,6 +164,9 @@ impl Bench {
             known.sent.len() == sent.len() && known.sent.iter().all(|name| sent.contains(&name.as_str()))
         });
         let Some(known) = known else { return Some("combination") };
+        if let Some(Err(_)) = &known.together {
+            return Some("no transaction");
+        }
         let open = known.parts.iter().find(|part| part.plan.queries.is_empty())?;
         let nearest = open.plan.others.iter().map(|(_, why)| reason(why)).max();
         Some(nearest.map_or("no path", |(_, reason)| reason))

@@ -10,15 +10,16 @@
     reason = "a test fails by panicking, and says what it tried"
 )]
 
+mod support;
+
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
 use fastrand::Rng;
 use singlet_runtime::Caller;
-use singlet_store::Store;
-use singlet_store_embedded::EmbeddedStore;
 use singlet_verify::bench::{BenchError, Row};
 use singlet_verify::{Bench, Case, Generated, Mismatch, Outcome, generate};
+
+use support::{memory, rng, setting};
 
 /// 2026-11-16T12:00:00.500Z: between two seconds.
 const NOW: i64 = 1_794_830_400_500;
@@ -39,6 +40,9 @@ const SHAPES: &[&str] = &[
     "by: ",
     "each: ",
     "with:",
+    "more:",
+    "same:",
+    "together: ",
     "at: ",
     "versions: ",
     "order: ",
@@ -69,17 +73,6 @@ struct Tally {
     unplanned: BTreeMap<&'static str, usize>,
 }
 
-fn setting(name: &str, usual: u64) -> u64 {
-    std::env::var(name)
-        .ok()
-        .and_then(|text| text.parse().ok())
-        .unwrap_or(usual)
-}
-
-fn memory() -> Arc<dyn Store> {
-    Arc::new(EmbeddedStore::memory().unwrap())
-}
-
 #[tokio::test]
 async fn plans_answer_what_reads_mean() {
     let (seed, cases) = (
@@ -94,7 +87,7 @@ async fn plans_answer_what_reads_mean() {
         if tally.cases >= cases || failures > 30 {
             break;
         }
-        let mut rng = Rng::with_seed(seed.wrapping_mul(1_000_003).wrapping_add(model));
+        let mut rng = rng(seed, model);
         if let Err(mismatch) = check_model(&mut rng, &mut tally).await {
             println!("seed {seed}, model {model}: {mismatch}\n=====");
             failures += 1;

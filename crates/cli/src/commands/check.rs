@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 use singlet_model::{Diagnostic, Severity, Source};
@@ -121,9 +121,10 @@ impl Check {
     }
 
     fn watch(&self) -> ExitCode {
-        let mut seen: Option<Vec<Option<SystemTime>>> = None;
+        // What the files say, not when they were written: a file system's clock may not tell two writes apart.
+        let mut seen: Option<Vec<Option<Vec<u8>>>> = None;
         loop {
-            let now: Vec<Option<SystemTime>> = self.models.iter().map(|path| modified(path)).collect();
+            let now: Vec<Option<Vec<u8>>> = self.models.iter().map(|path| std::fs::read(path).ok()).collect();
             if seen.as_ref() != Some(&now) {
                 // Clears the screen, so that what is shown is always about the files as they are.
                 print!("\x1b[2J\x1b[H");
@@ -143,10 +144,6 @@ impl Check {
             Colour::Auto => std::io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none(),
         }
     }
-}
-
-fn modified(path: &Path) -> Option<SystemTime> {
-    std::fs::metadata(path).and_then(|metadata| metadata.modified()).ok()
 }
 
 /// How many files, in words.

@@ -225,7 +225,7 @@ fn asked_text(model: &Model, asked: &[(PlanRow<'_>, Preview)]) -> String {
 /// One query answers all ranges of neighbours; any other range is a request of its own.
 fn requests(row: &PlanRow<'_>, preview: &Preview) -> usize {
     match row.cost.origin {
-        singlet_plan::cost::Origin::Neighbours => 1,
+        singlet_plan::cost::Origin::Neighbours | singlet_plan::cost::Origin::Together => 1,
         _ => preview.ranges.len(),
     }
 }

@@ -141,6 +141,8 @@ impl Serve {
         if self.at_root && sources.len() != 1 {
             return Err(fail("`--at-root` is for one model"));
         }
+        // Before they are loaded: a change from here on is one that `--watch` sees.
+        let seen = sources.iter().map(Source::bytes).collect();
         let models = sources
             .iter()
             .map(Source::load)
@@ -167,16 +169,17 @@ impl Serve {
                 self.cors.clone()
             },
         };
+        // Before anybody is told that it serves: who is told may end it at once.
+        let end = signal::end().map_err(|reason| fail(&reason))?;
         let greeting = greeting::text(&server, tls.is_some(), &systems, &deployment);
         super::print(&greeting);
         let service = Service::new(systems, settings);
-        let end = signal::end().map_err(|reason| fail(&reason))?;
         let serving = server.run(Arc::clone(&service), end);
         let finished = match self.watch {
             false => serving.await,
             true => tokio::select! {
                 finished = serving => finished,
-                () = watch::follow(&sources, &deployment, &service) => true,
+                () = watch::follow(&sources, seen, &deployment, &service) => true,
             },
         };
         match finished {

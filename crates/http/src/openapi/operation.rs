@@ -3,7 +3,7 @@
 use serde_json::{Map, Value as Json, json};
 use singlet_model::Model;
 use singlet_model::expression::Expr;
-use singlet_model::model::{Entity, IdempotencyNeed, Read, Return, SelectionKind, Write};
+use singlet_model::model::{Entity, IdempotencyNeed, Read, Return, SelectionKind, Step, StepKind, Write};
 use singlet_model::types::{EntityId, Type};
 use singlet_plan::write::possible_refusals;
 
@@ -349,10 +349,15 @@ fn has_tag(model: &Model, write: &Write) -> bool {
 
 /// Whether `If-Match` can speak of a version.
 fn is_versioned(model: &Model, write: &Write) -> bool {
-    let mut entities = write
-        .steps_on_versions()
-        .filter_map(|step| model.entity(step.entity()?));
-    entities.any(has_version)
+    let changes = |step: &&Step| {
+        !matches!(
+            step.kind,
+            StepKind::Create(_) | StepKind::Present(_) | StepKind::Absent(_)
+        )
+    };
+    let mut changed = write.all_steps().into_iter().filter(changes);
+    let entity = |step: &Step| step.entity().and_then(|id| model.entity(id));
+    !write.bulk && changed.any(|step| entity(step).is_some_and(has_version))
 }
 
 fn has_version(entity: &Entity) -> bool {

@@ -208,6 +208,19 @@ fn only_configured_origins_may_call_from_pages() {
         reply.header("access-control-allow-origin").map(str::to_owned)
     };
     assert_eq!(ask("https://app.example").as_deref(), Some("https://app.example"));
+    let wanted = [
+        ("origin", "https://app.example"),
+        ("access-control-request-method", "PATCH"),
+        ("access-control-request-headers", "authorization,if-match"),
+    ];
+    let preflight = send(running.address, "OPTIONS", "/todo/api/v1/tasks", &wanted, b"");
+    assert_eq!(
+        preflight.header("access-control-allow-headers"),
+        Some("authorization,if-match")
+    );
+    let called = running.call("todo", "ada", "GET", "/api/v1/tasks?limit=1", &wanted[..1], "");
+    let exposed = called.header("access-control-expose-headers").unwrap();
+    assert!(exposed.contains("etag") && exposed.contains("link"), "{exposed}");
     assert_eq!(ask("https://evil.example"), None);
     let without = send(
         SHARED.address,

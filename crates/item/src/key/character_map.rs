@@ -88,9 +88,26 @@ impl CharacterMap {
     }
 
     pub(crate) fn encode(&self, word: &str) -> String {
+        if self.keeps(word) {
+            return word.to_owned();
+        }
         let mut text = String::with_capacity(word.len());
         word.chars().for_each(|character| self.push(character, &mut text));
         text
+    }
+
+    /// Whether the word is seen at a glance to stay as it is: most do.
+    fn keeps(&self, word: &str) -> bool {
+        self.casing == Casing::Kept
+            && self.complement.is_none()
+            && match self.escaping {
+                Escaping::None => true,
+                // Both are ASCII, so that no byte of another character is one of them.
+                Escaping::Delimiter(delimiter) => {
+                    !word.contains(delimiter.character()) && !word.contains(delimiter.escape())
+                }
+                Escaping::Ordered(_) => false,
+            }
     }
 
     /// Appends what becomes of one character.

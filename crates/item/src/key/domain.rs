@@ -4,6 +4,7 @@ use super::automaton::Builder;
 use super::language::{Language, Length};
 use super::number_range::NumberRange;
 use super::pattern::{Pattern, PatternError};
+use super::shapes;
 use crate::{Number, Value};
 use std::fmt;
 use std::sync::LazyLock;
@@ -151,7 +152,15 @@ impl Domain {
                 .is_ok_and(|number| number.to_string() == word && range.contains(number)),
             Self::Bool => matches!(word, "true" | "false"),
             Self::Either(domains) => domains.iter().any(|domain| domain.contains_word(word)),
-            _ => self.language().contains(word),
+            Self::Date => shapes::is_date(word),
+            Self::Time => shapes::is_time(word),
+            Self::Month => shapes::is_month(word),
+            Self::Year => shapes::is_year(word),
+            Self::Ulid => shapes::is_ulid(word),
+            Self::Ksuid => shapes::is_ksuid(word),
+            Self::Uuid => shapes::is_uuid(word),
+            Self::Geohash { precision } => shapes::is_geohash(word, *precision),
+            Self::Text(_) | Self::Binary { .. } => self.language().contains(word),
         }
     }
 

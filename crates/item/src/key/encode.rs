@@ -60,13 +60,13 @@ impl Template {
 impl Variable {
     /// The text of one value.
     pub fn encode(&self, value: &Value, delimiter: Delimiter) -> Result<String, EncodeError> {
-        let text = match self.domain {
+        let encoded = |word: &str| self.encoding(delimiter).encode(word);
+        let text = match (&self.domain, value) {
             // Binary values have no text.
-            Domain::Binary { .. } => None,
-            _ => self
-                .domain
-                .word(value)
-                .and_then(|word| self.encoding(delimiter).encode(&word)),
+            (Domain::Binary { .. }, _) => None,
+            // Text is its own word.
+            (domain, Value::S(word)) if domain.is_text() => domain.contains_word(word).then(|| encoded(word)).flatten(),
+            (domain, value) => domain.word(value).and_then(|word| encoded(&word)),
         };
         text.ok_or_else(|| self.refusal(value))
     }

@@ -1,8 +1,10 @@
 //! DynamoDB JSON, both ways.
 
 use super::Value;
+use crate::Number;
 use crate::limits::NESTING_LEVELS_MAX;
-use crate::{Number, base64};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visitor};
 use serde::ser::{SerializeMap, Serializer};
 use serde::{Deserialize, Serialize};
@@ -16,7 +18,7 @@ impl Serialize for Value {
         match self {
             Self::S(text) => map.serialize_entry(name, text)?,
             Self::N(number) => map.serialize_entry(name, &number.to_string())?,
-            Self::B(bytes) => map.serialize_entry(name, &base64::encode(bytes))?,
+            Self::B(bytes) => map.serialize_entry(name, &STANDARD.encode(bytes))?,
             Self::Bool(truth) => map.serialize_entry(name, truth)?,
             Self::Null => map.serialize_entry(name, &true)?,
             Self::L(elements) => map.serialize_entry(name, elements)?,
@@ -27,7 +29,7 @@ impl Serialize for Value {
                 map.serialize_entry(name, &members)?;
             }
             Self::Bs(members) => {
-                let members: Vec<String> = members.iter().map(|bytes| base64::encode(bytes)).collect();
+                let members: Vec<String> = members.iter().map(|bytes| STANDARD.encode(bytes)).collect();
                 map.serialize_entry(name, &members)?;
             }
         }
@@ -175,7 +177,9 @@ fn parse_number<E: Error>(text: &str) -> Result<Number, E> {
 }
 
 fn parse_binary<E: Error>(text: &str) -> Result<Vec<u8>, E> {
-    base64::decode(text).ok_or_else(|| E::custom("a binary value is spelled in base64 with padding"))
+    STANDARD
+        .decode(text)
+        .map_err(|_| E::custom("a binary value is spelled in base64 with padding"))
 }
 
 #[cfg(test)]

@@ -38,7 +38,11 @@ pub(super) fn call<'a>(
         }
         FunctionId::Round => return rounded(evaluator, args),
         FunctionId::Contains | FunctionId::StartsWith | FunctionId::Near => {
-            return Ok(Some(Value::Bool(test(evaluator, function, args)?)));
+            let holds = test(evaluator, function, args)?;
+            return Ok(match !holds && evaluator.any_unknown(args)? {
+                true => None,
+                false => Some(Value::Bool(holds)),
+            });
         }
         _ => {}
     }
@@ -178,15 +182,23 @@ fn rounded<'a>(evaluator: &mut Evaluator<'a>, args: &'a [Expr]) -> Evaluated {
 
 /// What a function over a list makes of what each element gave.
 pub(super) fn fold(op: EachOp, results: Vec<(Value, Option<Value>)>) -> Evaluated {
-    let holds = |value: &Option<Value>| value.as_ref().and_then(Value::as_bool).unwrap_or(false);
+    let is = |value: &Option<Value>, truth: bool| value.as_ref().and_then(Value::as_bool) == Some(truth);
+    let unknown = || results.iter().any(|(_, value)| value.is_none());
     Ok(Some(match op {
-        EachOp::Exists => Value::Bool(results.iter().any(|(_, value)| holds(value))),
-        EachOp::All => Value::Bool(results.iter().all(|(_, value)| holds(value))),
+        EachOp::Exists => match results.iter().any(|(_, value)| is(value, true)) {
+            false if unknown() => return Ok(None),
+            any => Value::Bool(any),
+        },
+        EachOp::All => match results.iter().any(|(_, value)| is(value, false)) {
+            false if unknown() => return Ok(None),
+            any => Value::Bool(!any),
+        },
+        EachOp::Filter if unknown() => return Ok(None),
         EachOp::Map => Value::L(results.into_iter().filter_map(|(_, value)| value).collect()),
         EachOp::Filter => Value::L(
             results
                 .into_iter()
-                .filter(|(_, value)| holds(value))
+                .filter(|(_, value)| is(value, true))
                 .map(|(element, _)| element)
                 .collect(),
         ),

@@ -4,6 +4,9 @@
 //! `None`: a comparison with it is false, `!=` true, and nothing else computes with it. There is no clock and no chance here:
 //! the instant and generated values come from the [`Environment`].
 //!
+//! A claim that the caller does not have is not absent but *unknown* ([`unknown`]): what is compared with it is neither true
+//! nor false, `!` leaves it so, and only what is certainly true admits anybody.
+//!
 //! Values stand as they are stored: dates, times and ids as text, epoch instants as numbers, rows and objects as maps. Two kinds
 //! exist only while computing: the instant of the operation, in epoch milliseconds, and durations ([`Duration`]).
 
@@ -14,6 +17,7 @@ pub mod geo;
 #[cfg(test)]
 mod tests;
 pub mod time;
+mod unknown;
 
 pub use compare::{order, row_order};
 pub use time::Duration;
@@ -78,22 +82,40 @@ pub type Evaluated = Result<Option<Value>, EvaluateError>;
 ///
 /// Where arithmetic or time leaves its range.
 pub fn evaluate(expr: &Expr, environment: &dyn Environment) -> Evaluated {
-    Evaluator {
-        environment,
-        variables: Vec::new(),
-    }
-    .value(expr)
+    Evaluator::new(environment).settled(expr)
 }
 
-/// Computes a condition; absent counts as false.
+/// Computes a condition; absent and unknown count as false.
 ///
 /// # Errors
 ///
 /// As [`evaluate`].
 pub fn holds(expr: &Expr, environment: &dyn Environment) -> Result<bool, EvaluateError> {
-    Ok(evaluate(expr, environment)?
-        .and_then(|value| value.as_bool())
-        .unwrap_or(false))
+    Ok(decided(expr, environment)?.unwrap_or(false))
+}
+
+/// Computes a condition: true, false, or nothing where that hangs on a claim that the caller does not have.
+///
+/// # Errors
+///
+/// As [`evaluate`].
+pub fn decided(expr: &Expr, environment: &dyn Environment) -> Result<Option<bool>, EvaluateError> {
+    Evaluator::new(environment).truth(expr)
+}
+
+/// Computes what a name is bound to. What is unknown for want of a claim is bound as NULL, so that it stays unknown to whoever
+/// looks at the name.
+///
+/// # Errors
+///
+/// As [`evaluate`].
+pub fn evaluate_bound(expr: &Expr, environment: &dyn Environment) -> Evaluated {
+    let mut evaluator = Evaluator::new(environment);
+    let value = evaluator.value(expr)?;
+    Ok(match evaluator.is_unknown(expr, &value)? {
+        true => Some(Value::Null),
+        false => value,
+    })
 }
 
 /// Computes an expression as it is stored in an attribute of a type: the operation's instant becomes a time, seconds or
@@ -114,6 +136,13 @@ pub(super) struct Evaluator<'a> {
 }
 
 impl<'a> Evaluator<'a> {
+    fn new(environment: &'a dyn Environment) -> Self {
+        Evaluator {
+            environment,
+            variables: Vec::new(),
+        }
+    }
+
     fn value(&mut self, expr: &'a Expr) -> Evaluated {
         let environment = self.environment;
         Ok(match &expr.kind {
@@ -129,12 +158,13 @@ impl<'a> Evaluator<'a> {
             ExprKind::Word(word) => present(environment.word(*word)),
             ExprKind::Field(of, name) => self.value(of)?.and_then(|value| present(field(&value, name))),
             ExprKind::Index(of, at) => self.index(of, at)?,
-            ExprKind::Not(inner) => Some(Value::Bool(!self.truth(inner)?)),
+            ExprKind::Not(inner) => self.truth(inner)?.map(|truth| Value::Bool(!truth)),
             ExprKind::Negate(inner) => self.negate(inner)?,
             ExprKind::Binary(op, left, right) => self.binary(*op, left, right)?,
             ExprKind::Conditional(test, then, otherwise) => match self.truth(test)? {
-                true => self.branch(then, expr)?,
-                false => self.branch(otherwise, expr)?,
+                Some(true) => self.branch(then, expr)?,
+                None if expr.ty == Type::Bool => self.either_way(then, otherwise)?,
+                Some(false) | None => self.branch(otherwise, expr)?,
             },
             ExprKind::List(elements) => Some(Value::L(self.values(elements)?)),
             ExprKind::Record(fields) => Some(self.record(fields)?),
@@ -151,10 +181,6 @@ impl<'a> Evaluator<'a> {
         value
             .map(|value| time::convert(value, &branch.ty, &whole.ty))
             .transpose()
-    }
-
-    pub(super) fn truth(&mut self, expr: &'a Expr) -> Result<bool, EvaluateError> {
-        Ok(self.value(expr)?.and_then(|value| value.as_bool()).unwrap_or(false))
     }
 
     fn bound(&self, name: &str) -> Option<Value> {
@@ -181,12 +207,12 @@ impl<'a> Evaluator<'a> {
 
     fn binary(&mut self, op: BinaryOp, left: &'a Expr, right: &'a Expr) -> Evaluated {
         match op {
-            BinaryOp::And => Ok(Some(Value::Bool(self.truth(left)? && self.truth(right)?))),
-            BinaryOp::Or => Ok(Some(Value::Bool(self.truth(left)? || self.truth(right)?))),
+            BinaryOp::And => Ok(self.joined(left, right, false)?.map(Value::Bool)),
+            BinaryOp::Or => Ok(self.joined(left, right, true)?.map(Value::Bool)),
             op if op.is_comparison() => {
                 let (a, b) = (self.value(left)?, self.value(right)?);
                 let outcome = self.compared(op, (a, left), (b, right))?;
-                Ok(Some(Value::Bool(outcome)))
+                Ok(outcome.map(Value::Bool))
             }
             op => {
                 let (Some(a), Some(b)) = (self.value(left)?, self.value(right)?) else {
@@ -197,29 +223,32 @@ impl<'a> Evaluator<'a> {
         }
     }
 
-    /// A comparison. `absent` written out is a test; any other absent operand makes it false, `!=` true. A missing claim makes
-    /// even `!=` false: what is not known of a caller must not admit anybody.
+    /// A comparison. `absent` written out is a test; any other absent operand makes it false, `!=` true. With a claim that the
+    /// caller does not have it is unknown: what is not known of a caller must not admit anybody.
     fn compared(
-        &self,
+        &mut self,
         op: BinaryOp,
-        (a, left): (Option<Value>, &Expr),
-        (b, right): (Option<Value>, &Expr),
-    ) -> Result<bool, EvaluateError> {
+        (a, left): (Option<Value>, &'a Expr),
+        (b, right): (Option<Value>, &'a Expr),
+    ) -> Result<Option<bool>, EvaluateError> {
         if left.is_absent() || right.is_absent() {
             let both = a.is_none() && b.is_none();
-            return Ok(if op == BinaryOp::Ne {
-                !both
-            } else {
-                op == BinaryOp::Eq && both
-            });
+            return Ok(Some(match op {
+                BinaryOp::Ne => !both,
+                op => op == BinaryOp::Eq && both,
+            }));
         }
-        let claim = |expr: &Expr, value: &Option<Value>| matches!(expr.kind, ExprKind::Caller(_)) && value.is_none();
-        if claim(left, &a) || claim(right, &b) {
-            return Ok(false);
+        if self.is_unknown(left, &a)? || self.is_unknown(right, &b)? {
+            return Ok(None);
         }
-        match (a, b) {
-            (Some(a), Some(b)) => compare::compare(op, (&a, &left.ty), (&b, &right.ty)),
-            _ => Ok(op == BinaryOp::Ne),
+        let holds = match (a, b) {
+            (Some(a), Some(b)) => compare::compare(op, (&a, &left.ty), (&b, &right.ty))?,
+            _ => op == BinaryOp::Ne,
+        };
+        // An element that is not known may be the one that is looked for.
+        match &right.kind {
+            ExprKind::List(elements) if !holds && self.any_unknown(elements)? => Ok(None),
+            _ => Ok(Some(holds)),
         }
     }
 
@@ -249,7 +278,7 @@ impl<'a> Evaluator<'a> {
     fn record(&mut self, fields: &'a [(String, Expr)]) -> Result<Value, EvaluateError> {
         let mut map = std::collections::BTreeMap::new();
         for (name, expr) in fields {
-            if let Some(value) = self.value(expr)? {
+            if let Some(value) = self.settled(expr)? {
                 map.insert(name.clone(), value);
             }
         }
@@ -263,11 +292,19 @@ impl<'a> Evaluator<'a> {
         let mut results = Vec::new();
         for element in elements(list) {
             self.variables.push((var, element.clone()));
-            let result = self.value(body);
+            let result = self.each_result(op, body);
             self.variables.pop();
             results.push((element, result?));
         }
         functions::fold(op, results)
+    }
+
+    /// What an element gives; where it is a condition, nothing stands for unknown.
+    fn each_result(&mut self, op: EachOp, body: &'a Expr) -> Evaluated {
+        match op {
+            EachOp::Exists | EachOp::All | EachOp::Filter => Ok(self.truth(body)?.map(Value::Bool)),
+            EachOp::Map | EachOp::Sum | EachOp::Group => self.settled(body),
+        }
     }
 
     pub(super) fn environment(&self) -> &'a dyn Environment {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use jiff::tz::TimeZone;
 use singlet_item::{Number, Value};
 
-use super::{Environment, evaluate, evaluate_as, holds};
+use super::{Environment, decided, evaluate, evaluate_as, evaluate_bound, holds};
 use crate::catalog::{AttributeName, Catalog};
 use crate::diagnostic::Diagnostics;
 use crate::expression::{self, Args, Claim, Expr, Scope, Word};
@@ -231,4 +231,75 @@ fn division_by_zero_is_an_error_not_a_panic() {
     let world = world();
     let failed = with_expr("round(1 / (size(tags) - 2), 2) == 1", |expr| holds(expr, &world));
     assert!(failed.is_err());
+}
+
+/// Of a caller without a role: neither true nor false, whichever way it is asked.
+#[test]
+fn what_hangs_on_a_missing_claim_is_unknown() {
+    let cases = [
+        (r#"caller.role == "admin""#, None),
+        (r#"caller.role != "admin""#, None),
+        (r#"!(caller.role == "admin")"#, None),
+        (r#"!(caller.role != "admin")"#, None),
+        (r#"!(!(caller.role != "admin"))"#, None),
+        ("!(title != caller.role)", None),
+        ("!(caller.role in tags)", None),
+        (r#"!(caller.role in ["a", "b"])"#, None),
+        (r#"!(title in [caller.role, "x"])"#, None),
+        (r#"title in [caller.role, "buy milk"]"#, Some(true)),
+        (r#"!title.contains(caller.role)"#, None),
+        (r#"!caller.role.startsWith("a")"#, None),
+        (r#"lower(caller.role) != "admin""#, None),
+        (r#"size(caller.role) != 3"#, None),
+        (r#"caller.role == "admin" || true"#, Some(true)),
+        (r#"true || caller.role == "admin""#, Some(true)),
+        (r#"caller.role == "admin" || false"#, None),
+        (r#"caller.role == "admin" && false"#, Some(false)),
+        (r#"false && caller.role == "admin""#, Some(false)),
+        (r#"caller.role == "admin" && true"#, None),
+        (r#"!(caller.role == "admin" && false)"#, Some(true)),
+        (r#"!(caller.role == "admin" || caller.id == "u1")"#, Some(false)),
+        ("caller.role == absent", Some(true)),
+        ("!(caller.role != absent)", Some(true)),
+        ("!tags.exists(t, t == caller.role)", None),
+        ("!tags.exists(t, t != caller.role)", None),
+        (r#"tags.exists(t, t == caller.role || t == "b")"#, Some(true)),
+        (r#"!tags.all(t, t == "a" || t == caller.role)"#, None),
+        ("size(tags.filter(t, t == caller.role)) == 0", None),
+        (r#"caller.role == "admin" ? true : false"#, None),
+        (r#"caller.role == "admin" ? true : true"#, Some(true)),
+        (r#"(caller.role == "admin" ? 1 : 2) == 2"#, None),
+        (
+            r#"(caller.role == absent ? "guest" : caller.role) == "guest""#,
+            Some(true),
+        ),
+        // What a row does not say is false, and its `!` true.
+        (r#"!(missing == "x")"#, Some(true)),
+        (r#"!(missing == caller.id)"#, Some(true)),
+    ];
+    for (source, expected) in cases {
+        let (truth, passes) = with_expr(source, |expr| (decided(expr, &world()), holds(expr, &world())));
+        assert_eq!(truth, Ok(expected), "{source}");
+        assert_eq!(passes, Ok(expected == Some(true)), "{source}");
+    }
+}
+
+/// What is shown or stored knows no third truth; a name that is bound to it does.
+#[test]
+fn an_unknown_condition_is_shown_as_false_and_bound_as_unknown() {
+    let source = r#"caller.role != "admin""#;
+    assert_eq!(
+        with_expr(source, |expr| evaluate(expr, &world())),
+        Ok(Some(Value::Bool(false)))
+    );
+    assert_eq!(
+        with_expr(source, |expr| evaluate_bound(expr, &world())),
+        Ok(Some(Value::Null))
+    );
+    assert_eq!(with_expr("caller.role", |expr| evaluate(expr, &world())), Ok(None));
+    let chosen = r#"caller.role == "admin" ? "all" : "own""#;
+    assert_eq!(
+        with_expr(chosen, |expr| evaluate(expr, &world())),
+        Ok(Some(Value::S("own".to_owned())))
+    );
 }

@@ -40,7 +40,7 @@ pub struct Read {
     /// Whether it reads strongly, and where it says so.
     pub consistent: Option<Span>,
     /// Whether it reads in one transaction.
-    pub together: bool,
+    pub together: Option<Span>,
     /// Why it may read the whole table.
     pub scan: Option<(String, Span)>,
     /// Whether the order is turned round.

@@ -97,7 +97,8 @@ impl Resolver<'_> {
             }
         }
         for part in choice.keys.iter().flat_map(|key| &key.parts) {
-            if part.optional {
+            // A mirror has a row where the parts of its key are there.
+            if part.optional && entity.mirror.is_none() {
                 let message = format!(
                     "`{}` may be absent, but is part of the primary key of `{}`",
                     part.path, entity.name

@@ -53,11 +53,6 @@ impl Resolver<'_> {
         let reverse = expr("reverse", &Type::Bool, self.out);
         let returns = read_return(node, &scope, row, each.is_some(), self.out);
         let using = self.using(node.entry("using"), &args, &bound, row);
-        if let Some(span) = flag_span(node, "together") {
-            let help =
-                "leave it out: rows are then read one request after the other, each strongly with `consistent: true`";
-            self.not_yet(span, "reading everything in one transaction", help);
-        }
         let read = Read {
             name: entry.key.text.clone(),
             span: entry.key.span,
@@ -74,7 +69,7 @@ impl Resolver<'_> {
             at,
             all_versions: node.get("versions").is_some(),
             consistent: flag_span(node, "consistent"),
-            together: flag_span(node, "together").is_some(),
+            together: flag_span(node, "together"),
             scan: node
                 .get("scan")
                 .and_then(Node::text)

@@ -6,8 +6,8 @@ use singlet_model::expression::{Expr, ExprKind, Literal};
 use singlet_model::model::{LetValue, Read, Selection, SelectionKind};
 use singlet_model::types::Type;
 
-use super::{Call, FILTERED_ROWS_MIN, Origin, PAGE_ROWS_MAX, PAGE_ROWS_USUAL, RequestCost};
-use crate::read::{Neighbours, PartPlan, PartValues, Query, SelectionPlan, plan_selection};
+use super::{Call, FILTERED_ROWS_MIN, Origin, PAGE_ROWS_USUAL, RequestCost};
+use crate::read::{Neighbours, PartPlan, PartValues, Query, SelectionPlan, Together, plan_selection};
 use crate::values::Values;
 
 /// What follows a list.
@@ -64,6 +64,33 @@ pub fn requests(model: &Model, read: &Read, parts: &[PartPlan], neighbours: Opti
         }
     }
     all
+}
+
+/// The one request of a read that is a transaction.
+pub(crate) fn transaction(parts: &[PartPlan], together: &Together) -> Vec<RequestCost> {
+    let named = |at: usize| parts.get(at).and_then(|part| part.name.clone());
+    let fanned = together.parts.iter().flat_map(|part| fan_out(&part.query));
+    vec![RequestCost {
+        origin: Origin::Together,
+        parts: together.parts.iter().filter_map(|part| named(part.part)).collect(),
+        call: Call::TransactGet,
+        index: None,
+        entities: together.parts.iter().map(|part| part.query.entity).collect(),
+        consistency: Consistency::Transactional,
+        times: Times {
+            each: fanned.filter_map(|(each, ..)| each).collect(),
+            least: together.items.0,
+            most: Some(together.items.1),
+        },
+        rows: Some(1),
+        reads_on: false,
+    }]
+}
+
+/// How many ranges the values of a query's key make, at least and at most.
+pub(crate) fn fan_out_items(query: &Query) -> (u64, Option<u64>) {
+    let times = fan_out(query).into_iter().fold(Times::once(), Times::and);
+    (times.least, times.most)
 }
 
 /// The selection of a part.
@@ -129,7 +156,7 @@ impl Counting<'_> {
             outer = outer.and((Some(format!("each {}", each.name)), 0, Some(each.at_most)));
         }
         if let Some(parent) = parent.filter(|parent| parent.kind == SelectionKind::Find) {
-            outer = outer.and((Some(EACH_ROW.to_owned()), 0, Some(self.page_rows(parent.limit, true))));
+            outer = outer.and((Some(EACH_ROW.to_owned()), 0, Some(self.page_rows(parent.limit))));
         }
         let mut all = Vec::new();
         for (at, query) in plan.queries.iter().enumerate() {
@@ -224,19 +251,16 @@ impl Counting<'_> {
         match selection.kind {
             // One row is mostly the first.
             SelectionKind::Get { .. } => Some(1),
-            SelectionKind::Find if pages || name.is_some() => {
-                Some(rows_asked(self.page_rows(selection.limit, pages), filtered))
-            }
+            SelectionKind::Find if pages => Some(rows_asked(self.page_rows(selection.limit), filtered)),
+            // Rows beside a row are read whole, or to their limit.
+            SelectionKind::Find if name.is_some() => Some(rows_asked(selection.limit?, filtered)),
             SelectionKind::Find | SelectionKind::Count => None,
         }
     }
 
-    fn page_rows(&self, limit: Option<u64>, pages: bool) -> u64 {
-        let page = match pages {
-            true => self.read.page.unwrap_or(PAGE_ROWS_USUAL),
-            false => PAGE_ROWS_MAX,
-        };
-        limit.map_or(page, |limit| if pages { limit.min(page) } else { limit })
+    fn page_rows(&self, limit: Option<u64>) -> u64 {
+        let page = self.read.page.unwrap_or(PAGE_ROWS_USUAL);
+        limit.map_or(page, |limit| limit.min(page))
     }
 
     /// Whether a row that was read may not be one of the answer.

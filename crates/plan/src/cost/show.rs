@@ -10,6 +10,7 @@ impl Call {
         match self {
             Call::Get => "get",
             Call::BatchGet => "batch get",
+            Call::TransactGet => "transact get",
             Call::Query => "query",
             Call::Scan => "scan",
         }
@@ -26,7 +27,7 @@ impl RequestCost {
         };
         let mut text = match self.call {
             Call::Get => format!("{factor}⌈item / 4 KB⌉"),
-            Call::BatchGet => format!("Σ {factor}⌈item / 4 KB⌉"),
+            Call::BatchGet | Call::TransactGet => format!("Σ {factor}⌈item / 4 KB⌉"),
             Call::Query | Call::Scan => format!("{factor}⌈Σ rows read / 4 KB⌉ a page"),
         };
         if let Some((last, first)) = self.times.each.split_last() {

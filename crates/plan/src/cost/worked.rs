@@ -79,7 +79,7 @@ impl RequestCost {
     /// One request that reads as many rows of a size as it asks for; a page has a limit of its own.
     fn page(&self, row_bytes: u64) -> Option<ReadUnits> {
         let rows = match self.call {
-            Call::Get | Call::BatchGet => 1,
+            Call::Get | Call::BatchGet | Call::TransactGet => 1,
             Call::Query | Call::Scan => self.rows?,
         };
         let bytes = usize::try_from(rows.saturating_mul(row_bytes)).ok()?;

@@ -107,7 +107,8 @@ impl Query {
         if self.scan {
             return false;
         }
-        let one = |parts: &[PartValues]| parts.iter().all(|part| part.values.is_one());
+        // A state that others turn into is asked for under their names too.
+        let one = |parts: &[PartValues]| parts.iter().all(|part| part.values.is_one() && part.lapses.is_empty());
         let sort_known = self.sort.as_ref().is_none_or(|sort| sort.whole && one(&sort.prefix));
         self.index.is_none() && one(&self.partition) && sort_known
     }
@@ -257,10 +258,13 @@ pub(super) fn attempt(path: &AccessPath<'_>, wanted: &Wanted<'_>, conjuncts: &[&
         let root = order.path.split('.').next().unwrap_or_default();
         implied::moves_with_time(source, root, conjuncts) && !fixed(&order.path)
     };
-    if let Some(order) = wanted.order.iter().find(changing) {
-        return Err(Why::Order(order.path.clone()));
-    }
-    let kept = order::kept(path, &sort, &fixed, wanted.order).map_err(Why::Order)?;
+    // Ranges of one row each come in any order: merging them gives it.
+    let one_row_each = path.index.is_none() && (path.sort().is_empty() || sort.whole);
+    let kept = match wanted.order.iter().find(changing) {
+        _ if one_row_each && !wanted.order.is_empty() => order::Kept::merged(),
+        Some(order) => return Err(Why::Order(order.path.clone())),
+        None => order::kept(path, &sort, &fixed, wanted.order).map_err(Why::Order)?,
+    };
     if kept.fanned.is_empty() {
         settled.extend(settled_by_sort.ends);
     }

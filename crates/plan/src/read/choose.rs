@@ -7,6 +7,7 @@ use singlet_model::model::{Entity, Read, Selection};
 use super::candidate::{self, Query, Wanted, Why};
 use super::implied;
 use super::neighbours::{self, Neighbours};
+use super::together::{self, Apart, Together};
 use crate::access;
 use crate::cost::{self, RequestCost};
 use crate::meaning;
@@ -29,6 +30,8 @@ pub struct Combination {
     pub parts: Vec<PartPlan>,
     /// The selections that one query answers, as long as its first page reaches them.
     pub neighbours: Option<Neighbours>,
+    /// Where the read says `together`: the transaction, or why there is none.
+    pub together: Option<Result<Together, Apart>>,
     /// The requests for the first page, and what each costs.
     pub requests: Vec<RequestCost>,
     /// The requests for what the one query of neighbours does not reach, and for later pages.
@@ -83,15 +86,20 @@ pub fn plan_read(model: &Model, read: &Read) -> ReadPlan {
             })
             .collect();
         let neighbours = neighbours::find(model, read, &parts);
+        let together = read.together.map(|_| together::find(read, &parts));
         Combination {
             sent: sent.iter().map(|name| (*name).to_owned()).collect(),
-            requests: cost::requests(model, read, &parts, neighbours.as_ref()),
+            requests: match &together {
+                Some(Ok(together)) => cost::transaction(&parts, together),
+                _ => cost::requests(model, read, &parts, neighbours.as_ref()),
+            },
             apart: match &neighbours {
                 Some(_) => cost::requests(model, read, &parts, None),
                 None => Vec::new(),
             },
             parts,
             neighbours,
+            together,
         }
     };
     ReadPlan {
@@ -116,7 +124,8 @@ pub fn plan_selection(
         model,
         entity,
         order: &selection.order,
-        consistent: selection.consistent || read.is_some_and(|read| read.consistent.is_some()),
+        consistent: selection.consistent
+            || read.is_some_and(|read| read.consistent.is_some() || read.together.is_some()),
     };
     let whole = choose(model, entity, &wanted, &conjuncts);
     if !whole.queries.is_empty() {

@@ -6,14 +6,18 @@
 
 mod candidate;
 mod choose;
+mod ends;
 mod implied;
 mod neighbours;
 mod order;
 mod show;
 mod sort;
+mod together;
 
 pub use candidate::{PartValues, Query, Why};
 pub use choose::{Combination, PartPlan, ReadPlan, SelectionPlan, plan_read, plan_selection};
+pub use ends::{Ends, KeyEnd, after};
 pub use neighbours::{Neighbour, Neighbours};
 pub use show::{PlanRow, condition, describe, plan_rows, plan_text, priced_plan_text};
 pub use sort::{End, SortBound};
+pub use together::{Apart, Together};

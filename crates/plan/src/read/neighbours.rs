@@ -43,7 +43,7 @@ impl Neighbours {
 /// The parts of a read that one query answers, if there are at least two.
 pub(super) fn find(model: &Model, read: &Read, parts: &[PartPlan]) -> Option<Neighbours> {
     let lists = |selection: &Selection| selection.kind == SelectionKind::Find;
-    if parts.len() < 2 || read.each.is_some() || read.together || read.selection.as_ref().is_some_and(lists) {
+    if parts.len() < 2 || read.each.is_some() || read.together.is_some() || read.selection.as_ref().is_some_and(lists) {
         return None;
     }
     let known = parts.iter().find(|part| part.name.is_none()).and_then(lone_query);
@@ -59,19 +59,28 @@ pub(super) fn find(model: &Model, read: &Read, parts: &[PartPlan]) -> Option<Nei
         let joins = group.iter().all(|(other, of)| {
             shares_collection(model, &query, &other.query)
                 && selection.consistent == of.consistent
-                && (!lists(selection) || !lists(of) || query.descending == other.query.descending)
+                && (!is_directed(selection, &query)
+                    || !is_directed(of, &other.query)
+                    || query.descending == other.query.descending)
         });
         if joins {
             group.push((Neighbour { part: at, query }, selection));
         }
     }
-    let listed = group.iter().find(|(_, selection)| lists(selection));
-    let descending = listed.is_some_and(|(neighbour, _)| neighbour.query.descending);
+    let directed = group
+        .iter()
+        .find(|(neighbour, selection)| is_directed(selection, &neighbour.query));
+    let descending = directed.is_some_and(|(neighbour, _)| neighbour.query.descending);
     let parts: Vec<Neighbour> = group.into_iter().map(|(neighbour, _)| neighbour).collect();
     (parts.len() > 1 && nothing_between(model, &parts)).then_some(Neighbours { parts, descending })
 }
 
-fn lone_query(part: &PartPlan) -> Option<&Query> {
+/// Whether it matters from which end the rows come: for a list, and for the first of several in an order.
+fn is_directed(selection: &Selection, query: &Query) -> bool {
+    selection.kind == SelectionKind::Find || !selection.order.is_empty() && !query.is_get()
+}
+
+pub(super) fn lone_query(part: &PartPlan) -> Option<&Query> {
     match (part.plan.queries.as_slice(), part.plan.covers.as_slice()) {
         ([query], []) if !query.follow && !query.scan => Some(query),
         _ => None,
@@ -80,17 +89,32 @@ fn lone_query(part: &PartPlan) -> Option<&Query> {
 
 /// The query with the root's key in place of `row`; none where it is more than one range, or waits for the row.
 fn from_request(query: &Query, root: Option<&Query>) -> Option<Query> {
-    let mut query = query.clone();
-    let sort = query.sort.as_mut()?;
+    let sort = query.sort.as_ref()?;
     if sort.low.is_some() || sort.high.is_some() {
         return None;
     }
-    for part in query.partition.iter_mut().chain(&mut sort.prefix) {
-        let Values::One(value) = &part.values else { return None };
-        if !part.lapses.is_empty() {
-            return None;
+    let mut parts = query.partition.iter().chain(&sort.prefix);
+    let one = parts.all(|part| matches!(part.values, Values::One(_)) && part.lapses.is_empty());
+    with_known_row(query, root).filter(|_| one)
+}
+
+/// The query with the root's key in place of `row`; none where it waits for the row.
+pub(super) fn with_known_row(query: &Query, root: Option<&Query>) -> Option<Query> {
+    let mut query = query.clone();
+    let sort = query.sort.iter_mut().flat_map(|sort| &mut sort.prefix);
+    for part in query.partition.iter_mut().chain(sort) {
+        match &mut part.values {
+            Values::One(value) | Values::Formed(value) | Values::Each(value) => *value = known_value(value, root)?,
+            Values::Days { from, to, .. } => {
+                *from = known_value(from, root)?;
+                *to = known_value(to, root)?;
+            }
+            Values::Cells { center, km, .. } => {
+                *center = known_value(center, root)?;
+                *km = known_value(km, root)?;
+            }
+            Values::All(_) => {}
         }
-        part.values = Values::One(known_value(value, root)?);
     }
     Some(query)
 }

@@ -72,6 +72,16 @@ pub(super) struct Kept {
     pub merged: bool,
 }
 
+impl Kept {
+    /// By merging what the queries give.
+    pub fn merged() -> Self {
+        Kept {
+            merged: true,
+            ..Kept::default()
+        }
+    }
+}
+
 /// The parts of the sort key that are not fixed to one value, and how keys sort by each.
 fn given<'a>(path: &AccessPath<'a>, sort: &SortBound) -> Vec<(&'a KeyPart, KeyOrder)> {
     let parts = path.sort().iter().flat_map(|key| {

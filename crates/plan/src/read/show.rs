@@ -1,12 +1,14 @@
 //! Plans as text.
 
+use singlet_item::Value;
 use singlet_model::Model;
 use singlet_model::expression::ExprKind;
 use singlet_model::model::{Entity, KeyChoice, KeyTemplate, LetValue};
 
 use super::candidate::{PartValues, Query};
 use super::choose::{Combination, ReadPlan, SelectionPlan, plan_selection};
-use super::neighbours::Neighbours;
+use super::ends::Ends;
+use super::neighbours::{Neighbour, Neighbours};
 use super::sort::{End, SortBound};
 use crate::cost::{Origin, RequestCost, Sizes};
 use crate::show::{Piece, conjunction, expression, pieces};
@@ -109,11 +111,18 @@ fn row<'p>(model: &Model, read: &str, combination: &'p Combination, cost: &'p Re
                 row.or = plan.covers.iter().map(|cover| describe(model, cover)).collect();
             }
         }
+        Origin::Together => {
+            if let Some(Ok(together)) = &combination.together {
+                let keys = together.parts.iter().map(|part| condition(model, &part.query));
+                row.key = keys.collect::<Vec<_>>().join("; ");
+                row.filter = part_filters(combination, &together.parts);
+            }
+        }
         Origin::Neighbours => {
             if let Some(neighbours) = &combination.neighbours {
                 row.key = neighbours_text(model, neighbours);
                 row.descending = neighbours.descending;
-                row.filter = neighbours_filter(combination, neighbours);
+                row.filter = part_filters(combination, &neighbours.parts);
             }
         }
     }
@@ -161,11 +170,8 @@ fn neighbours_text(model: &Model, neighbours: &Neighbours) -> String {
     format!("{partition} and ({})", sorts.join(" or "))
 }
 
-fn neighbours_filter(combination: &Combination, neighbours: &Neighbours) -> String {
-    let filters = neighbours
-        .parts
-        .iter()
-        .filter(|neighbour| !neighbour.query.rest.is_empty());
+fn part_filters(combination: &Combination, parts: &[Neighbour]) -> String {
+    let filters = parts.iter().filter(|neighbour| !neighbour.query.rest.is_empty());
     let texts: Vec<String> = filters
         .map(|neighbour| {
             let part = combination
@@ -204,6 +210,9 @@ fn text_of(model: &Model, plan: &ReadPlan, sizes: Option<&Sizes<'_>>, why: bool)
                 text.push_str(&row(model, &plan.read, combination, cost).text(sizes));
             }
         }
+        if let Some(Err(apart)) = &combination.together {
+            text.push_str(&format!("    no transaction answers it: {apart}\n"));
+        }
         for part in &combination.parts {
             let label = part.name.as_ref().map(|name| format!("{name}: ")).unwrap_or_default();
             text.push_str(&others_text(&part.plan, &label, why));
@@ -217,7 +226,7 @@ impl PlanRow<'_> {
     pub fn label(&self) -> String {
         match (&self.cost.origin, self.cost.parts.as_slice()) {
             (_, []) => String::new(),
-            (Origin::Neighbours, parts) => format!("with {}", parts.join(", ")),
+            (Origin::Neighbours | Origin::Together, parts) => format!("with {}", parts.join(", ")),
             (_, parts) => parts.join(", "),
         }
     }
@@ -319,31 +328,68 @@ fn sort_condition(keys: &[KeyTemplate], sort: &SortBound) -> Vec<String> {
     conditions
 }
 
+/// The least and the greatest key that are asked for.
 fn range_condition(key: &KeyTemplate, bound: &[PartValues], sort: &SortBound) -> Option<String> {
     let prefix = prefix_text(key, bound);
-    let end = |end: &End| format!("\"{prefix}{{{}}}\"", expression(&end.value));
-    Some(match (&sort.low, &sort.high) {
-        (None, None) if prefix.is_empty() => return None,
-        (None, None) => format!("{} begins_with \"{prefix}\"", key.attribute),
-        (Some(low), None) => format!("{} {} {}", key.attribute, sign(low, ">"), end(low)),
-        (None, Some(high)) => format!("{} {} {}", key.attribute, sign(high, "<"), end(high)),
-        (Some(low), Some(high)) => {
-            let (low_end, high_end) = (end(low), end(high));
-            format!(
-                "{} {} {low_end} and {} {high_end}",
-                key.attribute,
-                sign(low, ">"),
-                sign(high, "<")
-            )
+    let attribute = &key.attribute;
+    if sort.low.is_none() && sort.high.is_none() {
+        return (!prefix.is_empty()).then(|| format!("{attribute} begins_with \"{prefix}\""));
+    }
+    let after = after_part(key, bound.len());
+    let ends = Ends {
+        prefix,
+        follower: match after {
+            Some(Piece::Text(text)) => text.to_owned(),
+            _ => String::new(),
+        },
+        last: after.is_none(),
+        whole: false,
+    };
+    // Characters that stand for the values, so that the keys are made as those of a request are.
+    let (low_mark, high_mark) = ('\u{E000}', '\u{E010}');
+    let mark = |end: &Option<End>, mark: char| {
+        let end = end.as_ref()?;
+        Some((Value::S(mark.to_string()), end.excluded))
+    };
+    let (low, high) = ends.keys(mark(&sort.low, low_mark), mark(&sort.high, high_mark));
+    let shown = |key: &Value| {
+        let mut text = format!("\"{}\"", key.as_str().unwrap_or_default());
+        for (end, mark) in [(&sort.low, low_mark), (&sort.high, high_mark)] {
+            let value = end.as_ref().map(|end| expression(&end.value)).unwrap_or_default();
+            text = text.replace(mark, &format!("{{{value}}}"));
+            text = text.replace(&super::after(&mark.to_string()), &format!("{{after {value}}}"));
         }
+        text
+    };
+    Some(match (low, high) {
+        (Some((low, _)), Some((high, _))) => {
+            // No key is equal to an end that goes on, or to the one after all that do.
+            let left_out = |end: &Option<End>| ends.last && end.as_ref().is_some_and(|end| end.excluded);
+            let but = match (left_out(&sort.low), left_out(&sort.high)) {
+                (false, false) => "",
+                (true, false) => " but the first",
+                (false, true) => " but the last",
+                (true, true) => " but both ends",
+            };
+            format!("{attribute} between {} and {}{but}", shown(&low), shown(&high))
+        }
+        (Some((low, excluded)), None) => format!("{attribute} {} {}", sign(excluded, ">"), shown(&low)),
+        (None, Some((high, excluded))) => format!("{attribute} {} {}", sign(excluded, "<"), shown(&high)),
+        (None, None) => return None,
     })
 }
 
-fn sign(end: &End, sign: &str) -> String {
-    if end.excluded {
-        sign.to_owned()
-    } else {
-        format!("{sign}=")
+/// What stands after the part of a number.
+fn after_part(key: &KeyTemplate, number: usize) -> Option<Piece<'_>> {
+    let pieces = pieces(key);
+    let at = pieces.iter().position(|piece| *piece == Piece::Part(number))?;
+    pieces.get(at + 1).copied()
+}
+
+fn sign(excluded: bool, sign: &str) -> String {
+    match excluded {
+        true => sign.to_owned(),
+        false => format!("{sign}="),
     }
 }
 

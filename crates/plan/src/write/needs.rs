@@ -10,27 +10,27 @@ use super::copies::holders;
 
 /// What an update does to a row, as far as it is known before the row is.
 #[derive(Clone, Debug, Default)]
-pub struct Change {
+pub struct Change<'a> {
     /// Attributes that may differ afterwards.
-    pub touched: BTreeSet<String>,
+    pub touched: BTreeSet<&'a str>,
     /// Attributes whose value afterwards is known: those of the key, and those that are set or removed.
-    pub known: BTreeSet<String>,
+    pub known: BTreeSet<&'a str>,
     /// The states it may come from, and the one it goes to.
-    pub moves: Option<(Vec<String>, String)>,
+    pub moves: Option<(&'a [String], &'a str)>,
 }
 
-impl Change {
-    fn touches<'a>(&self, mut names: impl Iterator<Item = &'a str>) -> bool {
+impl Change<'_> {
+    fn touches<'n>(&self, mut names: impl Iterator<Item = &'n str>) -> bool {
         names.any(|name| self.touched.contains(name))
     }
 
-    fn unknown<'a>(&self, mut names: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+    fn unknown<'n>(&self, mut names: impl Iterator<Item = &'n str>) -> Option<&'n str> {
         names.find(|name| !self.known.contains(*name))
     }
 }
 
 /// Why the row must be read before it is changed; nothing, if it need not be.
-pub fn old_values_needed(model: &Model, entity: &Entity, change: &Change) -> Option<String> {
+pub fn old_values_needed<'a>(model: &Model, entity: &'a Entity, change: &Change<'a>) -> Option<String> {
     if entity.history.is_some() {
         return Some("the next version follows the last".to_owned());
     }
@@ -70,25 +70,20 @@ pub fn old_values_needed(model: &Model, entity: &Entity, change: &Change) -> Opt
 
 /// Why a step needs the old values of its row, if it changes all that it may.
 pub(super) fn of_step(model: &Model, entity: &Entity, step: &Step) -> Option<String> {
-    let set = step.set.iter().map(|set| &set.attribute);
-    let taken = step.take.iter().chain(&step.patch).map(|taken| &taken.attribute);
-    let parts = step
-        .add
-        .iter()
-        .chain(&step.remove)
-        .chain(&step.append)
-        .map(|part| &part.attribute);
+    let set = step.set.iter().map(|set| set.attribute.as_str());
+    let taken = step.take.iter().chain(&step.patch);
+    let taken = taken.map(|taken| taken.attribute.as_str());
+    let parts = step.add.iter().chain(&step.remove).chain(&step.append);
+    let parts = parts.map(|part| part.attribute.as_str());
     let always = entity.attributes.iter().filter(|attribute| attribute.always.is_some());
     let mut change = Change::default();
-    change
-        .known
-        .extend(set.chain(taken).chain(always.map(|attribute| &attribute.name)).cloned());
+    let always = always.map(|attribute| attribute.name.as_str());
+    change.known.extend(set.chain(taken).chain(always));
     change.touched = change.known.clone();
-    change.touched.extend(parts.cloned());
+    change.touched.extend(parts);
     let names = model.catalog.names(entity.id);
-    change
-        .known
-        .extend(names.into_iter().flat_map(|names| names.key_variables.clone()));
+    let keys = names.into_iter().flat_map(|names| &names.key_variables);
+    change.known.extend(keys.map(String::as_str));
     match &step.kind {
         StepKind::Update(_) => {}
         StepKind::Delete(_) => {
@@ -102,52 +97,51 @@ pub(super) fn of_step(model: &Model, entity: &Entity, step: &Step) -> Option<Str
             .moves
             .iter()
             .find(|known| matches!(moves, MoveTo::Named(name, _) if *name == known.name));
-        change.moves = named.map(|known| (known.from.clone(), known.to.clone()));
-        change.touched.insert(states.of.clone());
-        change.known.insert(states.of.clone());
+        change.moves = named.map(|known| (known.from.as_slice(), known.to.as_str()));
+        change.touched.insert(&states.of);
+        change.known.insert(&states.of);
         // What holds only during a state is set or removed with it.
         let held = states
             .holding
             .iter()
             .flat_map(|(_, held)| held)
-            .map(|(name, _)| name.clone());
-        let held: Vec<String> = held.collect();
-        change.touched.extend(held.iter().cloned());
+            .map(|(name, _)| name.as_str());
+        change.touched.extend(held.clone());
         change.known.extend(held);
     }
     old_values_needed(model, entity, &change)
 }
 
 /// An attribute that holds only in some states, where it is not known whether the row was in one.
-fn states(entity: &Entity, change: &Change) -> Option<String> {
+fn states(entity: &Entity, change: &Change<'_>) -> Option<String> {
     let (states, (from, to)) = (entity.states.as_ref()?, change.moves.as_ref()?);
     if !states.lapses.is_empty() {
         return Some("its state may have lapsed".to_owned());
     }
     let mixed = states.holding.iter().find(|(during, _)| {
         let inside = from.iter().filter(|state| during.contains(state)).count();
-        during.contains(to) && inside > 0 && inside < from.len()
+        during.iter().any(|state| state == to) && inside > 0 && inside < from.len()
     })?;
     let (name, _) = mixed.1.first()?;
     Some(format!("`{name}` is kept or set anew by the state it was in"))
 }
 
 /// Computed attributes follow; what they are made of must be known.
-fn computed(entity: &Entity, change: &mut Change) -> Option<String> {
+fn computed<'a>(entity: &'a Entity, change: &mut Change<'a>) -> Option<String> {
     for _ in 0..entity.attributes.len() {
         let mut grown = false;
         for attribute in &entity.attributes {
             let (Some(is), None) = (&attribute.is, &attribute.alias) else {
                 continue;
             };
-            if change.touched.contains(&attribute.name) || !change.touches(is.attributes().into_iter()) {
+            if change.touched.contains(attribute.name.as_str()) || !change.touches(is.attributes().into_iter()) {
                 continue;
             }
             if let Some(missing) = change.unknown(is.attributes().into_iter()) {
                 return Some(format!("`{}` follows from `{missing}` too", attribute.name));
             }
-            change.touched.insert(attribute.name.clone());
-            change.known.insert(attribute.name.clone());
+            change.touched.insert(&attribute.name);
+            change.known.insert(&attribute.name);
             grown = true;
         }
         if !grown {
@@ -157,14 +151,14 @@ fn computed(entity: &Entity, change: &mut Change) -> Option<String> {
     None
 }
 
-fn copied(model: &Model, entity: &Entity, change: &Change) -> Option<String> {
+fn copied(model: &Model, entity: &Entity, change: &Change<'_>) -> Option<String> {
     let mut copies = holders(model, entity).into_iter();
-    let held = copies.find(|(_, _, copy)| change.touched.contains(&copy.attribute))?;
+    let held = copies.find(|(_, _, copy)| change.touched.contains(copy.attribute.as_str()))?;
     Some(held.0.name.clone())
 }
 
 /// The attribute that is not known though an index key follows from it.
-fn entry_needs<'a>(choices: &'a [KeyChoice], change: &Change) -> Option<&'a str> {
+fn entry_needs<'a>(choices: &'a [KeyChoice], change: &Change<'_>) -> Option<&'a str> {
     let conditional = choices.iter().any(|choice| choice.when.is_some());
     let roots = |choice: &'a KeyChoice| choice.keys.iter().flat_map(|key| &key.parts).map(|part| part.root());
     if conditional {

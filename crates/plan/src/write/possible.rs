@@ -23,10 +23,14 @@ pub fn possible_refusals(model: &Model, write: &Write) -> BTreeSet<(u16, String)
     for bound in &write.lets {
         found.unfound(bound);
     }
-    let mut touched = Vec::new();
-    count_rows(model, &write.steps, 1, &mut touched);
-    if touched.iter().any(|(_, times)| *times > 1) {
-        found.add(409, "same_item");
+    // In bulk every step has a transaction of its own.
+    let together = if write.bulk { 1 } else { write.steps.len().max(1) };
+    for steps in write.steps.chunks(together) {
+        let mut touched = Vec::new();
+        count_rows(model, write, steps, 1, &mut touched);
+        if touched.iter().any(|(_, times)| *times > 1) {
+            found.add(409, "same_item");
+        }
     }
     for step in write.all_steps() {
         found.step(step);
@@ -34,8 +38,9 @@ pub fn possible_refusals(model: &Model, write: &Write) -> BTreeSet<(u16, String)
     found.all
 }
 
-/// How many rows of each entity steps may touch, as far as one of them may be another: what a set or a read gives, it gives once.
-fn count_rows(model: &Model, steps: &[Step], times: usize, touched: &mut Vec<(EntityId, usize)>) {
+/// How many rows of each entity steps may touch, as far as one of them may be another: what a set or a read gives, it gives once,
+/// and a new row is no other.
+fn count_rows(model: &Model, write: &Write, steps: &[Step], times: usize, touched: &mut Vec<(EntityId, usize)>) {
     for step in steps {
         let once = match &step.repeat {
             None | Some((_, LetValue::Read(_))) => true,
@@ -45,18 +50,21 @@ fn count_rows(model: &Model, steps: &[Step], times: usize, touched: &mut Vec<(En
         };
         let times = if once { times } else { times.saturating_mul(2) };
         match &step.kind {
-            StepKind::Group(inner) => count_rows(model, inner, times, touched),
+            StepKind::Group(inner) => count_rows(model, write, inner, times, touched),
             StepKind::Call { step: name, .. } => {
                 let named = model.steps.iter().find(|known| known.name == *name);
                 named
                     .iter()
-                    .for_each(|named| count_rows(model, &named.steps, times, touched));
+                    .for_each(|named| count_rows(model, write, &named.steps, times, touched));
             }
             _ => {
                 let entity = step.entity().and_then(|entity| model.entity(entity));
                 let Some(entity) = entity.map(|entity| model.source_of(entity)) else {
                     continue;
                 };
+                if matches!(step.kind, StepKind::Create(_)) && has_new_key(write, entity, entity, step) {
+                    continue;
+                }
                 match touched.iter_mut().find(|(known, _)| *known == entity.id) {
                     Some((_, count)) => *count += times,
                     None => touched.push((entity.id, times)),

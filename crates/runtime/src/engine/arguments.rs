@@ -1,5 +1,7 @@
 //! The arguments of a read.
 
+use std::borrow::Cow;
+
 use singlet_model::evaluate::evaluate;
 use singlet_model::model::Read;
 
@@ -33,12 +35,17 @@ pub(super) fn checked(read: &Read, given: &Attributes) -> Result<Attributes, Run
 
 /// The same with the defaults of what was not sent. `scope` has the instant and the caller; it is the first page's, so that
 /// all pages are of the same arguments.
-pub(super) fn filled(read: &Read, mut args: Attributes, scope: Scope<'_>) -> Result<Attributes, RuntimeError> {
+pub(super) fn filled<'a>(
+    read: &Read,
+    sent: &'a Attributes,
+    scope: Scope<'_>,
+) -> Result<Cow<'a, Attributes>, RuntimeError> {
+    let mut args = Cow::Borrowed(sent);
     for arg in &read.args {
         if let (Some(default), false) = (&arg.default, args.contains_key(&arg.name))
             && let Some(value) = evaluate(default, &scope)?
         {
-            args.insert(arg.name.clone(), value);
+            args.to_mut().insert(arg.name.clone(), value);
         }
     }
     Ok(args)

@@ -8,10 +8,10 @@ use singlet_model::evaluate::holds;
 use singlet_model::model::{SelectionKind, WithPart};
 use singlet_plan::read::{PartPlan, Query, SelectionPlan};
 
-use super::Call;
-use crate::cursor::Positions;
+use super::{Call, beside_rows};
 use crate::error::RuntimeError;
 use crate::find::{FAN_OUT_AT_ONCE_MAX, batch_get};
+use crate::keys::OneKey;
 use crate::scope::Attributes;
 use crate::{keys, row, stream};
 
@@ -52,8 +52,10 @@ impl<'a> Call<'a> {
         for row in rows {
             let mut scope = self.scope();
             scope.row = Some(row);
-            let ranges = keys::ranges(model, query, scope)?;
-            let key = ranges.first().and_then(|range| stream::whole_key(model, &range.keys));
+            let key = match keys::one_key(model, query, scope)? {
+                OneKey::Key(key, _) => Some(key),
+                OneKey::Nothing | OneKey::Several => None,
+            };
             once.extend(key.clone().filter(|key| !once.contains(key)));
             wanted.push(key);
         }
@@ -94,7 +96,7 @@ impl<'a> Call<'a> {
                 return Ok(None);
             }
         }
-        Ok(Some(row::as_value(&row)))
+        Ok(Some(Value::M(row)))
     }
 
     /// One reading for each row, several at a time.
@@ -118,14 +120,14 @@ impl<'a> Call<'a> {
         for row in rows {
             let mut reading = self.reading(selection, plan, part.allow.as_ref());
             reading.scope.row = Some(row);
-            readings.push(async move { reading.rows(most, &Positions::default()).await });
+            readings.push(beside_rows(reading, &self.read.name, most));
         }
         let readings = futures_util::stream::iter(readings).buffered(FAN_OUT_AT_ONCE_MAX);
         let found: Vec<_> = readings.try_collect().await?;
         let mut values = Vec::with_capacity(found.len());
         for found in found {
-            self.consumed += &found.consumed;
-            let mut rows = found.rows.iter().map(row::as_value);
+            self.consumed += found.consumed;
+            let mut rows = found.rows.into_iter().map(Value::M);
             values.push(match selection.kind {
                 SelectionKind::Get { .. } => rows.next(),
                 _ => Some(Value::L(rows.collect())),

@@ -1,7 +1,7 @@
 //! What comes before the rows: who may, and the names of `let`.
 
 use singlet_item::Value;
-use singlet_model::evaluate::{evaluate, holds};
+use singlet_model::evaluate::{evaluate, evaluate_bound, holds};
 use singlet_model::expression::{Expr, ExprKind};
 use singlet_model::model::{Let, LetValue};
 use singlet_model::types::EntityId;
@@ -15,20 +15,24 @@ use crate::scope::Attributes;
 use crate::{retry, row, stream};
 
 impl<'a> Call<'a> {
-    /// Checks what `allow` says of the caller alone, before anything is read; then what it says of rows that `let` read, whose
-    /// refusal looks as if they were not there.
-    pub(super) fn admit(&self, with_rows: bool) -> Result<(), RuntimeError> {
-        for conjunct in self.read.allow.conjuncts() {
-            let of_rows = mentions_bound(conjunct);
-            if !conjunct.attributes().is_empty() || of_rows != with_rows {
-                continue;
-            }
-            if !holds(conjunct, &self.scope())? {
-                return Err(match (with_rows, self.request.caller.authenticated) {
-                    (true, _) => RuntimeError::NotFound,
-                    (false, true) => RuntimeError::Forbidden,
-                    (false, false) => RuntimeError::Unauthenticated,
+    /// Checks what `allow` says of the caller alone, before anything is read.
+    pub(super) fn admit(&self) -> Result<(), RuntimeError> {
+        for condition in &self.admission.of_the_caller {
+            if !holds(condition, &self.scope())? {
+                return Err(match self.request.caller.authenticated {
+                    true => RuntimeError::Forbidden,
+                    false => RuntimeError::Unauthenticated,
                 });
+            }
+        }
+        Ok(())
+    }
+
+    /// Checks what `allow` says of rows that `let` read; a refusal looks as if they were not there.
+    pub(super) fn admit_by_rows(&self) -> Result<(), RuntimeError> {
+        for condition in &self.admission.of_bound_rows {
+            if !holds(condition, &self.scope())? {
+                return Err(RuntimeError::NotFound);
             }
         }
         Ok(())
@@ -39,10 +43,10 @@ impl<'a> Call<'a> {
         let value = match &bound.value {
             LetValue::Value(expr) => match &expr.kind {
                 ExprKind::Entity { entity, key } => self.row_by_key(*entity, key).await?,
-                _ => evaluate(expr, &self.scope())?,
+                _ => evaluate_bound(expr, &self.scope())?,
             },
             LetValue::Read(selection) => match plan {
-                Some(plan) => self.first_row(selection, plan, None).await?.as_ref().map(row::as_value),
+                Some(plan) => self.first_row(selection, plan, None).await?.map(Value::M),
                 None => None,
             },
         };
@@ -77,15 +81,11 @@ impl<'a> Call<'a> {
             projection: Vec::new(),
         };
         let answer = retry::retried(|| engine.store.get(&request)).await?;
-        self.consumed += &answer.consumed;
+        self.consumed += answer.consumed;
         let item = answer.item.filter(|item| stream::is_of(&engine.model, entity, item));
         let row = item
             .map(|item| row::decode(&engine.model, entity, &item, self.scope()))
             .transpose()?;
-        Ok(row.flatten().map(|row| row::as_value(&row)))
+        Ok(row.flatten().map(Value::M))
     }
-}
-
-fn mentions_bound(expr: &Expr) -> bool {
-    expr.any(|part| matches!(part.kind, ExprKind::Bound(_)))
 }

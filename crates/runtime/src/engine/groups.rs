@@ -9,8 +9,8 @@ use singlet_model::model::{Each, Selection, SelectionKind};
 use singlet_plan::read::{PartPlan, SelectionPlan};
 
 use super::neighbours::Side;
-use super::{Answer, Call, ELEMENT_ROWS_MAX, PAGE_ROWS_MAX, all_rows};
-use crate::cursor::{Belongs, Cursor, Positions};
+use super::{Answer, BESIDE_ROWS_MAX, Call, ELEMENT_ROWS_MAX, all_rows, beside_rows};
+use crate::cursor::{Belongs, Cursor};
 use crate::error::RuntimeError;
 use crate::find::{FAN_OUT_AT_ONCE_MAX, Found};
 use crate::row;
@@ -33,7 +33,7 @@ impl<'a> Call<'a> {
             _ if name.is_some() && self.read.pages.as_deref() == name => {
                 limit.unwrap_or(usize::MAX).min(self.page_rows()?)
             }
-            _ => limit.unwrap_or(PAGE_ROWS_MAX),
+            _ => limit.unwrap_or(BESIDE_ROWS_MAX),
         })
     }
 
@@ -83,7 +83,7 @@ impl<'a> Call<'a> {
                     next = more;
                     found
                 }
-                None => reading.rows(most, &Positions::default()).await?,
+                None => beside_rows(reading, &read.name, most).await?,
             };
             self.consumed += &found.consumed;
             let value = match one {
@@ -132,10 +132,11 @@ impl<'a> Call<'a> {
             .await?;
         let mut answers = Vec::new();
         for (bound, found) in scopes.into_iter().zip(found) {
-            self.consumed += &found.consumed;
+            self.consumed += found.consumed;
             self.bound = bound;
-            let rows = Value::L(found.rows.iter().map(row::as_value).collect());
-            answers.push(self.returned(&Attributes::new(), Some(rows))?);
+            let rows = Value::L(found.rows.into_iter().map(Value::M).collect());
+            self.bound.insert("rows".to_owned(), rows);
+            answers.push(self.returned(Attributes::new())?);
         }
         Ok(self.shaped(Value::L(answers)))
     }

@@ -1,12 +1,15 @@
-//! One query for rows that lie side by side. What its page does not reach is asked for as if there were no such query.
+//! What one request reads for several selections: a query for rows that lie side by side, or a transaction of gets. What the
+//! page of a query does not reach is asked for as if there were no such query.
+
+use std::collections::BTreeSet;
 
 use singlet_item::{Item, Value};
 use singlet_model::Model;
 use singlet_model::evaluate::holds;
 use singlet_model::model::{Entity, Read, Selection};
 use singlet_plan::cost::rows_asked;
-use singlet_plan::read::Combination;
-use singlet_store::{Direction, KeyRange, QueryRequest, SortRange};
+use singlet_plan::read::{Combination, Together, after};
+use singlet_store::{Direction, KeyRange, QueryRequest, SortRange, TransactGet, TransactGetRequest};
 
 use super::Call;
 use crate::cursor::Cursor;
@@ -31,14 +34,82 @@ pub(super) struct Side<'a> {
 struct SidePart<'a> {
     name: Option<&'a str>,
     entity: &'a Entity,
-    /// The keys that are asked for, with the attribute that sorts them.
-    sort: (String, SortRange),
+    wanted: Wanted,
     position_keys: Vec<&'a str>,
 }
 
+/// Which of the items a selection asked for.
+enum Wanted {
+    /// Those in a range of the attribute that sorts them.
+    Range(String, SortRange),
+    /// Those with these keys.
+    Keys(Vec<Item>),
+}
+
 impl<'a> Call<'a> {
+    /// Reads at once what the plan says can be.
+    pub(super) async fn at_once(
+        &mut self,
+        combination: &'a Combination,
+        cursor: Option<&Cursor>,
+    ) -> Result<Option<Side<'a>>, RuntimeError> {
+        match &combination.together {
+            Some(Ok(together)) => self.together(combination, together).await.map(Some),
+            _ => self.side_by_side(combination, cursor).await,
+        }
+    }
+
+    /// Reads all selections at one instant.
+    async fn together(
+        &mut self,
+        combination: &'a Combination,
+        together: &'a Together,
+    ) -> Result<Side<'a>, RuntimeError> {
+        let engine = self.engine;
+        let model = engine.model.as_ref();
+        let mut parts = Vec::new();
+        let mut once: BTreeSet<Item> = BTreeSet::new();
+        for part in &together.parts {
+            let Some(entity) = model.entity(part.query.entity) else {
+                continue;
+            };
+            let ranges = keys::ranges(model, &part.query, self.scope())?;
+            let wanted: Vec<Item> = ranges
+                .iter()
+                .filter_map(|range| stream::whole_key(model, &range.keys))
+                .collect();
+            once.extend(wanted.iter().cloned());
+            let planned = combination.parts.get(part.part);
+            parts.push(SidePart {
+                name: planned.and_then(|part| part.name.as_deref()),
+                entity,
+                wanted: Wanted::Keys(wanted),
+                position_keys: Vec::new(),
+            });
+        }
+        let gets = once.into_iter().map(|key| TransactGet {
+            table: model.table.name.clone(),
+            key,
+            projection: Vec::new(),
+        });
+        let request = TransactGetRequest { gets: gets.collect() };
+        let mut items = Vec::new();
+        if !request.gets.is_empty() {
+            let answer = retry::retried_past_conflicts(|| engine.store.transact_get(&request)).await?;
+            self.consumed += &answer.consumed;
+            items.extend(answer.items.into_iter().flatten());
+        }
+        Ok(Side {
+            model,
+            parts,
+            items,
+            ended: true,
+            descending: false,
+        })
+    }
+
     /// Reads what lies side by side, where the plan knows of it. A later page goes on in one list only, and reads that alone.
-    pub(super) async fn side_by_side(
+    async fn side_by_side(
         &mut self,
         combination: &'a Combination,
         cursor: Option<&Cursor>,
@@ -85,7 +156,7 @@ impl<'a> Call<'a> {
             parts.push(SidePart {
                 name,
                 entity,
-                sort: sort.clone(),
+                wanted: Wanted::Range(sort.0.clone(), sort.1.clone()),
                 position_keys: table_keys.chain(index_keys).collect(),
             });
         }
@@ -123,6 +194,9 @@ impl Side<'_> {
         let Some(part) = self.parts.iter().find(|part| part.name == name) else {
             return Ok(None);
         };
+        if let Wanted::Keys(keys) = &part.wanted {
+            return self.of_keys(part, keys, reading, limit).map(Some);
+        }
         let mut found = Found::default();
         let mut last = None;
         let mut more = false;
@@ -150,6 +224,29 @@ impl Side<'_> {
         Ok(Some(found))
     }
 
+    /// The rows of a selection that asked for keys, in its order.
+    fn of_keys(
+        &self,
+        part: &SidePart<'_>,
+        keys: &[Item],
+        reading: &Reading<'_>,
+        limit: usize,
+    ) -> Result<Found, RuntimeError> {
+        let mut found = Found::default();
+        for key in keys {
+            let item = self
+                .items
+                .iter()
+                .find(|item| stream::table_key(self.model, item) == *key);
+            if let Some(item) = item {
+                found.rows.extend(self.kept(part, item, reading)?);
+            }
+        }
+        reading.sort(part.entity, &mut found.rows)?;
+        found.rows.truncate(limit);
+        Ok(found)
+    }
+
     fn kept(
         &self,
         part: &SidePart<'_>,
@@ -174,7 +271,9 @@ impl Side<'_> {
 
     /// Whether the page goes beyond the last row that a selection could have.
     fn has_passed(&self, part: &SidePart<'_>) -> bool {
-        let (attribute, range) = &part.sort;
+        let Wanted::Range(attribute, range) = &part.wanted else {
+            return self.ended;
+        };
         let last = self
             .items
             .last()
@@ -195,7 +294,9 @@ impl Side<'_> {
 
 impl SidePart<'_> {
     fn holds(&self, item: &Item) -> bool {
-        let (attribute, range) = &self.sort;
+        let Wanted::Range(attribute, range) = &self.wanted else {
+            return false;
+        };
         let key = item.get(attribute).and_then(Value::as_str);
         match (range, key) {
             (SortRange::Equal(Value::S(wanted)), Some(key)) => key == wanted,
@@ -218,12 +319,14 @@ fn selection_named<'r>(read: &'r Read, name: Option<&str>) -> Option<&'r Selecti
 /// From the first key that any selection asks for to the last.
 fn whole_range(parts: &[SidePart<'_>]) -> Option<(String, SortRange)> {
     let mut ends: Option<(String, String)> = None;
-    let (attribute, _) = &parts.first()?.sort;
+    let Wanted::Range(attribute, _) = &parts.first()?.wanted else {
+        return None;
+    };
     for part in parts {
-        let (low, high) = match &part.sort {
-            (name, SortRange::Equal(Value::S(key))) if name == attribute => (key.clone(), key.clone()),
-            (name, SortRange::BeginsWith(Value::S(prefix))) if name == attribute => {
-                (prefix.clone(), crate::ends::after(prefix))
+        let (low, high) = match &part.wanted {
+            Wanted::Range(name, SortRange::Equal(Value::S(key))) if name == attribute => (key.clone(), key.clone()),
+            Wanted::Range(name, SortRange::BeginsWith(Value::S(prefix))) if name == attribute => {
+                (prefix.clone(), after(prefix))
             }
             _ => return None,
         };

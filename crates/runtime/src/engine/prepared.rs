@@ -2,12 +2,15 @@
 
 use std::collections::HashMap;
 use std::fmt::Write;
+use std::hash::Hasher;
 
 use singlet_model::Model;
 use singlet_model::evaluate::holds;
+use singlet_model::expression::{Expr, ExprKind};
 use singlet_model::model::{LetValue, Read};
 use singlet_plan::read::{ReadPlan, SelectionPlan, plan_read, plan_selection, plan_text};
 
+use crate::digest::Fnv;
 use crate::error::RuntimeError;
 use crate::scope::Scope;
 
@@ -28,8 +31,37 @@ pub(super) struct Prepared {
     pub reversed: Option<Planned>,
     /// How a selection of `let` is answered, in the order of the names; none for other values.
     pub lets: Vec<Option<SelectionPlan>>,
-    /// All that a position depends on, in words: a cursor belongs to it.
-    pub version: String,
+    /// Who may.
+    pub admission: Admission,
+    /// All that a position depends on, in a number: a cursor belongs to it.
+    pub version: u64,
+}
+
+/// What `allow` says, by when it can be asked.
+#[derive(Debug, Default)]
+pub(super) struct Admission {
+    /// Of the caller and the request alone: before anything is read.
+    pub of_the_caller: Vec<Expr>,
+    /// Of rows that `let` has read.
+    pub of_bound_rows: Vec<Expr>,
+    /// Of each row of the answer.
+    pub to_a_row: Option<Expr>,
+}
+
+impl Admission {
+    fn of(allow: &Expr) -> Self {
+        let mut admission = Admission::default();
+        for conjunct in allow.conjuncts() {
+            if !conjunct.attributes().is_empty() {
+                admission.to_a_row = Some(allow.clone());
+            } else if conjunct.any(|part| matches!(part.kind, ExprKind::Bound(_))) {
+                admission.of_bound_rows.push(conjunct.clone());
+            } else {
+                admission.of_the_caller.push(conjunct.clone());
+            }
+        }
+        admission
+    }
 }
 
 /// A read and its plan.
@@ -46,10 +78,13 @@ impl Prepared {
             read: read.clone(),
         };
         let reversed = read.reverse.is_some().then(|| reversed(model, read));
-        let version = [Some(&forward), reversed.as_ref()];
-        let version = version.into_iter().flatten().map(|planned| version_of(model, planned));
+        let mut version = Fnv::default();
+        for planned in [Some(&forward), reversed.as_ref()].into_iter().flatten() {
+            version.write(version_of(model, planned).as_bytes());
+        }
         Prepared {
-            version: version.collect(),
+            version: version.finish(),
+            admission: Admission::of(&read.allow),
             lets: lets(model, read),
             forward,
             reversed,

@@ -55,7 +55,8 @@ impl Engine {
             bound: &nothing,
         };
         let read = &prepared.forward.read;
-        let args = arguments::filled(read, arguments::checked(read, &request.args)?, scope)?;
+        let sent = arguments::checked(read, &request.args)?;
+        let args = arguments::filled(read, &sent, scope)?;
         let scope = Scope { args: &args, ..scope };
         let planned = prepared.directed(scope)?;
         let combination = super::combination(&planned.read, &planned.plan, &args)?;
@@ -113,6 +114,10 @@ impl Engine {
                 let parts = neighbours.flat_map(|neighbours| &neighbours.parts);
                 parts.map(|neighbour| &neighbour.query).collect()
             }
+            Origin::Together => match &combination.together {
+                Some(Ok(together)) => together.parts.iter().map(|part| &part.query).collect(),
+                _ => Vec::new(),
+            },
             Origin::Let(_) | Origin::Rows { .. } => Vec::new(),
         }
     }

@@ -1,6 +1,8 @@
 //! Stored values as JSON text, in one pass and with every digit of a number: a JSON tree would hold numbers as doubles.
 
-use singlet_item::{Value, base64};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use singlet_item::Value;
 
 /// A value.
 pub fn of(value: &Value) -> String {
@@ -17,14 +19,14 @@ pub fn write(out: &mut Vec<u8>, value: &Value) {
         Value::Bool(true) => out.extend_from_slice(b"true"),
         Value::Bool(false) => out.extend_from_slice(b"false"),
         Value::Null => out.extend_from_slice(b"null"),
-        Value::B(bytes) => string(out, &base64::encode(bytes)),
+        Value::B(bytes) => string(out, &STANDARD.encode(bytes)),
         Value::L(elements) => list(out, elements, write),
         Value::M(entries) => object(out, entries.iter().map(|(name, value)| (name.as_str(), value))),
         Value::Ss(words) => list(out, words, |out, word| string(out, word)),
         Value::Ns(numbers) => list(out, numbers, |out, number| {
             out.extend_from_slice(number.to_string().as_bytes());
         }),
-        Value::Bs(all) => list(out, all, |out, bytes| string(out, &base64::encode(bytes))),
+        Value::Bs(all) => list(out, all, |out, bytes| string(out, &STANDARD.encode(bytes))),
     }
 }
 

@@ -54,11 +54,10 @@ impl<'a> Attempt<'a> {
         if touched.entity.history.is_some() {
             return Ok(Vec::new());
         }
-        let after = touched.after.clone().unwrap_or_default();
-        let items = row::encode_each(self.operation.model, touched.entity, &after, self.scope(None))?;
-        let Some((_, item)) = items.into_iter().next() else {
+        let Some(after) = &touched.after else {
             return Ok(Vec::new());
         };
+        let item = row::encode_own(self.operation.model, touched.entity, after, self.scope(None))?;
         let mut checks = touched.checks.clone();
         checks.extend(touched.pins(self.operation.model, &[]));
         Ok(vec![Action {
@@ -73,7 +72,8 @@ impl<'a> Attempt<'a> {
         let model = self.operation.model;
         let entity = touched.entity;
         let (Some(item), Some(after)) = (touched.item(), &touched.after) else {
-            return Ok(Vec::new());
+            // What it becomes is not known yet; what must hold of it is.
+            return Ok(self.check_of(touched));
         };
         let stored = row::stored(entity, item)?;
         let now = self.scope(None);
@@ -226,7 +226,7 @@ impl<'a> Attempt<'a> {
                 .push((Path::attribute(name), SetOperand::Value(value).into())),
             None => update.remove.push(Path::attribute(name)),
         };
-        let mut touched_names: BTreeSet<String> = touched.edits.touched().map(str::to_owned).collect();
+        let mut touched_names: BTreeSet<&str> = touched.edits.touched().collect();
         for (name, value) in &touched.edits.set {
             let Some(attribute) = entity.attribute(name) else {
                 continue;
@@ -248,7 +248,7 @@ impl<'a> Attempt<'a> {
                     Some(value) => row.insert(attribute.name.clone(), value.clone()),
                     None => row.remove(&attribute.name),
                 };
-                touched_names.insert(attribute.name.clone());
+                touched_names.insert(&attribute.name);
                 if attribute.stored != Stored::No {
                     put(stored_name(&attribute.stored, &attribute.name), value);
                 }
@@ -284,7 +284,7 @@ impl<'a> Attempt<'a> {
         entity: &Entity,
         entry: &IndexEntry,
         row: &Attributes,
-        touched: &BTreeSet<String>,
+        touched: &BTreeSet<&str>,
     ) -> Result<Vec<(String, Option<Value>)>, Stop> {
         let choices = entry.choices();
         let conditional = choices.iter().any(|choice| choice.when.is_some());

@@ -22,6 +22,7 @@ impl<'a> Attempt<'a> {
         for at in 0..self.rows.len() {
             actions.extend(self.actions_of(at)?);
         }
+        actions.extend(self.passed_over.iter().cloned());
         actions.extend(more);
         unite(&mut actions)?;
         let several = actions.len() + usize::from(self.operation.record.is_some()) > 1;
@@ -89,8 +90,9 @@ impl<'a> Attempt<'a> {
 
     /// The rows that the answer shows though it is not known what they become.
     pub fn answered_blind(&self) -> Vec<Item> {
-        let blind =
-            |touched: &&Touched<'a>| touched.answered && touched.after.is_none() && touched.change == Change::Update;
+        let blind = |touched: &&Box<Touched<'a>>| {
+            touched.answered && touched.after.is_none() && touched.change == Change::Update
+        };
         self.rows
             .iter()
             .filter(blind)

@@ -1,9 +1,10 @@
 //! One attempt at an operation: names are bound, clauses checked, steps taken, and all of it sent at once.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, HashSet};
 
 use singlet_item::{Item, Value};
-use singlet_model::evaluate::{evaluate, evaluate_as, holds};
+use singlet_model::evaluate::{evaluate, evaluate_as, evaluate_bound, holds};
 use singlet_model::expression::{Expr, ExprKind};
 use singlet_model::model::{Entity, Let, LetValue, Selection};
 use singlet_model::types::{EntityId, Type};
@@ -13,7 +14,7 @@ use singlet_store::{Consumed, GetRequest};
 
 use super::generate::Generating;
 use super::refuse::{Denial, Rule};
-use super::touched::{Before, Check, Touched, present_now};
+use super::touched::{Action, Before, Check, Touched, present_now};
 use super::{Operation, Refused, Stop, Written};
 use crate::error::RuntimeError;
 use crate::find::{Reading, primary_key};
@@ -33,18 +34,21 @@ pub(super) struct Attempt<'a> {
     /// Rows that must be read though the plan does not say so.
     pub read_first: &'a HashSet<Item>,
     /// The arguments in scope: the operation's, or a named step's.
-    pub args: Attributes,
+    pub args: Cow<'a, Attributes>,
     /// Bound names; rows as they were, those of `as` as they become.
     pub bound: Attributes,
     /// Which row a name stands for.
     pub names: BTreeMap<String, usize>,
-    pub rows: Vec<Touched<'a>>,
+    /// Boxed: a row is large, and most operations touch one.
+    pub rows: Vec<Box<Touched<'a>>>,
     /// The row of the first create or update, and whether it was created.
     pub first: Option<(usize, bool)>,
     /// How many steps were taken, for the order of refusals.
     pub step: u32,
     /// Whether the step that is being taken is passed over where it cannot be done.
     pub skipping: bool,
+    /// Why steps were passed over, where the store would have refused them: that must still be so.
+    pub passed_over: Vec<Action<'a>>,
     pub version_checked: bool,
     pub consumed: Consumed,
 }
@@ -54,7 +58,7 @@ impl<'a> Attempt<'a> {
         Attempt {
             operation,
             read_first,
-            args: operation.args.clone(),
+            args: Cow::Borrowed(&operation.args),
             bound: operation
                 .record
                 .as_ref()
@@ -65,6 +69,7 @@ impl<'a> Attempt<'a> {
             first: None,
             step: 0,
             skipping: false,
+            passed_over: Vec::new(),
             version_checked: false,
             consumed: Consumed::default(),
         }
@@ -149,9 +154,8 @@ impl<'a> Attempt<'a> {
                     self.name_row(bound, at).await
                 }
                 _ => {
-                    if let Some(value) = self.value(expr, None)? {
-                        self.bound.insert(bound.name.clone(), value);
-                    }
+                    let value = evaluate_bound(expr, &Generating(self.scope(None)))?;
+                    self.bound.extend(value.map(|value| (bound.name.clone(), value)));
                     Ok(())
                 }
             },
@@ -223,13 +227,18 @@ impl<'a> Attempt<'a> {
         let key = match &entity.history {
             // A version's own instant is not known yet: its identity stands for it.
             Some(_) => Some(super::guards::identity(self.operation.model, entity, &known)?),
-            None => primary_key(entity, &known)?,
+            None => match primary_key(entity, &known) {
+                Ok(key) => key,
+                // What no key can hold, such as a caller's id that is too long, no row has.
+                Err(RuntimeError::Request(_)) => None,
+                Err(error) => return Err(error.into()),
+            },
         };
         let Some(key) = key else { return Ok(None) };
         if let Some(at) = self.rows.iter().position(|touched| touched.key == key) {
             return Ok(Some(at));
         }
-        self.rows.push(Touched::new(entity, key, known));
+        self.rows.push(Box::new(Touched::new(entity, key, known)));
         Ok(Some(self.rows.len() - 1))
     }
 
@@ -261,7 +270,7 @@ impl<'a> Attempt<'a> {
             Some(item) => row::decode(model, entity, item, self.scope(None))?,
             None => None,
         };
-        let row = row.filter(|row| !super::history::is_deleted(entity, row));
+        let row = row.filter(|row| !super::history::is_over(entity, row));
         if let Some(touched) = self.rows.get_mut(at) {
             touched.before = Before::Read { item, row };
         }
@@ -330,7 +339,7 @@ impl<'a> Attempt<'a> {
             return Ok(None);
         };
         self.read(at).await?;
-        let now = self.rows.get(at).and_then(Touched::row).cloned();
+        let now = self.rows.get(at).and_then(|touched| touched.row()).cloned();
         let Some(row) = now else { return Ok(None) };
         if let Some(filter) = &selection.filter {
             if !self.holds(filter, Some(&row))? {

@@ -11,8 +11,8 @@ use singlet_store::{Condition, Consumed, DeleteRequest, GetRequest, Path, Update
 use super::attempt::Attempt;
 use super::guards::{hashed, place};
 use super::steps::Element;
-use super::touched::{Action, Check, Doing, absent};
-use super::{ATTEMPTS_MAX, Operation, Stop, Written};
+use super::touched::{Action, Check, Doing};
+use super::{ATTEMPTS_MAX, Operation, Stop, Written, record};
 use crate::error::RuntimeError;
 use crate::scope::Attributes;
 use crate::{retry, row, values};
@@ -148,7 +148,7 @@ impl<'o> Bulk<'o> {
         }
     }
 
-    /// The row of the progress, where there is one.
+    /// The row of the progress, where there is one: it counts for a day after the last turn.
     async fn stored(&mut self) -> Result<Option<Item>, RuntimeError> {
         let request = GetRequest {
             table: self.operation.model.table.name.clone(),
@@ -158,7 +158,7 @@ impl<'o> Bulk<'o> {
         };
         let answer = retry::retried(|| self.operation.engine.store().get(&request)).await?;
         self.consumed += &answer.consumed;
-        Ok(answer.item)
+        Ok(answer.item.filter(|item| !record::has_expired(self.operation, item)))
     }
 
     fn resume(&mut self, item: &Item) {
@@ -190,7 +190,7 @@ impl<'o> Bulk<'o> {
         let put = Action {
             key: self.key.clone(),
             doing: Doing::Put(item),
-            checks: vec![Check::pin(absent(self.operation.model))],
+            checks: vec![Check::pin(record::absent_or_expired(self.operation))],
         };
         let unrecorded = self.operation.record.iter().map(|record| record.absent(self.operation));
         attempt.finish(std::iter::once(put).chain(unrecorded).collect()).await?;
@@ -212,6 +212,7 @@ impl<'o> Bulk<'o> {
             (DONE.to_owned(), number(self.progress.done)),
             (NOW.to_owned(), Value::N(Number::from(self.progress.now))),
             (TURN.to_owned(), number(self.turn)),
+            record::expiry(self.operation),
         ]
     }
 

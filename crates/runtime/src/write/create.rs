@@ -13,7 +13,6 @@ use super::refuse::{Denial, Rule};
 use super::touched::{Action, Change, Check, Doing, absent_now};
 use super::{Refused, Stop};
 use crate::error::RuntimeError;
-use crate::find::primary_key;
 use crate::scope::Attributes;
 use crate::{row, values};
 
@@ -39,9 +38,6 @@ impl<'a> Attempt<'a> {
                         .await);
                 }
             }
-        }
-        if primary_key(entity, &row)?.is_none() {
-            return Err(Stop::Failed(RuntimeError::no_key(entity)));
         }
         let Some(at) = self.touch(entity, row.clone())? else {
             return Err(Stop::Failed(RuntimeError::no_key(entity)));
@@ -76,12 +72,12 @@ impl<'a> Attempt<'a> {
         }
         self.excluded(step, entity, &row).await?;
         let others = self.beside(step, entity, &row)?;
+        self.became(step, at, &row, true);
         if let Some(touched) = self.rows.get_mut(at) {
             touched.change = Change::Create;
-            touched.after = Some(row.clone());
+            touched.after = Some(row);
             touched.others.extend(others);
         }
-        self.became(step, at, &row, true);
         Ok(())
     }
 
@@ -317,8 +313,7 @@ impl<'a> Attempt<'a> {
         let now = self.operation.request.now;
         let expires = entity.expires.is_some();
         let mut actions = Vec::new();
-        let items = row::encode_each(model, entity, row, self.scope(None))?;
-        for (id, item) in items.into_iter().skip(1) {
+        for (id, item) in row::encode_mirrors(model, entity, row, self.scope(None))? {
             let mirror = self.entity(id)?;
             let why = Why::Mirror(mirror.name.clone());
             let check = self.rule_check((step, self.order()), entity, &why, absent_now(model, expires, now));

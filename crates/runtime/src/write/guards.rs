@@ -68,7 +68,17 @@ pub(super) fn hashed(texts: &[&str]) -> String {
         hash.update((text.len() as u64).to_be_bytes());
         hash.update(text.as_bytes());
     }
-    hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
+    hexadecimal(&hash.finalize())
+}
+
+/// Bytes as text.
+pub(super) fn hexadecimal(bytes: &[u8]) -> String {
+    let digit = |value: u8| char::from_digit(u32::from(value), 16);
+    bytes
+        .iter()
+        .flat_map(|byte| [byte >> 4, byte & 15])
+        .filter_map(digit)
+        .collect()
 }
 
 /// The guards of a row: of its unique values, and of its identity where it has versions.
@@ -199,6 +209,16 @@ pub(super) fn identity(model: &Model, entity: &Entity, row: &Attributes) -> Resu
     let parts = identity_of(model, entity, row);
     let parts: Vec<&str> = parts.iter().map(String::as_str).collect();
     place(model, "identity", &parts)
+}
+
+/// What the guard of an identity says once its last version was closed and none followed: until when that version was. A new
+/// version may only follow the one that was read, and says so here.
+pub(super) const CLOSED: &str = "$closed";
+
+/// Nothing was closed, or nothing but what was read to be closed, since.
+pub(super) fn closed_at(until: &Value) -> Condition {
+    let path = || Path::attribute(CLOSED);
+    Condition::not_exists(path()).or(Condition::equal(path(), until.clone()))
 }
 
 /// The item of that guard.

@@ -4,12 +4,12 @@ use singlet_item::{Item, Value};
 use singlet_model::evaluate::time;
 use singlet_model::model::{Entity, History, Step};
 use singlet_plan::write::{Default as Why, step_refusal};
-use singlet_store::{Condition, Direction, KeyRange, Path, QueryRequest};
+use singlet_store::{Condition, Direction, KeyRange, Path, QueryRequest, Update};
 
 use super::actions::difference;
 use super::attempt::Attempt;
 use super::create::key_in;
-use super::guards::{identity, identity_item};
+use super::guards::{CLOSED, closed_at, identity, identity_item};
 use super::refuse::Rule;
 use super::touched::{Action, Before, Change, Check, Doing, Touched, absent, present, stored_name};
 use super::{Refused, Stop};
@@ -20,14 +20,16 @@ use crate::{retry, row, stream};
 /// Items read at once while the last version is looked for among rows of other entities.
 const ITEMS_PER_PAGE: u32 = 10;
 
-/// Whether a row says that it was deleted.
-pub(super) fn is_deleted(entity: &Entity, row: &Attributes) -> bool {
-    let tombstone = entity.history.as_ref().and_then(|history| history.tombstone.as_ref());
-    tombstone.and_then(|name| row.get(name)).and_then(Value::as_bool) == Some(true)
+/// Whether the last version of a row says that it was deleted: it is a tombstone, or no other followed when it was closed.
+pub(super) fn is_over(entity: &Entity, row: &Attributes) -> bool {
+    entity.history.as_ref().is_some_and(|history| {
+        let tombstone = history.tombstone.as_ref().and_then(|name| row.get(name));
+        row.contains_key(&history.until) || tombstone.and_then(Value::as_bool) == Some(true)
+    })
 }
 
 impl<'a> Attempt<'a> {
-    /// The item of the last version, a tombstone included.
+    /// The item of the last version, a tombstone included; where every version is closed, the one that was last.
     pub async fn last_version(
         &mut self,
         entity: &'a Entity,
@@ -57,39 +59,58 @@ impl<'a> Attempt<'a> {
         request.consistent = true;
         request.direction = Direction::Descending;
         request.limit = Some(ITEMS_PER_PAGE);
+        let mut closed: Option<Item> = None;
         loop {
             let page = retry::retried(|| self.operation.engine.store().query(&request)).await?;
             self.consumed += &page.consumed;
             for item in page.items {
-                let current = item.contains_key(&history.at) && !item.contains_key(&history.until);
                 let same = known
                     .iter()
                     .all(|(name, value)| item.get(name).is_none_or(|known| known == value));
-                if stream::is_of(model, entity, &item) && current && same {
+                if !same || !item.contains_key(&history.at) || !stream::is_of(model, entity, &item) {
+                    continue;
+                }
+                if !item.contains_key(&history.until) {
                     return Ok(Some(item));
+                }
+                let begun = |item: &Item| -> Result<Option<i64>, Stop> {
+                    let attribute = entity.attribute(&history.at).zip(item.get(&history.at));
+                    let instant = attribute.map(|(attribute, value)| time::millis_of(value, &attribute.ty));
+                    Ok(instant.transpose()?.flatten())
+                };
+                let later = match &closed {
+                    Some(known) => begun(&item)? > begun(known)?,
+                    None => true,
+                };
+                if later {
+                    closed = Some(item);
                 }
             }
             match page.last_key {
                 Some(last) => request.start = Some(last),
-                None => return Ok(None),
+                None => return Ok(closed),
             }
         }
     }
 
-    /// The instant of the next version: now, or just after the last.
+    /// The instant of the next version: now, or just after the last, or when that was closed.
     fn next_instant(&self, entity: &Entity, history: &History, last: Option<&Attributes>) -> Result<Value, Stop> {
         let attribute = entity.attribute(&history.at);
         let ty = attribute.map(|attribute| &attribute.ty);
         let ty = ty.ok_or_else(|| Stop::Failed(RuntimeError::no_key(entity)))?;
         let now = self.operation.request.now;
-        let last = last.and_then(|row| row.get(&history.at));
-        let last = last.map(|value| time::millis_of(value, ty)).transpose()?.flatten();
+        let instant = |name: &str| match last.and_then(|row| row.get(name)) {
+            Some(value) => time::millis_of(value, ty),
+            None => Ok(None),
+        };
+        let (last, closed) = (instant(&history.at)?, instant(&history.until)?);
         let step = if *ty == singlet_model::types::Type::Seconds {
             1_000
         } else {
             1
         };
         let at = last.map_or(now, |last| now.max(last.saturating_add(step)));
+        let at = closed.map_or(at, |closed| at.max(closed));
         Ok(time::instant(at, ty)?)
     }
 
@@ -147,17 +168,34 @@ impl<'a> Attempt<'a> {
     pub async fn delete_version(&mut self, step: &'a Step, entity: &'a Entity, at: usize) -> Result<(), Stop> {
         let history = entity.history.as_ref();
         let tombstone = history.and_then(|history| history.tombstone.as_ref());
-        let row = self.rows.get(at).and_then(Touched::row).cloned();
+        let row = self.rows.get(at).and_then(|touched| touched.row()).cloned();
         match (tombstone, row) {
             (Some(tombstone), Some(mut row)) => {
                 row.insert(tombstone.clone(), Value::Bool(true));
                 self.next_version(step, entity, at, row, Change::Delete)
             }
-            _ => {
-                // Without a tombstone the last version is only closed.
-                self.close_version(entity, at, None)
-            }
+            (None, Some(row)) => self.end_versions(entity, at, &row),
+            (_, None) => Ok(()),
         }
+    }
+
+    /// Without a tombstone the last version is only closed: its guards go, and its identity remembers it.
+    fn end_versions(&mut self, entity: &'a Entity, at: usize, row: &Attributes) -> Result<(), Stop> {
+        let model = self.operation.model;
+        let Some(until) = self.close_version(entity, at, None)? else {
+            return Ok(());
+        };
+        let mut actions = self.guards_moved(entity, None, row, &Attributes::new())?;
+        actions.push(Action {
+            key: identity(model, entity, row)?,
+            doing: Doing::Update(Update::new().set(CLOSED, until)),
+            checks: Vec::new(),
+        });
+        if let Some(touched) = self.rows.get_mut(at) {
+            touched.change = Change::Delete;
+            touched.others.extend(actions);
+        }
+        Ok(())
     }
 
     /// Writes a version, closes the one before it, and moves the guards.
@@ -175,10 +213,11 @@ impl<'a> Attempt<'a> {
         if let Some(touched) = self.rows.get_mut(at).filter(|touched| touched.change == Change::Update) {
             touched.others.clear();
         }
-        let (last, first) = match self.rows.get(at).map(|touched| &touched.before) {
-            Some(Before::Read { item: Some(item), .. }) => (Some(row::stored(entity, item)?), false),
-            _ => (None, true),
+        let last = match self.rows.get(at).map(|touched| &touched.before) {
+            Some(Before::Read { item: Some(item), .. }) => Some(row::stored(entity, item)?),
+            _ => None,
         };
+        let closed = last.as_ref().and_then(|last| last.get(&history.until)).cloned();
         let instant = self.next_instant(entity, history, last.as_ref())?;
         row.insert(history.at.clone(), instant.clone());
         row.remove(&history.until);
@@ -191,18 +230,25 @@ impl<'a> Attempt<'a> {
                 checks: vec![Check::pin(absent(model))],
             });
         }
-        if first {
-            // Two first versions would have two keys: only the guard of the identity keeps them apart.
-            let item = identity_item(model, entity, &row)?;
+        // Two first versions, or two after the same end, would have two keys: only the guard of the identity keeps them apart.
+        let claim = match (&last, &closed) {
+            (None, _) => Some((Doing::Put(identity_item(model, entity, &row)?), absent(model))),
+            (Some(_), Some(until)) => {
+                let reopened = Update::new().set(CLOSED, Value::Bool(false));
+                Some((Doing::Update(reopened), closed_at(until)))
+            }
+            (Some(_), None) => None,
+        };
+        if let Some((doing, condition)) = claim {
             actions.push(Action {
                 key: identity(model, entity, &row)?,
-                doing: Doing::Put(item),
-                checks: vec![Check::pin(absent(model))],
+                doing,
+                checks: vec![Check::pin(condition)],
             });
         }
         let by = Some((step, self.order()));
         actions.extend(self.guards_moved(entity, by, last.as_ref().unwrap_or(&Attributes::new()), &row)?);
-        if last.is_some() {
+        if last.is_some() && closed.is_none() {
             self.close_version(entity, at, Some(instant))?;
         }
         let Some(touched) = self.rows.get_mut(at) else {
@@ -223,18 +269,20 @@ impl<'a> Attempt<'a> {
         Ok(())
     }
 
-    /// Says until when the last version was the current one.
-    fn close_version(&mut self, entity: &'a Entity, at: usize, until: Option<Value>) -> Result<(), Stop> {
-        let Some(history) = &entity.history else { return Ok(()) };
+    /// Says until when the last version was the current one, and gives that instant.
+    fn close_version(&mut self, entity: &'a Entity, at: usize, until: Option<Value>) -> Result<Option<Value>, Stop> {
+        let Some(history) = &entity.history else {
+            return Ok(None);
+        };
         let model = self.operation.model;
-        let item = self.rows.get(at).and_then(Touched::item).cloned();
-        let Some(item) = item else { return Ok(()) };
+        let item = self.rows.get(at).and_then(|touched| touched.item()).cloned();
+        let Some(item) = item else { return Ok(None) };
         let mut closed = row::stored(entity, &item)?;
         let until = match until {
             Some(until) => until,
             None => self.next_instant(entity, history, Some(&closed))?,
         };
-        closed.insert(history.until.clone(), until);
+        closed.insert(history.until.clone(), until.clone());
         let new = row::encode(model, entity, &closed, self.scope(None))?;
         let update = new
             .first()
@@ -252,7 +300,7 @@ impl<'a> Attempt<'a> {
             action.checks.extend(extra);
             touched.others.push(action);
         }
-        Ok(())
+        Ok(Some(until))
     }
 
     /// Conditions that a version is still the last.
@@ -268,15 +316,21 @@ impl<'a> Attempt<'a> {
         ]
     }
 
-    /// A version that is only looked at must still be the last.
+    /// A version that is only looked at must still be the last; where there is none, its identity must still say so.
     pub fn check_of_version(&self, touched: &Touched<'a>) -> Vec<Action<'a>> {
-        let (Some(item), Some(history)) = (touched.item(), &touched.entity.history) else {
+        let model = self.operation.model;
+        let (Some(history), Before::Read { item, .. }) = (&touched.entity.history, &touched.before) else {
             return Vec::new();
         };
-        let mut checks = self.current(touched.entity, history);
+        let closed = item.as_ref().and_then(|item| item.get(&history.until));
+        let (key, mut checks) = match (item, closed) {
+            (Some(item), None) => (key_in(model, item), self.current(touched.entity, history)),
+            (Some(_), Some(until)) => (touched.key.clone(), vec![Check::pin(closed_at(until))]),
+            (None, _) => (touched.key.clone(), vec![Check::pin(absent(model))]),
+        };
         checks.extend(touched.checks.iter().cloned());
         vec![Action {
-            key: key_in(self.operation.model, item),
+            key,
             doing: Doing::Check,
             checks,
         }]

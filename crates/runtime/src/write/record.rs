@@ -26,6 +26,9 @@ const KEY_CHARS_MAX: usize = 255;
 /// The expiry of a record in a table that has no TTL.
 const UNTIL: &str = "$until";
 
+/// The version of the row that was answered. No entity shapes it: a replay must say it whatever a model records.
+const VERSION: &str = "$version";
+
 /// The record of one request.
 #[derive(Debug)]
 pub(super) struct Record<'a> {
@@ -86,7 +89,7 @@ impl<'a> Record<'a> {
         };
         let answer = retry::retried(|| operation.engine.store().get(&request)).await?;
         *consumed += &answer.consumed;
-        let Some(item) = answer.item.filter(|item| !self.has_expired(operation, item)) else {
+        let Some(item) = answer.item.filter(|item| !has_expired(operation, item)) else {
             return Ok(None);
         };
         let hash = self.words.get(Word::RequestHash.as_str());
@@ -107,7 +110,7 @@ impl<'a> Record<'a> {
         Ok(Some(Written {
             status: replay.or(status).unwrap_or(200),
             value: value.filter(|value| !value.is_null()),
-            version: None,
+            version: item.get(VERSION).and_then(Value::as_number),
             replayed: true,
             consumed: Consumed::default(),
         }))
@@ -127,13 +130,6 @@ impl<'a> Record<'a> {
         }
     }
 
-    fn has_expired(&self, operation: &Operation<'_>, item: &Item) -> bool {
-        let now = operation.request.now;
-        let until = item.get(UNTIL).and_then(Value::as_number).and_then(Number::to_i64);
-        row::has_expired(operation.model, item, now)
-            || until.is_some_and(|seconds| seconds.saturating_mul(1_000) <= now)
-    }
-
     /// Writes the record with what it records.
     pub(super) fn action<'c>(
         &self,
@@ -148,7 +144,7 @@ impl<'a> Record<'a> {
         if let Some(value) = &written.value {
             words.insert(Word::ResponseBody.as_str().to_owned(), value.clone());
         }
-        let item = match self.entity {
+        let mut item = match self.entity {
             Some(entity) => {
                 let mut scope = operation.scope(&words);
                 scope.row = Some(answered);
@@ -159,14 +155,14 @@ impl<'a> Record<'a> {
             None => {
                 let mut item = self.key.clone();
                 item.extend(words);
-                let until = operation.request.now.div_euclid(1_000) + KEPT_SECONDS;
-                item.insert(expiry_name(model).to_owned(), Value::N(Number::from(until)));
+                item.extend([expiry(operation)]);
                 if let Some(name) = &model.table.type_attribute {
                     item.insert(name.clone(), Value::S("$request".to_owned()));
                 }
                 item
             }
         };
+        item.extend(written.version.map(|version| (VERSION.to_owned(), Value::N(version))));
         Ok(Action {
             doing: Doing::Put(item),
             ..self.absent(operation)
@@ -175,19 +171,37 @@ impl<'a> Record<'a> {
 
     /// Checks that there is no record, or none that still counts.
     pub(super) fn absent<'c>(&self, operation: &Operation<'_>) -> Action<'c> {
-        let model = operation.model;
-        let seconds = Value::N(Number::from(operation.request.now.div_euclid(1_000)));
-        let over = Condition::compare(Path::attribute(expiry_name(model)), Comparison::LessOrEqual, seconds);
         Action {
             key: self.key.clone(),
             doing: Doing::Check,
             checks: vec![Check {
                 order: 0,
-                condition: absent(model).or(over),
+                condition: absent_or_expired(operation),
                 denial: Denial::Recorded,
             }],
         }
     }
+}
+
+/// Until when a row of the model's own counts, if it is written now: in the table's TTL, or beside it where there is none.
+pub(super) fn expiry(operation: &Operation<'_>) -> (String, Value) {
+    let until = operation.request.now.div_euclid(1_000) + KEPT_SECONDS;
+    (expiry_name(operation.model).to_owned(), Value::N(Number::from(until)))
+}
+
+/// Whether a row of the model's own no longer counts.
+pub(super) fn has_expired(operation: &Operation<'_>, item: &Item) -> bool {
+    let now = operation.request.now;
+    let until = item.get(UNTIL).and_then(Value::as_number).and_then(Number::to_i64);
+    row::has_expired(operation.model, item, now) || until.is_some_and(|seconds| seconds.saturating_mul(1_000) <= now)
+}
+
+/// There is no row of the model's own, or none that still counts.
+pub(super) fn absent_or_expired(operation: &Operation<'_>) -> Condition {
+    let model = operation.model;
+    let seconds = Value::N(Number::from(operation.request.now.div_euclid(1_000)));
+    let over = Condition::compare(Path::attribute(expiry_name(model)), Comparison::LessOrEqual, seconds);
+    absent(model).or(over)
 }
 
 fn expiry_name(model: &Model) -> &str {

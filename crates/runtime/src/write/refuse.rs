@@ -7,6 +7,7 @@ use singlet_model::model::Refusal;
 use singlet_plan::write::{Default as Why, default_name, default_status};
 
 use super::generate::Generating;
+use super::guards::hexadecimal;
 use super::touched::{Action, Check};
 use super::{Operation, Refused, Stop};
 use crate::row;
@@ -25,10 +26,19 @@ pub(super) enum Denial<'a> {
     Changed,
 }
 
+/// A name to be: most refusals never happen, so that it is made when it is said.
+#[derive(Clone, Debug)]
+enum Name<'a> {
+    /// The model says it.
+    Given(&'a str),
+    /// It follows from the entity and from why.
+    Default(&'a str, Why),
+}
+
 /// A refusal to be, with what it needs to say more.
 #[derive(Clone, Debug)]
 pub(super) struct Rule<'a> {
-    pub name: String,
+    name: Name<'a>,
     pub status: u16,
     pub shown: &'a [(String, Expr)],
     /// The name under which the shown values know the row of the condition.
@@ -43,7 +53,10 @@ impl<'a> Rule<'a> {
     pub fn of(entity: &'a singlet_model::model::Entity, refusal: Option<&'a Refusal>, why: &Why) -> Self {
         let shown: &[(String, Expr)] = refusal.map_or(&[], |refusal| &refusal.shown);
         Rule {
-            name: refusal.map_or_else(|| default_name(&entity.name, why), |refusal| refusal.name.clone()),
+            name: match refusal {
+                Some(refusal) => Name::Given(&refusal.name),
+                None => Name::Default(&entity.name, why.clone()),
+            },
             status: refusal
                 .and_then(|refusal| refusal.status)
                 .unwrap_or(default_status(why)),
@@ -57,12 +70,20 @@ impl<'a> Rule<'a> {
     /// A requirement's.
     pub fn required(refusal: &'a Refusal, status: u16) -> Self {
         Rule {
-            name: refusal.name.clone(),
+            name: Name::Given(&refusal.name),
             status,
             shown: &refusal.shown,
             row: None,
             entity: None,
             bound: Attributes::new(),
+        }
+    }
+
+    /// What it is called.
+    pub fn name(&self) -> String {
+        match &self.name {
+            Name::Given(name) => (*name).to_owned(),
+            Name::Default(entity, why) => default_name(entity, why),
         }
     }
 
@@ -78,7 +99,7 @@ impl<'a> Rule<'a> {
                 bound.insert(name.clone(), row::as_value(&own));
             }
         }
-        let mut refused = Refused::new(self.name.clone(), self.status);
+        let mut refused = Refused::new(self.name(), self.status);
         for (name, expr) in self.shown {
             let mut scope = operation.scope(&bound);
             scope.attributes = Some(&own);
@@ -146,7 +167,7 @@ pub(super) fn text_of(value: &Value) -> String {
         Value::S(text) => text.clone(),
         Value::N(number) => number.to_string(),
         Value::Bool(truth) => truth.to_string(),
-        Value::B(bytes) => bytes.iter().map(|byte| format!("{byte:02x}")).collect(),
+        Value::B(bytes) => hexadecimal(bytes),
         other => format!("{other:?}"),
     }
 }

@@ -1,5 +1,6 @@
 //! The steps of an operation: which are taken, on which rows, how often.
 
+use std::borrow::Cow;
 use std::future::Future;
 use std::pin::Pin;
 
@@ -10,7 +11,7 @@ use singlet_plan::write::{Default as Why, Place, StepPlan, requirement_status, s
 
 use super::attempt::{Attempt, ORDER_STEP};
 use super::refuse::{Denial, Rule};
-use super::touched::{Check, Touched, absent_now, present_now};
+use super::touched::{Action, Check, Doing, Touched, absent_now, present_now};
 use super::{Refused, Stop, refuse};
 use crate::row;
 use crate::scope::Attributes;
@@ -22,8 +23,26 @@ const ROWS_MAX: usize = 100;
 pub(super) type Element = (Value, Option<usize>);
 
 impl<'a> Attempt<'a> {
-    /// Takes some steps, in order. Boxed, because steps hold steps.
-    pub fn steps<'s>(
+    /// Takes some steps, in order.
+    pub async fn steps(&mut self, steps: &'a [Step], plans: &'a [StepPlan]) -> Result<(), Stop> {
+        for (step, plan) in steps.iter().zip(plans) {
+            match &step.repeat {
+                None => self.turn(step, plan).await?,
+                Some((name, list)) => {
+                    for element in self.elements(list, plan).await? {
+                        self.bind_element(name, element);
+                        self.turn(step, plan).await?;
+                    }
+                    self.bound.remove(name);
+                    self.names.remove(name);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes the steps inside a step. Only these are boxed: most operations have none, and what is boxed is large.
+    fn inner_steps<'s>(
         &'s mut self,
         steps: &'a [Step],
         plans: &'a [StepPlan],
@@ -31,22 +50,7 @@ impl<'a> Attempt<'a> {
     where
         'a: 's,
     {
-        Box::pin(async move {
-            for (step, plan) in steps.iter().zip(plans) {
-                match &step.repeat {
-                    None => self.turn(step, plan).await?,
-                    Some((name, list)) => {
-                        for element in self.elements(list, plan).await? {
-                            self.bind_element(name, element);
-                            self.turn(step, plan).await?;
-                        }
-                        self.bound.remove(name);
-                        self.names.remove(name);
-                    }
-                }
-            }
-            Ok(())
-        })
+        Box::pin(self.steps(steps, plans))
     }
 
     pub fn bind_element(&mut self, name: &str, (value, row): Element) {
@@ -116,7 +120,12 @@ impl<'a> Attempt<'a> {
         self.skipping = false;
         let order = self.order();
         let skipped = match taken {
-            Ok(()) => !self.failing(|known| known == order).await?.is_empty(),
+            Ok(()) => {
+                let failed = self.failing(|known| known == order).await?;
+                self.passed_over
+                    .extend(failed.iter().filter_map(|(action, _)| still_failing(action)));
+                !failed.is_empty()
+            }
             Err(Stop::Skipped) => true,
             Err(stop) => return Err(stop),
         };
@@ -128,11 +137,11 @@ impl<'a> Attempt<'a> {
     }
 
     /// Takes back what was done to rows. What was read of them stays, for it decided that nothing is done.
-    fn undo(&mut self, known: Vec<Touched<'a>>) {
+    fn undo(&mut self, known: Vec<Box<Touched<'a>>>) {
         let mut known = known.into_iter();
         for touched in &mut self.rows {
             let unchanged = Touched::new(touched.entity, touched.key.clone(), touched.known.clone());
-            let read = std::mem::replace(touched, known.next().unwrap_or(unchanged));
+            let read = std::mem::replace(touched, known.next().unwrap_or(Box::new(unchanged)));
             if read.is_read() {
                 touched.before = read.before;
                 touched.used.whole = true;
@@ -142,7 +151,7 @@ impl<'a> Attempt<'a> {
 
     async fn take(&mut self, step: &'a Step, plan: &'a StepPlan) -> Result<(), Stop> {
         match &step.kind {
-            StepKind::Group(inner) => self.steps(inner, &plan.inner).await,
+            StepKind::Group(inner) => self.inner_steps(inner, &plan.inner).await,
             StepKind::Call { step: name, args } => self.call(name, args, plan).await,
             StepKind::Create(entity) => {
                 let entity = self.entity(*entity)?;
@@ -188,8 +197,8 @@ impl<'a> Attempt<'a> {
             };
             given.extend(value.map(|value| (param.name.clone(), value)));
         }
-        let outer = std::mem::replace(&mut self.args, given);
-        let done = self.steps(&named.steps, &plan.inner).await;
+        let outer = std::mem::replace(&mut self.args, Cow::Owned(given));
+        let done = self.inner_steps(&named.steps, &plan.inner).await;
         self.args = outer;
         done
     }
@@ -227,7 +236,7 @@ impl<'a> Attempt<'a> {
 
     /// A refusal of the step that is being taken.
     pub async fn denied(&mut self, rule: Rule<'a>, own: Option<&Attributes>) -> Stop {
-        let mut refused = Refused::new(rule.name.clone(), rule.status);
+        let mut refused = Refused::new(rule.name(), rule.status);
         match refuse::shown(self.operation, rule.shown, &self.bound, own) {
             Ok(shown) => refused.shown = shown,
             Err(stop) => return stop,
@@ -334,4 +343,15 @@ impl<'a> Attempt<'a> {
         self.add_check(at, check);
         Ok(())
     }
+}
+
+/// Checks that what the store would have refused it would refuse still.
+fn still_failing<'a>(action: &Action<'a>) -> Option<Action<'a>> {
+    let conditions = action.checks.iter().map(|check| check.condition.clone());
+    let all = conditions.reduce(singlet_store::Condition::and)?;
+    Some(Action {
+        key: action.key.clone(),
+        doing: Doing::Check,
+        checks: vec![Check::pin(all.negate())],
+    })
 }

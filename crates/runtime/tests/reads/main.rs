@@ -20,6 +20,7 @@ mod recorder;
 mod requests;
 mod support;
 mod todo;
+mod together;
 mod typed;
 mod wardrobe;
 mod words;

@@ -39,6 +39,7 @@ impl Recorded {
 pub enum Asked {
     Get(GetRequest),
     BatchGet(BatchGetRequest),
+    TransactGet(TransactGetRequest),
     Query(QueryRequest),
     Scan(ScanRequest),
 }
@@ -75,17 +76,22 @@ impl Recorder {
     /// Whether a request is of the kind that a cost is for.
     pub fn is_of(&self, model: &Model, combination: &Combination, cost: &RequestCost, call: &Recorded) -> bool {
         let name = |index| model.index(index).unwrap().name.clone();
-        let (index, consistent, kind) = match &call.asked {
-            Asked::Get(get) => (None, get.consistent, Call::Get),
-            Asked::BatchGet(batch) => (None, batch.tables[0].consistent, Call::BatchGet),
-            Asked::Query(query) => (query.index.clone(), query.consistent, Call::Query),
-            Asked::Scan(scan) => (scan.index.clone(), scan.consistent, Call::Scan),
+        let strong = |strong| match strong {
+            true => Consistency::Strong,
+            false => Consistency::Eventual,
+        };
+        let (index, consistency, kind) = match &call.asked {
+            Asked::Get(get) => (None, strong(get.consistent), Call::Get),
+            Asked::BatchGet(batch) => (None, strong(batch.tables[0].consistent), Call::BatchGet),
+            Asked::TransactGet(_) => (None, Consistency::Transactional, Call::TransactGet),
+            Asked::Query(query) => (query.index.clone(), strong(query.consistent), Call::Query),
+            Asked::Scan(scan) => (scan.index.clone(), strong(scan.consistent), Call::Scan),
         };
         // A circle has several covers, each on an index of its own: the request decides.
         let covers = combination.parts.iter().flat_map(|part| &part.plan.covers);
         let mut places = covers.map(|query| query.index).chain([cost.index]);
         let place = places.any(|place| place.map(name) == index);
-        place && consistent == (cost.consistency == Consistency::Strong) && kind == cost.call
+        place && consistency == cost.consistency && kind == cost.call
     }
 
     /// The sizes of the items that a request reads, from the copy: those that the key condition covers, after the start, up to
@@ -94,6 +100,7 @@ impl Recorder {
         Some(match &call.asked {
             Asked::Get(get) => vec![self.size_of(&get.key)],
             Asked::BatchGet(batch) => batch.tables[0].keys.iter().map(|key| self.size_of(key)).collect(),
+            Asked::TransactGet(transaction) => transaction.gets.iter().map(|get| self.size_of(&get.key)).collect(),
             Asked::Query(query) => self.page_bytes(query),
             Asked::Scan(_) => {
                 let items = self.items.lock().unwrap();
@@ -232,7 +239,10 @@ impl Store for Recorder {
     }
 
     async fn transact_get(&self, request: &TransactGetRequest) -> Result<TransactGetAnswer> {
-        self.store.transact_get(request).await
+        let answer = self.store.transact_get(request).await?;
+        let read = answer.items.iter().flatten().count();
+        record(Asked::TransactGet(request.clone()), read, &answer.consumed);
+        Ok(answer)
     }
 
     async fn put(&self, request: &PutRequest) -> Result<WriteAnswer> {

@@ -105,6 +105,25 @@ impl System {
         self.put_items(items).await;
     }
 
+    /// Puts rows, given as lines, in one transaction.
+    pub async fn put_together(&self, lines: &[String]) {
+        let items = lines.iter().flat_map(|line| self.items(line));
+        let actions = items.map(|item| {
+            singlet_store::TransactWrite::Put(singlet_store::PutRequest {
+                table: self.engine.model().table.name.clone(),
+                item,
+                ..singlet_store::PutRequest::default()
+            })
+        });
+        let request = singlet_store::TransactWriteRequest {
+            actions: actions.collect(),
+            token: None,
+        };
+        while let Err(error) = self.engine.store().transact_write(&request).await {
+            assert!(error.is_conflict(), "{error}");
+        }
+    }
+
     /// Removes a row and its mirrors.
     pub async fn remove(&self, entity: &str, row: &Json) {
         let table = &self.engine.model().table;

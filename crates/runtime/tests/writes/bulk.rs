@@ -7,7 +7,7 @@ use singlet_store::Store;
 use singlet_store_embedded::EmbeddedStore;
 
 use super::disturbed::{Disturbed, Fault};
-use super::support::{System, refused, role, user};
+use super::support::{System, number, refused, role, user};
 
 const LISTS: &str = r#"
 singlet: 1
@@ -129,6 +129,42 @@ async fn what_is_interrupted_goes_on_where_it_stopped() {
     assert_eq!(system.keys().await, ["LIST#l | LIST"]);
 }
 
+#[tokio::test]
+async fn what_was_left_for_a_day_begins_anew() {
+    let store = Disturbed::new(0, 1);
+    let system = with_list(store.clone()).await;
+    let list = json!({"id": "l"});
+    let stop = async |turns: usize| {
+        store.expect(&vec![Fault::None; turns]);
+        store.expect(&[Fault::LostBefore; 20]);
+        system.write("clear", &user("ada"), list.clone()).await.unwrap_err();
+        store.calm();
+    };
+    let until = async || {
+        let progress = system.keys_under("$progress").await;
+        system
+            .attribute(&progress[0], "$until")
+            .await
+            .unwrap()
+            .as_i64()
+            .unwrap()
+    };
+    stop(2).await;
+    assert_eq!(until().await, system.now() / 1_000 + 86_400);
+    // Each turn renews it.
+    system.pass(86_000_000);
+    stop(1).await;
+    assert_eq!(until().await, system.now() / 1_000 + 86_400);
+    system.write("lock", &user("ada"), list.clone()).await.unwrap();
+    system.pass(86_400_000);
+    assert_eq!(
+        system.write("clear", &user("ada"), list.clone()).await,
+        refused("list_locked 409"),
+        "what was allowed a day ago is asked again"
+    );
+    assert_eq!(entries(&system).await, 3);
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn ten_at_once_do_it_once() {
     for seed in 0..5 {
@@ -167,4 +203,14 @@ async fn ten_at_once_do_it_once() {
         assert_eq!(rows.of("Country").len(), 8);
         assert_eq!(system.keys_under("$progress").await, Vec::<String>::new());
     }
+}
+
+#[tokio::test]
+async fn what_is_done_in_turns_takes_no_version() {
+    let system = with_list(Arc::new(EmbeddedStore::memory().unwrap())).await;
+    let mut request = system.request("clear", &user("ada"), &json!({"id": "l"}));
+    request.precondition = Some(number(1)).into();
+    let refused = system.send("clear", &request).await.unwrap_err();
+    assert!(refused.to_string().contains("takes no version"), "{refused}");
+    assert_eq!(entries(&system).await, 5);
 }

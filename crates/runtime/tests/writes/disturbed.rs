@@ -2,6 +2,7 @@
 //! somebody else, are lost before they arrive or after they were done, or are done by half where the protocol allows it.
 
 use std::collections::{BTreeMap, VecDeque};
+use std::pin::Pin;
 use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
@@ -38,6 +39,16 @@ const ON_TABLES: &[Fault] = &[];
 pub struct Disturbed {
     inner: EmbeddedStore,
     faults: Mutex<Faults>,
+    meanwhile: Mutex<Option<Meanwhile>>,
+}
+
+/// What others do just before a write arrives.
+struct Meanwhile(Pin<Box<dyn Future<Output = ()> + Send>>);
+
+impl std::fmt::Debug for Meanwhile {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        out.write_str("Meanwhile")
+    }
 }
 
 #[derive(Debug)]
@@ -73,12 +84,18 @@ impl Disturbed {
                 next: VecDeque::new(),
                 seen: BTreeMap::new(),
             }),
+            meanwhile: Mutex::new(None),
         })
     }
 
     /// These faults happen to the next writes, one after the other.
     pub fn expect(&self, faults: &[Fault]) {
         self.faults.lock().unwrap().next.extend(faults);
+    }
+
+    /// Others do this just before the next write arrives.
+    pub fn meanwhile(&self, others: impl Future<Output = ()> + Send + 'static) {
+        *self.meanwhile.lock().unwrap() = Some(Meanwhile(Box::pin(others)));
     }
 
     /// From here on nothing fails. Says how often what failed before.
@@ -114,6 +131,13 @@ impl Disturbed {
     /// Lets others run, then makes a call, or fails.
     async fn call<T>(&self, possible: &[Fault], call: impl Future<Output = Result<T>>) -> Result<T> {
         tokio::task::yield_now().await;
+        let others = match possible == ON_WRITES {
+            true => self.meanwhile.lock().unwrap().take(),
+            false => None,
+        };
+        if let Some(Meanwhile(others)) = others {
+            others.await;
+        }
         match self.fault(possible) {
             Some(Fault::Throttled) => Err(StoreError::new(ErrorKind::Throttled, "injected")),
             Some(Fault::Conflict) => Err(StoreError::new(ErrorKind::Conflict, "injected")),

@@ -35,6 +35,8 @@ mod recorder;
 mod support;
 #[path = "../../../runtime/tests/reads/todo.rs"]
 mod todo;
+#[path = "../../../runtime/tests/reads/together.rs"]
+mod together;
 #[path = "../../../runtime/tests/reads/wardrobe.rs"]
 mod wardrobe;
 #[path = "../../../runtime/tests/reads/words.rs"]

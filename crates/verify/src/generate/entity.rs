@@ -335,8 +335,10 @@ impl Entity {
         if self.history || self.key.starts_with('\n') {
             return;
         }
-        let partition = parts(rng, &self.attributes, 1, true, &[]);
-        let mut sort = parts(rng, &self.attributes, 1, true, &partition);
+        let may_be_absent = rng.u8(..3) == 0;
+        let both = rng.bool();
+        let partition = self.mirror_parts(rng, may_be_absent && both, &[]);
+        let mut sort = self.mirror_parts(rng, may_be_absent, &partition);
         // A mirror's key tells the same rows apart as the row's own.
         let is_new = |part: &&Part| !sort.iter().any(|known| known.attribute.name == part.attribute.name);
         let own: Vec<Part> = self.primary.iter().filter(is_new).cloned().collect();
@@ -358,6 +360,26 @@ impl Entity {
             sort,
             when: None,
         });
+    }
+
+    /// A part of a mirror's key. Where it may be absent, rows without it have no mirror.
+    fn mirror_parts(&self, rng: &mut Rng, may_be_absent: bool, except: &[Part]) -> Vec<Part> {
+        if !may_be_absent {
+            return parts(rng, &self.attributes, 1, true, except);
+        }
+        let there = self.attributes.iter().cloned().map(|attribute| GeneratedAttribute {
+            optional: false,
+            ..attribute
+        });
+        let chosen = parts(rng, &there.collect::<Vec<_>>(), 1, true, except);
+        let own = |part: Part| {
+            let own = self.attributes.iter().find(|known| known.name == part.attribute.name)?;
+            Some(Part {
+                attribute: own.clone(),
+                ..part
+            })
+        };
+        chosen.into_iter().filter_map(own).collect()
     }
 
     fn text(&self) -> String {
@@ -401,6 +423,7 @@ impl Entity {
             name: self.name.to_owned(),
             identity: self.history.then(|| shared.filter(|name| name != "at").collect()),
             attributes: self.attributes,
+            primary: self.primary,
             paths: self.paths,
         }
     }

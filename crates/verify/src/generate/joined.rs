@@ -3,7 +3,7 @@
 use fastrand::Rng;
 
 use super::read::Writer;
-use super::{GeneratedEntity, Path};
+use super::{GeneratedAttribute, GeneratedEntity, Path};
 
 /// The rows that share with a row what some path begins with; nothing where no path can be followed from a row.
 pub(super) fn with(rng: &mut Rng, entity: &GeneratedEntity) -> String {
@@ -40,6 +40,18 @@ pub(super) fn with(rng: &mut Rng, entity: &GeneratedEntity) -> String {
         "    with:\n      more:\n        find: {}\n        where: '{tests}'\n{order}{limit}",
         entity.name
     )
+}
+
+/// The row itself once more, by its whole key; nothing where no key can be followed from a row.
+pub(super) fn with_itself(entity: &GeneratedEntity) -> String {
+    let parts: Vec<&GeneratedAttribute> = entity.primary.iter().map(|part| &part.attribute).collect();
+    if parts.iter().any(|part| !part.kind.is_plain()) {
+        return String::new();
+    }
+    let tests: Vec<String> = parts.iter().map(|part| format!("{0} == row.{0}", part.name)).collect();
+    let tests = tests.join(" && ");
+    let name = &entity.name;
+    format!("    with:\n      same:\n        get: '{name}?'\n        where: '{tests}'\n")
 }
 
 fn can_be_joined(path: &Path) -> bool {

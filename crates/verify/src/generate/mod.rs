@@ -42,6 +42,8 @@ pub struct GeneratedEntity {
     pub attributes: Vec<GeneratedAttribute>,
     /// What the versions of a row share, where it has versions.
     identity: Option<Vec<String>>,
+    /// What its primary key is made of.
+    primary: Vec<Part>,
     /// The ways to its rows: what a read may be made for.
     paths: Vec<Path>,
 }

@@ -2,7 +2,7 @@
 
 use fastrand::Rng;
 
-use super::joined::with;
+use super::joined::{with, with_itself};
 use super::{GeneratedArg, GeneratedAttribute, GeneratedEntity, GeneratedRead, Kind, Part, Path, Shape};
 
 /// The most optional arguments: each doubles the plans.
@@ -19,7 +19,9 @@ pub(super) fn read(rng: &mut Rng, entity: &GeneratedEntity, at: usize) -> Option
     };
     let verb = ["find", "find", "find", "find", "find", "get", "count"];
     let verb = writer.rng.choice(verb).unwrap_or_default();
+    let together = verb == "get" && writer.rng.u8(..3) == 0;
     let (bound, each) = match writer.rng.u8(..8) {
+        _ if together => (writer.bind_primary(), String::new()),
         0 => (writer.branches(path), String::new()),
         1 if verb == "find" => writer.each(path),
         _ => (writer.follow(path), String::new()),
@@ -31,6 +33,15 @@ pub(super) fn read(rng: &mut Rng, entity: &GeneratedEntity, at: usize) -> Option
     let (one_in, limit) = (writer.rng.u8(..4), writer.rng.u8(1..9));
     let shape = match verb {
         "count" => writer.by(),
+        "get" if together => with_itself(entity) + "    together: true\n",
+        "find" if one_in == 1 && each.is_empty() && writer.rng.bool() => {
+            let with = if writer.rng.bool() {
+                with_itself(entity)
+            } else {
+                with(writer.rng, entity)
+            };
+            writer.order(path, bound) + &with
+        }
         "get" if one_in < 2 => writer.order(path, bound) + &with(writer.rng, entity),
         "find" if one_in == 0 && each.is_empty() => writer.order(path, bound) + &format!("    limit: {limit}\n"),
         _ => writer.order(path, bound),
@@ -94,6 +105,15 @@ impl Writer<'_> {
                 .extend(optional.map(|part| format!("{} != absent", part.attribute.name)));
         }
         bound
+    }
+
+    /// Binds the whole primary key.
+    fn bind_primary(&mut self) -> usize {
+        for part in &self.entity.primary {
+            let arg = self.arg(&part.attribute, "", false);
+            self.conjuncts.push(format!("{} == {arg}", part.attribute.name));
+        }
+        0
     }
 
     /// Several alternatives, each of which follows a path of its own; nothing is ordered then but by chance.

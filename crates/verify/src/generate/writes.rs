@@ -14,6 +14,7 @@ struct Traits {
     unique: bool,
     mirror: bool,
     crowded_mirror: bool,
+    sparse_mirror: bool,
     index: bool,
     conditional: bool,
     computed: bool,
@@ -30,10 +31,11 @@ impl Traits {
             lapse: rng.bool(),
             expires: !history && rng.u8(..3) == 0,
             history,
-            tombstone: true,
+            tombstone: rng.u8(..3) > 0,
             unique: rng.bool(),
             mirror: !history && rng.bool(),
-            crowded_mirror: rng.bool(),
+            crowded_mirror: rng.u8(..3) > 0,
+            sparse_mirror: rng.u8(..4) == 0,
             index: rng.u8(..4) > 0,
             conditional: rng.bool(),
             computed: rng.bool(),
@@ -150,6 +152,9 @@ fn entity(name: &str, known: &Traits) -> String {
     }
     if known.mirror {
         let key = match (known.crowded_mirror, known.two_part_key) {
+            _ if known.sparse_mirror && known.crowded_mirror => "PK: \"BY#{kind}\", SK: \"ROW\"",
+            (_, true) if known.sparse_mirror => "PK: \"BY#{kind}\", SK: \"{id}#{part}\"",
+            (_, false) if known.sparse_mirror => "PK: \"BY#{kind}\", SK: \"{id}\"",
             (true, _) => "PK: \"BY#{name}\", SK: \"N#{count}\"",
             (false, true) => "PK: \"BY#{name}\", SK: \"{id}#{part}\"",
             (false, false) => "PK: \"BY#{name}\", SK: \"{id}\"",

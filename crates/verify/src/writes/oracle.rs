@@ -40,6 +40,18 @@ pub enum Outcome {
     KeyReused,
 }
 
+impl Outcome {
+    /// In a word: `done`, `replayed`, a refusal's name, or why it was not looked at.
+    pub fn word(&self) -> String {
+        match self {
+            Outcome::Done { replayed: true, .. } => "replayed".to_owned(),
+            Outcome::Done { .. } => "done".to_owned(),
+            Outcome::Refused(any) => any.first().map(|first| first.name.clone()).unwrap_or_default(),
+            other => format!("{other:?}"),
+        }
+    }
+}
+
 impl From<EvaluateError> for Outcome {
     fn from(_: EvaluateError) -> Self {
         Outcome::BadRequest
@@ -231,7 +243,8 @@ impl Oracle {
             false => {
                 let mut operation = Operation::new(frame, &self.rows, args);
                 operation.prepare()?;
-                operation.steps(&frame.write.steps)?;
+                let done = operation.steps(&frame.write.steps);
+                operation.kept(done)?;
                 meant.rows = operation.rows_after()?;
                 operation.answer()?
             }

@@ -19,6 +19,9 @@ use super::world;
 /// How long an operation may take: one that is in its own way would be tried for minutes.
 const ANSWER_WITHIN: Duration = Duration::from_secs(3);
 
+/// The number of an operation that is not done: no other has it.
+const NUMBER_OF_NONE: u64 = 1_000_000_000;
+
 /// One operation. Values that an earlier one made up stand here as the oracle made them up, so that it can be done again.
 #[derive(Clone, Debug)]
 pub struct Op {
@@ -69,6 +72,15 @@ impl Sequence {
     /// The rows, as the engine has them.
     pub fn rows(&self) -> &[world::Row] {
         &self.oracle.rows
+    }
+
+    /// What an operation would come to, without doing it.
+    pub fn meant(&self, write: &Write, request: &WriteRequest) -> Outcome {
+        let model = self.engine.model();
+        let meant = self
+            .oracle
+            .meant(model, self.engine.setting(), write, request, NUMBER_OF_NONE);
+        meant.outcome
     }
 
     /// A request in which values that were made up stand as the oracle made them up.

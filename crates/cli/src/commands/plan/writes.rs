@@ -16,7 +16,7 @@ pub fn table(model: &Model) -> String {
             write.name.clone(),
             call(model, write),
             read_first(model, write, &plan).join(", "),
-            cost.as_ref().map_or_else(|| "not predicted".to_owned(), units),
+            units(&cost),
         ]
     });
     let columns = ["write", "call", "reads first", "write units"];
@@ -65,20 +65,18 @@ fn units(cost: &WriteCost) -> String {
     }
 }
 
-fn cost_of(model: &Model, write: &Write) -> Option<WriteCost> {
+fn cost_of(model: &Model, write: &Write) -> WriteCost {
     let mut costs = model.writes.iter().zip(write_costs(model));
     costs
         .find(|(known, _)| known.name == write.name)
-        .and_then(|(_, cost)| cost)
+        .map_or_else(WriteCost::default, |(_, cost)| cost)
 }
 
 /// One write in full.
 pub fn text(model: &Model, write: &Write) -> String {
     let mut text = write_text(model, write, &plan_write(model, write));
-    let cost = match cost_of(model, write) {
-        Some(cost) => format!("{}: {}", units(&cost), cost.terms.join(", ")),
-        None => "not predicted: versions, copies and changed keys are not counted".to_owned(),
-    };
+    let cost = cost_of(model, write);
+    let cost = format!("{}: {}", units(&cost), cost.terms.join(", "));
     text.push_str(&format!("  call     {}\n  units    {cost}\n", call(model, write)));
     let refusals = possible_refusals(model, write);
     let refusals: Vec<String> = refusals
@@ -118,7 +116,7 @@ pub fn json(model: &Model, write: &Write) -> Json {
         "items": transaction_actions(model, write),
         "readFirst": read_first(model, write, &plan),
         "clauses": clauses.collect::<Vec<_>>(),
-        "units": cost.map(|cost| json!({"least": cost.least, "most": cost.most, "of": cost.terms})),
+        "units": {"least": cost.least, "most": cost.most, "of": cost.terms},
         "refusals": refusals.collect::<Vec<_>>(),
     })
 }

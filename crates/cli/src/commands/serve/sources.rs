@@ -2,7 +2,6 @@
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::time::SystemTime;
 
 use singlet_model::Model;
 
@@ -97,11 +96,9 @@ impl Source {
         }
     }
 
-    /// When the file was last written.
-    pub fn modified(&self) -> Option<SystemTime> {
-        std::fs::metadata(self.path()?)
-            .and_then(|metadata| metadata.modified())
-            .ok()
+    /// What the file says now, where it is a file and there.
+    pub fn bytes(&self) -> Option<Vec<u8>> {
+        std::fs::read(self.path()?).ok()
     }
 
     /// The file.

@@ -1,6 +1,6 @@
 //! Models that change while they are served.
 
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 use singlet_http::Service;
 
@@ -11,17 +11,20 @@ use super::sources::Source;
 const INTERVAL: Duration = Duration::from_millis(500);
 
 /// Takes up every change that checks clean and fits the live table; says why one is not taken. Never ends.
-pub async fn follow(sources: &[Source], deployment: &Deployment, service: &Service) {
-    let mut seen: Vec<Option<SystemTime>> = sources.iter().map(Source::modified).collect();
+///
+/// What a file says is compared, not when it was written: an editor writes in several steps, and a file system's clock may
+/// not tell the last of them from the first. `seen` is what was there when the models were loaded.
+pub async fn follow(sources: &[Source], mut seen: Vec<Option<Vec<u8>>>, deployment: &Deployment, service: &Service) {
     let names: Vec<String> = service.systems().iter().map(|system| system.name.clone()).collect();
     loop {
         tokio::time::sleep(INTERVAL).await;
         for ((source, seen), name) in sources.iter().zip(&mut seen).zip(&names) {
-            let now = source.modified();
-            if now == *seen {
+            // A file that is away for a moment is one that is being replaced.
+            let Some(now) = source.bytes() else { continue };
+            if seen.as_ref() == Some(&now) {
                 continue;
             }
-            *seen = now;
+            *seen = Some(now);
             let shown = source.path().map(|path| path.display().to_string()).unwrap_or_default();
             match reload(source, name, deployment).await {
                 Ok(system) => {

@@ -1,8 +1,9 @@
-use singlet_item::ReadUnits;
-use singlet_item::capacity::{Consistency, get_units};
+use singlet_item::capacity::Consistency;
 use singlet_model::Span;
-use singlet_model::model::{Bounds, Entity, LetValue, Read, Selection, SelectionKind};
+use singlet_model::model::{Bounds, Comparison, Read};
+use singlet_plan::cost::{Call, Origin, RequestCost, Times, Worked};
 
+use crate::context::units;
 use crate::write_cost::{WriteCost, WriteCosts, span_of};
 use crate::{Context, Findings, design_rule};
 
@@ -12,7 +13,8 @@ design_rule! {
     /// A write pays for each row of the table (1 unit for each KB, 2 in a transaction) and for each index entry: 1 where one is
     /// made, removed or changed, 2 where its key changes, even in a transaction. With four indexes, creating a small item
     /// costs 5 units, changing the state that one of them is keyed by 6, and deleting it 5, not 1. A get costs half a unit for
-    /// each 4 KB, a whole one if it is consistent.
+    /// each 4 KB, a whole one if it is consistent; a query the same for all rows that it reads together, not for each: twenty
+    /// rows of 300 bytes are 1 unit, not 20.
     ///
     /// ```yaml
     /// createTask:
@@ -20,9 +22,13 @@ design_rule! {
     ///   claim: {write: 1}
     /// ```
     ///
-    /// Computed is the range over optional index entries, for small items. A figure is wrong if it is below the least, if a
-    /// range ends below the most, or if it is above what the largest items that limits allow can cost. Writes that this does
-    /// not decide (history, `excludes`, copies in the transaction) and lists that are read are left out.
+    /// Computed for a write is the range over optional index entries, for small items. A figure is wrong if it is below the
+    /// least, if a range ends below the most, or if it is above what the largest items that limits allow can cost. Writes that
+    /// this does not decide (history, `excludes`, copies in the transaction) are left out.
+    ///
+    /// Computed for a read is one page of its plan, or of the query that `using` has. A figure is wrong below the least, and
+    /// above what limits allow or estimates (`bytes`) say of the rows. Where neither says anything, one that has a unit for
+    /// each row of a list is reported with the size that the rows would need.
     ///
     /// Way out: correct the figure; or save: fewer indexes, a narrower projection, no transaction for one item.
     "C004" "claimed-capacity" Warning
@@ -34,14 +40,14 @@ fn check(context: &Context<'_>, findings: &mut Findings<'_>) {
         let Some((claimed, span)) = &write.claim.write else {
             continue;
         };
-        let Some(cost) = costs.of(write).filter(|cost| is_wrong(claimed, cost)) else {
-            continue;
-        };
-        report_write(findings, &write.name, (claimed, *span), &cost);
+        let cost = costs.of(write);
+        if is_wrong(claimed, &cost) {
+            report_write(findings, &write.name, (claimed, *span), &cost);
+        }
     }
     for read in &context.model.reads {
         if let Some((claimed, span)) = &read.claim.read {
-            check_get(context, findings, read, (claimed, *span));
+            check_read(context, findings, read, (claimed, *span));
         }
     }
 }
@@ -88,68 +94,78 @@ fn shown(bounds: &Bounds) -> String {
     }
 }
 
-/// A plain get: one row by its whole key, and nothing else.
-fn check_get<'a>(context: &Context<'a>, findings: &mut Findings<'_>, read: &'a Read, (claimed, span): (&Bounds, Span)) {
-    let Some((entity, selection)) = plain_get(context, read) else {
+/// The dearest and the cheapest way to answer a read must agree with the figure.
+fn check_read(context: &Context<'_>, findings: &mut Findings<'_>, read: &Read, (claimed, span): (&Bounds, Span)) {
+    let ways = match by_hand(context, read) {
+        Some(request) => vec![vec![request]],
+        None => context.plan(read).combinations.into_iter().map(|way| way.requests).collect(),
+    };
+    let wrong: Option<Vec<String>> = ways.iter().map(|way| disagreement(context, claimed, way)).collect();
+    let Some(why) = wrong.and_then(|all| all.into_iter().next()) else {
         return;
     };
-    let consistency = match (read.together, read.consistent.is_some() || selection.consistent) {
-        (true, _) => Consistency::Transactional,
-        (false, true) => Consistency::Strong,
-        (false, false) => Consistency::Eventual,
-    };
-    let least = get_units(0, consistency);
-    let bound = context.size_bound(entity).filter(|bound| bound.complete);
-    let ceiling = bound
-        .and_then(|bound| usize::try_from(bound.bytes).ok())
-        .map(|bytes| get_units(bytes, consistency));
-    let units = |units: ReadUnits| units.halves() as f64 / 2.0;
-    let too_low = claimed
-        .min
-        .or(claimed.max)
-        .is_some_and(|claimed| claimed < units(least));
-    let too_high = claimed
-        .min
-        .zip(ceiling)
-        .is_some_and(|(claimed, ceiling)| claimed > units(ceiling));
-    if !too_low && !too_high {
-        return;
-    }
-    let kind = match consistency {
-        Consistency::Eventual => "an eventually consistent get costs 0.5",
-        Consistency::Strong => "a consistent get costs 1",
-        Consistency::Transactional => "a get in a transaction costs 2",
-    };
-    let up_to = ceiling
-        .filter(|ceiling| *ceiling > least)
-        .map(|ceiling| format!(", up to {ceiling} for the largest `{}`", entity.name));
-    let message = format!(
-        "`{}` is said to cost {} read units, and {kind} for each 4 KB{}",
-        read.name,
-        shown(claimed),
-        up_to.unwrap_or_default()
-    );
+    let message = format!("`{}` is said to cost {} read units, and {why}", read.name, shown(claimed));
     findings.push(findings.at(span, read.name.clone(), message).help("correct the figure"));
 }
 
-fn plain_get<'a>(context: &Context<'a>, read: &'a Read) -> Option<(&'a Entity, &'a Selection)> {
-    let selection = read
-        .selection
-        .as_ref()
-        .filter(|selection| matches!(selection.kind, SelectionKind::Get { .. }))?;
+/// The query that the document sends.
+fn by_hand(context: &Context<'_>, read: &Read) -> Option<RequestCost> {
+    let (using, selection) = (read.using.as_ref()?, read.selection.as_ref()?);
+    let strong = using.index.is_none() && (selection.consistent || read.consistent.is_some());
     let entity = context.model.entity(selection.entity()?)?;
-    let rows = read
-        .lets
-        .iter()
-        .any(|name| matches!(&name.value, LetValue::Read(_)) || is_row(&name.value));
-    let alone = read.with.is_empty() && read.each.is_none() && !rows && selection.entities.len() == 1;
-    let bindings = context.bindings(read, selection);
-    let mut parts = entity.key_templates().flat_map(|key| &key.parts);
-    let whole = parts.all(|part| bindings.fixes(part.root()));
-    let by_table = read.using.as_ref().is_none_or(|using| using.index.is_none());
-    (alone && whole && by_table && entity.history.is_none()).then_some((entity, selection))
+    let equal = using.key.iter().filter(|key| matches!(key.comparison, Comparison::Equal(_)));
+    let whole = using.index.is_none() && equal.count() == context.model.table.key.len();
+    let alone = using.queries.is_none() && read.each.is_none() && read.with.is_empty() && read.lets.is_empty();
+    alone.then(|| RequestCost {
+        origin: Origin::Query { part: 0, query: 0 },
+        parts: Vec::new(),
+        call: if whole { Call::Get } else { Call::Query },
+        index: using.index,
+        entities: vec![entity.id],
+        consistency: if strong { Consistency::Strong } else { Consistency::Eventual },
+        times: Times::once(),
+        rows: if whole { Some(1) } else { using.limit.map(|(limit, _)| limit) },
+        reads_on: using.filter.is_some(),
+    })
 }
 
-fn is_row(value: &LetValue) -> bool {
-    matches!(value, LetValue::Value(expr) if matches!(expr.ty, singlet_model::types::Type::Row(_)))
+/// What the requests cost, where that is not the figure.
+fn disagreement(context: &Context<'_>, claimed: &Bounds, requests: &[RequestCost]) -> Option<String> {
+    let worked = Worked::sum(requests, context.sizes());
+    let formulas: Vec<String> = requests.iter().map(RequestCost::formula).collect();
+    let costs = |how: &str| format!("costs {how}: {}", formulas.join(" + "));
+    let least = claimed.min.or(claimed.max)?;
+    if requests.is_empty() {
+        return None;
+    }
+    if least < units(worked.least) {
+        return Some(costs(&format!("at least {}", worked.least)));
+    }
+    let above = |cost: &f64| claimed.min.is_some_and(|min| min > *cost);
+    if let Some(most) = worked.most.map(units).filter(above) {
+        return Some(costs(&format!("at most {most}")));
+    }
+    // An estimate is no more exact than the whole units of the figure.
+    if let Some(usual) = worked.usual.map(units).filter(|usual| above(&usual.ceil())) {
+        return Some(costs(&format!("{usual} by the estimates")));
+    }
+    match (requests, worked.usual.or(worked.most)) {
+        ([list], None) => each_row_rounded(claimed, list),
+        _ => None,
+    }
+}
+
+/// Whether the figure has a unit or more for each row of a list, though nothing says that the rows are so large.
+fn each_row_rounded(claimed: &Bounds, list: &RequestCost) -> Option<String> {
+    let rows = list.rows.filter(|rows| *rows > 1 && list.call == Call::Query)?;
+    let min = claimed.min.filter(|min| *min >= rows as f64)?;
+    let blocks_per_unit = match list.consistency {
+        Consistency::Eventual => 2.0,
+        Consistency::Strong | Consistency::Transactional => 1.0,
+    };
+    let row_kb = min * blocks_per_unit * 4.0 / rows as f64;
+    Some(format!(
+        "costs that only where each of its {rows} rows has {row_kb:.0} KB: {} rounds up once for all of them, not for each",
+        list.formula()
+    ))
 }

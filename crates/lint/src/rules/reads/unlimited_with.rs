@@ -5,7 +5,8 @@ use crate::{Context, Findings, design_rule};
 design_rule! {
     /// A list that comes with a row has no limit.
     ///
-    /// An answer pages one list. Any other list that comes `with` it is read whole, on every request, however long it grew.
+    /// An answer pages one list. Any other list that comes `with` it is read whole, on every request, however long it grew; past
+    /// 10,000 rows the request is refused.
     ///
     /// ```yaml
     /// get: Item

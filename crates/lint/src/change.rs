@@ -1,0 +1,246 @@
+//! What a write does to a row and its index entries, as far as it is certain before it runs.
+
+use std::collections::HashSet;
+
+use singlet_model::model::{Entity, Guard, IndexEntry, KeyChoice, KeyPart, MoveTo, Projection, Step, StepKind};
+use singlet_model::types::Type;
+
+use crate::write_cost::Units;
+
+/// What becomes of a row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    Created,
+    Updated,
+    Upserted,
+    /// Written or removed whole.
+    Whole,
+}
+
+/// What a step does to a row, as far as it is certain.
+pub(crate) struct Change<'a> {
+    entity: &'a Entity,
+    kind: Kind,
+    /// The step that says so; none where the change follows from another row's.
+    step: Option<&'a Step>,
+    /// Attributes that it may change.
+    touched: HashSet<&'a str>,
+    /// Attributes that it changes for certain, whatever they were.
+    changed: HashSet<&'a str>,
+}
+
+impl<'a> Change<'a> {
+    pub fn of(entity: &'a Entity, step: &'a Step) -> Self {
+        let kind = match &step.kind {
+            StepKind::Create(_) => Kind::Created,
+            StepKind::Update(_) => Kind::Updated,
+            StepKind::Upsert(_) => Kind::Upserted,
+            _ => Kind::Whole,
+        };
+        let mut change = Change {
+            entity,
+            kind,
+            step: Some(step),
+            touched: HashSet::new(),
+            changed: HashSet::new(),
+        };
+        let set = step.set.iter().chain(&step.add).chain(&step.remove).chain(&step.append);
+        change.touched.extend(set.map(|set| set.attribute.as_str()));
+        change.touched.extend(
+            step.take
+                .iter()
+                .chain(&step.patch)
+                .map(|taken| taken.attribute.as_str()),
+        );
+        let always = entity
+            .attributes
+            .iter()
+            .filter(|attribute| attribute.always.is_some() || attribute.ty == Type::Version);
+        change.changed.extend(always.map(|attribute| attribute.name.as_str()));
+        if let Some(states) = &entity.states {
+            // The write after a state has lapsed stores the later one: it may move what it does not name, and a move from a
+            // state that only lapsed to be there may leave the stored one as it is.
+            let lapses = !states.lapses.is_empty() && !matches!(step.kind, StepKind::Create(_));
+            if step.moves.is_some() || lapses {
+                let held = states
+                    .holding
+                    .iter()
+                    .flat_map(|(_, values)| values)
+                    .map(|(name, _)| name.as_str());
+                change.touched.extend(held.chain([states.of.as_str()]));
+            }
+            if let (Some(MoveTo::Named(..)), false) = (&step.moves, lapses) {
+                change.changed.insert(states.of.as_str());
+            }
+        }
+        change.touched.extend(change.changed.clone());
+        change.compute();
+        change
+    }
+
+    /// A change that follows from another row's: attributes that it may change, and whether they change for certain.
+    pub fn following(entity: &'a Entity, names: impl IntoIterator<Item = &'a str>, certain: bool) -> Self {
+        let touched: HashSet<&str> = names.into_iter().collect();
+        let changed = if certain { touched.clone() } else { HashSet::new() };
+        let mut change = Change {
+            entity,
+            kind: Kind::Updated,
+            step: None,
+            touched,
+            changed,
+        };
+        change.compute();
+        change
+    }
+
+    /// A row that is written or removed whole, whatever it holds.
+    pub fn whole(entity: &'a Entity) -> Self {
+        Change {
+            entity,
+            kind: Kind::Whole,
+            step: None,
+            touched: HashSet::new(),
+            changed: HashSet::new(),
+        }
+    }
+
+    /// What is computed from what may change may change too.
+    fn compute(&mut self) {
+        let computed = self.entity.attributes.iter().filter(|attribute| {
+            let sources = attribute.is.as_ref().map(|expr| expr.attributes()).unwrap_or_default();
+            sources.iter().any(|source| self.touched.contains(source))
+        });
+        let computed: Vec<&str> = computed.map(|attribute| attribute.name.as_str()).collect();
+        self.touched.extend(computed);
+    }
+
+    pub fn is_update(&self) -> bool {
+        self.kind == Kind::Updated
+    }
+
+    pub fn is_upsert(&self) -> bool {
+        self.kind == Kind::Upserted
+    }
+
+    pub fn is_create(&self) -> bool {
+        self.kind == Kind::Created
+    }
+
+    pub fn touches(&self, name: &str) -> bool {
+        self.touched.contains(name)
+    }
+
+    /// The rows of a mirror, and whether its key may move.
+    pub fn mirror_rows(&self, mirror: &Entity) -> (Units, bool) {
+        let carried = |names: &HashSet<&str>| {
+            mirror
+                .attributes
+                .iter()
+                .any(|attribute| names.contains(attribute.name.as_str()))
+        };
+        let mut parts = mirror.key_templates().flat_map(|key| &key.parts);
+        if !self.is_update() && !self.is_upsert() {
+            return ((u64::from(!parts.any(|part| part.optional)), 1), false);
+        }
+        if parts.any(|part| self.touched.contains(part.root())) {
+            return ((0, 2), true);
+        }
+        let certain = carried(&self.changed) && !self.is_upsert();
+        let most = u64::from(carried(&self.touched) || self.is_upsert());
+        ((u64::from(certain), most), false)
+    }
+
+    pub fn guard_rows(&self, guard: &Guard) -> Units {
+        if self.is_update() || self.is_upsert() {
+            let touched = guard.value.attributes().iter().any(|name| self.touched.contains(name));
+            return (0, if touched { 2 } else { 0 });
+        }
+        (u64::from(!guard.value.optional), 1)
+    }
+
+    /// What an index entry costs: made or removed 1, changed under its key 1, moved 2.
+    pub fn entry_units(&self, entry: &IndexEntry, projection: &Projection) -> Units {
+        let (least, most) = self.presence(entry.choices());
+        if !self.is_update() && !self.is_upsert() {
+            return (least, most);
+        }
+        let choices = entry.choices();
+        let parts = || {
+            choices
+                .iter()
+                .flat_map(|choice| &choice.keys)
+                .flat_map(|key| &key.parts)
+        };
+        let conditions = || {
+            choices
+                .iter()
+                .filter_map(|choice| choice.when.as_ref())
+                .flat_map(|when| when.attributes())
+        };
+        // Under one template whose parts stay, an entry may come, go or change, but not move.
+        let comes = conditions().any(|name| self.touched.contains(name));
+        let may_move = parts().any(|part| self.touched.contains(part.root())) || (comes && choices.len() > 1);
+        let moves = parts().any(|part| self.changed.contains(part.root()) && part.function.is_none());
+        let carries = |names: &HashSet<&str>| match projection {
+            Projection::All => !names.is_empty(),
+            Projection::Keys => false,
+            Projection::Include(included) => included.iter().any(|name| names.contains(name.as_str())),
+        };
+        let certain = if moves { 2 } else { u64::from(carries(&self.changed)) };
+        let possible = if may_move {
+            2
+        } else {
+            u64::from(comes || carries(&self.touched))
+        };
+        let certain = if self.is_upsert() { certain.min(1) } else { certain };
+        (least * certain, most * possible.max(u64::from(self.is_upsert())))
+    }
+
+    /// Whether the row is in an index: never, maybe, always.
+    pub fn presence(&self, choices: &[KeyChoice]) -> Units {
+        let parts = |choice: &'_ KeyChoice| {
+            choice
+                .keys
+                .iter()
+                .flat_map(|key| &key.parts)
+                .cloned()
+                .collect::<Vec<KeyPart>>()
+        };
+        let never = |choice: &KeyChoice| parts(choice).iter().any(|part| self.part_presence(part).1 == 0);
+        let always = |choice: &KeyChoice| parts(choice).iter().all(|part| self.part_presence(part).0 == 1);
+        let open = choices.iter().any(|choice| choice.when.is_none());
+        if choices.iter().all(never) {
+            return (0, 0);
+        }
+        (u64::from(open && choices.iter().all(always)), 1)
+    }
+
+    fn part_presence(&self, part: &KeyPart) -> Units {
+        if !part.optional {
+            return (1, 1);
+        }
+        let attribute = self.entity.attribute(part.root());
+        let filled =
+            attribute.is_some_and(|known| known.default.is_some() || known.is.is_some() || known.copy.is_some());
+        let of_state = self
+            .entity
+            .states
+            .iter()
+            .flat_map(|states| &states.holding)
+            .any(|(_, held)| {
+                let mut names = held.iter().map(|(name, _)| name.as_str());
+                names.any(|name| name == part.root())
+            });
+        let Some(step) = self.step.filter(|_| self.is_create() && !filled && !of_state) else {
+            return (0, 1);
+        };
+        let set = step.set.iter().find(|set| set.attribute == part.root());
+        let taken = step.take.iter().find(|taken| taken.attribute == part.root());
+        match (set, taken) {
+            (Some(set), _) if set.value.is_absent() => (0, 0),
+            (Some(set), _) => (u64::from(!set.value.optional && !part.path.contains('.')), 1),
+            (None, Some(taken)) => (u64::from(taken.required), 1),
+            (None, None) => (0, 0),
+        }
+    }
+}

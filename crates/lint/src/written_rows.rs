@@ -1,0 +1,239 @@
+//! The rows that a step writes: its own, and those that follow from it. Mirrors, guards, versions, copies, and the rows that must
+//! or must not be there beside it.
+
+use std::collections::BTreeMap;
+
+use singlet_model::expression::{Expr, ExprKind};
+use singlet_model::model::{Entity, History, Step, StepKind, Write};
+use singlet_model::types::EntityId;
+use singlet_plan::write::{holder_key, holders};
+
+use crate::Context;
+use crate::change::Change;
+use crate::transaction::excluded;
+use crate::write_cost::Units;
+
+const CHECK_OF: &str = "the check of";
+
+/// How far copies of copies are followed.
+const COPIES_DEPTH_MAX: usize = 4;
+
+/// A row that a step writes or checks, how many of them, and what happens in the indexes.
+pub(crate) struct Row<'a> {
+    pub entity: &'a Entity,
+    /// What it is to the entity, where it is not its own row: `the guards of`.
+    pub what: &'static str,
+    pub rows: Units,
+    pub entries: Vec<(&'a str, Units)>,
+}
+
+/// The rows of one write.
+pub(crate) struct Rows<'a, 'c> {
+    context: &'c Context<'a>,
+    write: &'a Write,
+}
+
+impl<'a, 'c> Rows<'a, 'c> {
+    pub fn new(context: &'c Context<'a>, write: &'a Write) -> Self {
+        Rows { context, write }
+    }
+
+    /// The rows of a step.
+    pub fn of(&self, step: &'a Step) -> Vec<Row<'a>> {
+        let entity = step.entity().and_then(|id| self.context.model.entity(id));
+        let Some(entity) = entity else { return Vec::new() };
+        if matches!(step.kind, StepKind::Present(_) | StepKind::Absent(_)) {
+            return vec![plain(CHECK_OF, entity, (1, 1))];
+        }
+        let change = Change::of(entity, step);
+        let mut rows = match &entity.history {
+            Some(history) => self.versions(entity, history, &change),
+            None => self.row_and_mirrors(entity, &change, step.rekey),
+        };
+        rows.extend(guards(entity, &change, step.rekey));
+        if change.is_create() || change.is_upsert() {
+            let least = u64::from(change.is_create());
+            let none = entity
+                .excludes
+                .as_ref()
+                .map(|rows| plain("what must not be beside", entity, (least, excluded(rows))));
+            rows.extend(none);
+            rows.extend(self.sources(entity, step, &change));
+        }
+        if change.is_update() || change.is_upsert() {
+            rows.extend(self.copies(entity, &change, 0));
+        }
+        rows
+    }
+
+    fn row(&self, entity: &'a Entity, change: &Change<'a>, rows: Units) -> Row<'a> {
+        let entries = entity.index.iter().filter_map(|entry| {
+            let index = self.context.model.index(entry.index)?;
+            let units = change.entry_units(entry, &index.projection);
+            let certain = if rows.0 == 0 { 0 } else { units.0 };
+            Some((index.name.as_str(), (certain, units.1)))
+        });
+        let entries = entries.collect();
+        Row {
+            entity,
+            what: "",
+            rows,
+            entries,
+        }
+    }
+
+    /// A row that may move to another key: it is then removed and put, and so are its index entries.
+    fn moving(&self, entity: &'a Entity, change: &Change<'a>, rows: Units) -> Row<'a> {
+        let mut row = self.row(entity, change, rows);
+        for (entry, (_, units)) in entity.index.iter().zip(&mut row.entries) {
+            let (least, most) = change.presence(entry.choices());
+            *units = (units.0.min(2 * least), 2 * most);
+        }
+        row
+    }
+
+    fn row_and_mirrors(&self, entity: &'a Entity, change: &Change<'a>, rekey: bool) -> Vec<Row<'a>> {
+        let mut rows = vec![match rekey {
+            true => self.moving(entity, change, (1, 2)),
+            false => self.row(entity, change, (1, 1)),
+        }];
+        for mirror in self.context.model.mirrors_of(entity.id) {
+            let (written, moves) = change.mirror_rows(mirror);
+            rows.push(match moves || rekey {
+                true => self.moving(mirror, change, (0, 2)),
+                false => self.row(mirror, change, written),
+            });
+        }
+        rows
+    }
+
+    /// The next version and the end of the last; of a first version, and of one after the last end, the guard of the identity.
+    fn versions(&self, entity: &'a Entity, history: &'a History, change: &Change<'a>) -> Vec<Row<'a>> {
+        let next = Change::whole(entity);
+        let closes = [history.until.as_str()];
+        // An update that changes nothing only checks that the last version still is.
+        let always = !change.is_update() || history.again;
+        let closed = Change::following(entity, closes, true);
+        let mut last = self.row(entity, &closed, (1, 1));
+        last.what = if change.is_create() {
+            "the identity or the tombstone of"
+        } else {
+            "the last version of"
+        };
+        if !always || change.is_create() || change.is_upsert() {
+            // Or there is none, and the identity is claimed in its place.
+            last.entries.iter_mut().for_each(|(_, units)| units.0 = 0);
+        }
+        if change.is_create() {
+            return vec![self.row(entity, change, (1, 1)), last];
+        }
+        if change.is_upsert() {
+            return vec![self.row(entity, &next, (0, 1)), last];
+        }
+        if change.is_update() {
+            return vec![self.row(entity, &next, (u64::from(always), 1)), last];
+        }
+        match history.tombstone {
+            Some(_) => vec![self.row(entity, &next, (1, 1)), last],
+            None => vec![last, plain("the identity of", entity, (1, 1))],
+        }
+    }
+
+    /// The rows that a new row copies from: they are checked, where the write does not write them itself.
+    fn sources(&self, entity: &'a Entity, step: &'a Step, change: &Change<'a>) -> Vec<Row<'a>> {
+        let mut found: Vec<&ExprKind> = Vec::new();
+        let mut rows = Vec::new();
+        for copy in entity.attributes.iter().filter_map(|attribute| attribute.copy.as_ref()) {
+            let source = self.context.model.entity(copy.entity);
+            let Some(source) = source.filter(|_| !found.contains(&&copy.source.kind)) else {
+                continue;
+            };
+            found.push(&copy.source.kind);
+            if self.writes_source(step, &copy.source) {
+                continue;
+            }
+            let steps = self.write.all_steps();
+            let mut others = steps.into_iter().filter(|other| !std::ptr::eq(*other, step));
+            let alone = !others.any(|other| other.entity() == Some(source.id)) && self.write.lets.is_empty();
+            rows.push(plain(CHECK_OF, source, (u64::from(alone && change.is_create()), 1)));
+        }
+        rows
+    }
+
+    /// Whether another step writes the very row that is copied from: its key is set from that row's own.
+    fn writes_source(&self, step: &Step, source: &Expr) -> bool {
+        let ExprKind::Entity { key, .. } = &source.kind else {
+            return false;
+        };
+        let row_of = |variable: &str, part: &Expr| {
+            let ExprKind::Attribute(own) = &part.kind else {
+                return None;
+            };
+            let set = step.set.iter().find(|set| set.attribute == *own)?;
+            match &set.value.kind {
+                ExprKind::Field(of, name) if name == variable => match &of.kind {
+                    ExprKind::Bound(row) => Some(row.clone()),
+                    _ => None,
+                },
+                _ => None,
+            }
+        };
+        let rows: Option<Vec<String>> = key.iter().map(|(variable, part)| row_of(variable, part)).collect();
+        let written = |row: &String| {
+            self.write.all_steps().into_iter().any(|other| {
+                let changed = match &other.kind {
+                    StepKind::Update(target) | StepKind::Delete(target) => target.kind == ExprKind::Bound(row.clone()),
+                    StepKind::Create(_) => other.named.as_ref() == Some(row),
+                    _ => false,
+                };
+                changed && other.when.is_none()
+            })
+        };
+        rows.is_some_and(|rows| !rows.is_empty() && rows.iter().all(written))
+    }
+
+    /// The rows that repeat what changes, in the same transaction: each is changed, or checked to be absent.
+    fn copies(&self, source: &'a Entity, change: &Change<'a>, depth: usize) -> Vec<Row<'a>> {
+        let model = self.context.model;
+        let mut names: BTreeMap<EntityId, (&'a Entity, Vec<&'a str>)> = BTreeMap::new();
+        for (holder, name, copy) in holders(model, source) {
+            if change.touches(&copy.attribute) && holder_key(model, holder, copy).is_some() {
+                names.entry(holder.id).or_insert((holder, Vec::new())).1.push(name);
+            }
+        }
+        let mut rows = Vec::new();
+        for (holder, names) in names.into_values() {
+            let follows = Change::following(holder, names, false);
+            rows.push(self.row(holder, &follows, (0, 1)));
+            for mirror in model.mirrors_of(holder.id) {
+                let (written, _) = follows.mirror_rows(mirror);
+                rows.push(self.moving(mirror, &follows, (0, written.1)));
+            }
+            rows.extend(guards(holder, &follows, false));
+            if depth < COPIES_DEPTH_MAX {
+                rows.extend(self.copies(holder, &follows, depth + 1));
+            }
+        }
+        rows
+    }
+}
+
+/// Guards that are claimed, released, or renewed for a row that moves.
+fn guards<'a>(entity: &'a Entity, change: &Change<'a>, rekey: bool) -> Option<Row<'a>> {
+    let each = entity.unique.iter().map(|guard| {
+        let (least, most) = change.guard_rows(guard);
+        (least, most.max(u64::from(rekey || change.is_upsert())))
+    });
+    let all = each.fold((0, 0), |all, one| (all.0 + one.0, all.1 + one.1));
+    (all.1 > 0).then(|| plain("the guards of", entity, all))
+}
+
+/// Rows without index entries, or whose entries stay.
+fn plain<'a>(what: &'static str, entity: &'a Entity, rows: Units) -> Row<'a> {
+    Row {
+        entity,
+        what,
+        rows,
+        entries: Vec::new(),
+    }
+}

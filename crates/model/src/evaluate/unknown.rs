@@ -1,0 +1,96 @@
+//! What hangs on a claim that the caller does not have: neither true nor false.
+//!
+//! An absent attribute is something that a row says, and `!=` holds of it. A missing claim is something that nobody said: if
+//! `owner != caller.id` were true or false for a caller without an id, then it or its `!` would admit everybody without one.
+//! So there is a third truth, as in SQL: `!unknown` is unknown, `unknown || true` true, `unknown && false` false, and only what
+//! is certainly true passes.
+
+use singlet_item::Value;
+
+use super::{EvaluateError, Evaluated, Evaluator};
+use crate::expression::{Expr, ExprKind};
+use crate::types::Type;
+
+impl<'a> Evaluator<'a> {
+    /// Whether a condition holds; nothing where that is unknown. An absent attribute is false.
+    pub(super) fn truth(&mut self, expr: &'a Expr) -> Result<Option<bool>, EvaluateError> {
+        let value = self.value(expr)?;
+        Ok(match self.is_unknown(expr, &value)? {
+            true => None,
+            false => Some(value.and_then(|value| value.as_bool()).unwrap_or(false)),
+        })
+    }
+
+    /// A value for whoever shows or stores it: there, a condition that is unknown does not hold.
+    pub(super) fn settled(&mut self, expr: &'a Expr) -> Evaluated {
+        let value = self.value(expr)?;
+        let computed = !matches!(expr.kind, ExprKind::Caller(_) | ExprKind::Bound(_));
+        match value.is_none() && computed && expr.ty == Type::Bool && self.is_unknown(expr, &value)? {
+            true => Ok(Some(Value::Bool(false))),
+            false => Ok(value),
+        }
+    }
+
+    /// Whether there is no value for want of a claim, or another value only because of it.
+    pub(super) fn is_unknown(&mut self, expr: &'a Expr, value: &Option<Value>) -> Result<bool, EvaluateError> {
+        if let ExprKind::Conditional(test, then, otherwise) = &expr.kind
+            && expr.ty != Type::Bool
+        {
+            return match self.truth(test)? {
+                Some(true) => self.is_unknown(then, value),
+                Some(false) => self.is_unknown(otherwise, value),
+                None => Ok(true),
+            };
+        }
+        Ok(value.is_none() && self.lacks_claim(expr))
+    }
+
+    /// Whether an expression mentions a claim that the caller does not have, or a name that hangs on one.
+    fn lacks_claim(&self, expr: &Expr) -> bool {
+        let mut lacks = false;
+        expr.walk(&mut |part| {
+            lacks |= match &part.kind {
+                ExprKind::Caller(claim) => self.environment.caller(claim).is_none_or(|value| value.is_null()),
+                ExprKind::Bound(name) => self.bound(name).is_some_and(|value| value.is_null()),
+                _ => false,
+            };
+        });
+        lacks
+    }
+
+    /// `&&` and `||`: one side alone may decide, by being `decisive`.
+    pub(super) fn joined(
+        &mut self,
+        left: &'a Expr,
+        right: &'a Expr,
+        decisive: bool,
+    ) -> Result<Option<bool>, EvaluateError> {
+        let left = self.truth(left)?;
+        if left == Some(decisive) {
+            return Ok(left);
+        }
+        let right = self.truth(right)?;
+        Ok(match (left, right) {
+            (_, Some(truth)) if truth == decisive => right,
+            (None, _) | (_, None) => None,
+            _ => Some(!decisive),
+        })
+    }
+
+    /// A condition that holds whichever way an unknown test goes, or does not whichever way.
+    pub(super) fn either_way(&mut self, then: &'a Expr, otherwise: &'a Expr) -> Evaluated {
+        let (then, otherwise) = (self.truth(then)?, self.truth(otherwise)?);
+        Ok(then.filter(|_| then == otherwise).map(Value::Bool))
+    }
+
+    /// Whether any of these is unknown.
+    pub(super) fn any_unknown(&mut self, exprs: &'a [Expr]) -> Result<bool, EvaluateError> {
+        for expr in exprs {
+            let value = self.value(expr)?;
+            if self.is_unknown(expr, &value)? {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+}

@@ -1,0 +1,85 @@
+//! Which rows a path has, and what the request leaves unsaid.
+
+use singlet_runtime::{Attributes, Caller};
+use singlet_verify::Outcome;
+
+use super::{HEAD, NUMBERED, attributes, check, check_model};
+
+const CHOSEN: &str = "    attributes: {o: string 1..9, g: Grade}\n    key: {PK: \"P#{o}\", SK: \"E\"}\n    index:\n      G1:\n        - {when: 'g == \"low\"', G1P: \"LOW\", G1S: \"O#{o}\"}\n        - {G1P: \"I#{g}\", G1S: \"O#{o}\"}\n";
+
+#[tokio::test]
+async fn templates_after_a_condition_hold_only_rows_that_it_excludes() {
+    let row: [&[_]; 2] = [&[("o", "a"), ("g", "low")], &[("o", "b"), ("g", "mid")]];
+    let any = "    args: {g: Grade}\n    where: 'g == args.g'\n";
+    assert_eq!(
+        check(CHOSEN, any, &row, attributes(&[("g", "low")])).await,
+        Outcome::Unplanned("condition not implied")
+    );
+    let other = "    where: 'g == \"mid\"'\n";
+    assert_eq!(check(CHOSEN, other, &row, Attributes::new()).await, Outcome::Same(1));
+}
+
+#[tokio::test]
+async fn templates_of_one_index_that_share_a_collection_settle_nothing() {
+    let entity = "    attributes: {o: string 1..9, g: Grade, n: 'int 0..9', m: 'int 0..9'}\n    key: {PK: \"P#{o}\", SK: \"E\"}\n    index:\n      G1:\n        - {when: 'g == \"low\"', G1P: \"N#{n}\", G1S: \"O#{o}\"}\n        - {G1P: \"N#{m}\", G1S: \"O#{o}\"}\n";
+    let read = "    where: 'g == \"low\" && n == 7'\n    order: o\n";
+    let rows: [&[_]; 3] = [
+        &[("o", "a"), ("g", "low"), ("n", "7"), ("m", "1")],
+        &[("o", "b"), ("g", "mid"), ("n", "1"), ("m", "7")],
+        &[("o", "c"), ("g", "low"), ("n", "1"), ("m", "7")],
+    ];
+    assert_eq!(check(entity, read, &rows, Attributes::new()).await, Outcome::Same(1));
+}
+
+#[tokio::test]
+async fn an_argument_that_is_tested_means_what_the_test_says_when_it_is_left_out() {
+    let rows: [&[_]; 2] = [&[("o", "a"), ("n", "1")], &[("o", "a"), ("n", "1000")]];
+    for (test, count) in [
+        ("args.x == absent || n == args.x", 2),
+        ("args.x != absent && n == args.x || n > 9", 1),
+        ("args.x != absent && n == args.x", 0),
+    ] {
+        let read = format!("    args: {{o: string, x: 'int?'}}\n    where: 'o == args.o && ({test})'\n");
+        let args = attributes(&[("o", "a")]);
+        assert_eq!(
+            check(NUMBERED, &read, &rows, args).await,
+            Outcome::Same(count),
+            "{test}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn a_local_index_leaves_the_primary_key_that_a_condition_has_chosen() {
+    let entity = "    attributes: {o: string 1..9, g: Grade, LS: 'int 0..9'}\n    key:\n      - {when: 'g == \"low\"', PK: \"LOW\", SK: \"O#{o}\"}\n      - {PK: \"P#{o}\", SK: \"E\"}\n    index:\n      L1: own\n";
+    let read = "    args: {o: string}\n    where: 'o == args.o && g != \"low\"'\n";
+    let rows: [&[_]; 2] = [
+        &[("o", "a"), ("g", "mid"), ("LS", "7")],
+        &[("o", "a"), ("g", "low"), ("LS", "7")],
+    ];
+    assert_eq!(
+        check(entity, read, &rows, attributes(&[("o", "a")])).await,
+        Outcome::Same(1)
+    );
+    let local = "    where: 'g == \"low\"'\n    order: LS\n";
+    let outcome = check(entity, local, &rows, Attributes::new()).await;
+    assert_eq!(outcome, Outcome::Unplanned("order not given"));
+}
+
+#[tokio::test]
+async fn what_is_not_known_of_a_caller_differs_from_nothing() {
+    let read =
+        "reads:\n  r:\n    count: E\n    args: {o: string}\n    where: 'o == args.o'\n    allow: 'note != caller.id'\n";
+    let entity = "    attributes: {o: string 1..9, note: string 1..9}\n    key: {PK: \"P#{o}\", SK: \"E\"}\n";
+    let text = format!("{HEAD}{entity}{read}");
+    let rows: [&[_]; 1] = [&[("o", "a"), ("note", "x")]];
+    let (known, unknown) = (Caller::with_id("ada"), Caller::anonymous());
+    assert_eq!(
+        check_model(&text, &rows, attributes(&[("o", "a")]), &known).await,
+        Outcome::Same(1)
+    );
+    assert_eq!(
+        check_model(&text, &rows, attributes(&[("o", "a")]), &unknown).await,
+        Outcome::Same(0)
+    );
+}

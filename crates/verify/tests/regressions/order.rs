@@ -1,0 +1,112 @@
+//! In which order rows come, and each once.
+
+use singlet_runtime::{Attributes, Caller};
+use singlet_verify::Outcome;
+
+use super::{HEAD, attributes, check, check_model};
+
+#[tokio::test]
+async fn false_comes_before_true_where_ranges_are_merged() {
+    let entity = "    attributes: {o: string 1..9, g: Grade, b: bool}\n    key: {PK: \"P#{o}\", SK: \"E\"}\n    index:\n      G1: {G1P: \"I#{g}\", G1S: \"B#{b}\"}\n";
+    let read = "    where: 'g in [\"low\", \"high\"]'\n    order: b\n";
+    let rows: [&[_]; 2] = [
+        &[("o", "a"), ("g", "low"), ("b", "true")],
+        &[("o", "b"), ("g", "high"), ("b", "false")],
+    ];
+    assert_eq!(check(entity, read, &rows, Attributes::new()).await, Outcome::Same(2));
+}
+
+#[tokio::test]
+async fn a_number_with_many_values_is_not_fanned_out_for_an_order() {
+    let entity = "    attributes: {o: string 1..9, n: 'int 0..1000'}\n    key: {PK: \"P#{o}\", SK: \"{plain(n)}#\"}\n";
+    let read = "    args: {o: string}\n    where: 'o == args.o'\n    order: n\n";
+    let rows: [&[_]; 2] = [&[("o", "a"), ("n", "9")], &[("o", "a"), ("n", "10")]];
+    assert_eq!(
+        check(entity, read, &rows, attributes(&[("o", "a")])).await,
+        Outcome::Unplanned("order not given")
+    );
+}
+
+#[tokio::test]
+async fn a_small_number_in_the_way_of_an_order_is_fanned_out_and_its_range_kept() {
+    let entity = "    attributes: {o: string 1..9, s: 'int 0..3', n: 'int 0..1000'}\n    key: {PK: \"P#{o}\", SK: \"{s}#{n}\"}\n";
+    let read = "    args: {o: string, s: 'int 0..3'}\n    where: 'o == args.o && s >= args.s'\n    order: n\n";
+    let rows: [&[_]; 3] = [
+        &[("o", "a"), ("s", "0"), ("n", "1")],
+        &[("o", "a"), ("s", "1"), ("n", "7")],
+        &[("o", "a"), ("s", "3"), ("n", "5")],
+    ];
+    assert_eq!(
+        check(entity, read, &rows, attributes(&[("o", "a"), ("s", "1")])).await,
+        Outcome::Same(2)
+    );
+}
+
+const LAPSING: &str = "    attributes: {o: string 1..9, state: State, until: 'seconds?'}\n    key: {PK: \"P#{o}\", SK: \"E\"}\n    index:\n      G1: {G1P: \"U#{until}\", G1S: \"{rank(state)}#{o}\"}\n    states:\n      of: state\n      start: free\n      moves: {hold: free -> held, end: held -> gone}\n      while: {held: {until: now + hours(1)}}\n      lapse: {held: 'free at until'}\n";
+
+#[tokio::test]
+async fn what_held_only_during_a_lapsed_state_is_gone_though_its_key_is_there() {
+    let read = "    args: {until: seconds}\n    where: 'until == args.until'\n";
+    let row: &[_] = &[("o", "a"), ("state", "held"), ("until", "1794830300")];
+    assert_eq!(
+        check(LAPSING, read, &[row], attributes(&[("until", "1794830300")])).await,
+        Outcome::Same(0)
+    );
+}
+
+#[tokio::test]
+async fn the_key_of_a_state_that_lapses_gives_no_order() {
+    let read = "    args: {until: seconds}\n    where: 'until == args.until'\n    order: state\n";
+    let row: &[_] = &[("o", "a"), ("state", "held"), ("until", "1794916800")];
+    assert_eq!(
+        check(LAPSING, read, &[row], attributes(&[("until", "1794916800")])).await,
+        Outcome::Unplanned("order not given")
+    );
+}
+
+#[tokio::test]
+async fn a_thin_index_is_followed_before_its_rows_are_filtered_and_merged() {
+    let entity = "    attributes: {o: string 1..9, g: Grade, n: 'int 0..1000', note: string 1..9}\n    key: {PK: \"P#{o}\", SK: \"E\"}\n    index:\n      THIN: {TP: \"T#{g}\", TS: \"N#{n}\"}\n";
+    let read = "    args: {note: string}\n    where: 'g in [\"low\", \"high\"] && note == args.note'\n    order: n\n";
+    let rows: [&[_]; 3] = [
+        &[("o", "a"), ("g", "low"), ("n", "7"), ("note", "x")],
+        &[("o", "b"), ("g", "high"), ("n", "5"), ("note", "x")],
+        &[("o", "c"), ("g", "high"), ("n", "6"), ("note", "y")],
+    ];
+    assert_eq!(
+        check(entity, read, &rows, attributes(&[("note", "x")])).await,
+        Outcome::Same(2)
+    );
+}
+
+#[tokio::test]
+async fn a_table_without_a_sort_key_gives_each_row_once_however_it_is_paged() {
+    let text = "singlet: 1\nname: made\ntable:\n  name: made\n  key: {partition: PK}\ncallers:\n  jwt: {audience: made, claims: {id: sub}}\nentities:\n  E:\n    attributes: {o: string 1..9, n: 'int 0..9'}\n    key: {PK: \"P#{o}#{n}\"}\nreads:\n  r:\n    find: E\n    args: {o: string}\n    where: 'o == args.o && n in [1, 2, 3]'\n    allow: 'true'\n";
+    let rows: [&[_]; 2] = [&[("o", "a"), ("n", "1")], &[("o", "a"), ("n", "3")]];
+    assert_eq!(
+        check_model(text, &rows, attributes(&[("o", "a")]), &Caller::anonymous()).await,
+        Outcome::Same(2)
+    );
+}
+
+#[tokio::test]
+async fn ranges_are_merged_by_a_field_of_an_object() {
+    let entity = "    attributes:\n      o: string 1..9\n      g: Grade\n      spot: {object: {lat: 'int 0..9', lon: 'int 0..9'}}\n    key: {PK: \"P#{o}\", SK: \"E\"}\n    index:\n      G1: {G1P: \"I#{g}\", G1S: \"L#{spot.lat}\"}\n";
+    let read = "    where: 'g in [\"low\", \"high\"]'\n    order: spot.lat\n";
+    let rows: [&[_]; 2] = [
+        &[("o", "a"), ("g", "low"), ("spot", "7 1")],
+        &[("o", "b"), ("g", "high"), ("spot", "5 1")],
+    ];
+    assert_eq!(check(entity, read, &rows, Attributes::new()).await, Outcome::Same(2));
+}
+
+/// The rows of `beside` lie among those of the read itself, and come from the other end.
+#[tokio::test]
+async fn the_first_row_in_an_order_is_not_the_first_of_a_list_beside_it_that_runs_the_other_way() {
+    let entity = "    attributes: {o: string 1..9, n: 'int 0..1000'}\n    key: {PK: \"P#{o}\", SK: \"N#{desc(n)}\"}\n";
+    let read = "reads:\n  r:\n    get: E\n    args: {o: string}\n    where: 'o == args.o'\n    order: n\n    with:\n      beside: {find: E, where: 'o == row.o'}\n    allow: 'true'\n";
+    let rows: [&[_]; 2] = [&[("o", "a"), ("n", "7")], &[("o", "a"), ("n", "5")]];
+    let text = format!("{HEAD}{entity}{read}");
+    let outcome = check_model(&text, &rows, attributes(&[("o", "a")]), &Caller::with_id("ada")).await;
+    assert_eq!(outcome, Outcome::Same(2));
+}
