@@ -204,6 +204,8 @@ pub(super) struct Wanted<'a> {
     pub entity: &'a Entity,
     pub order: &'a [Order],
     pub consistent: bool,
+    /// Whether the rows are merged with those of other queries.
+    pub merged: bool,
 }
 
 impl Wanted<'_> {
@@ -270,6 +272,12 @@ pub(super) fn attempt(path: &AccessPath<'_>, wanted: &Wanted<'_>, conjuncts: &[&
     }
     let one = |part: &PartValues| part.values.is_one() && part.lapses.is_empty();
     let one_range = partition.iter().chain(&sort.prefix).all(one);
+    let apart = path.stands_apart();
+    let merges = wanted.merged || !one_range || kept.merged;
+    // Rows of other templates lie among the path's, where their keys say nothing of the order by which ranges are merged.
+    if let Some(order) = wanted.order.first().filter(|_| merges && !apart && !one_row_each) {
+        return Err(Why::Order(order.path.clone()));
+    }
     fan_out(&mut sort, &kept.fanned);
     if uses_nothing(&partition, &sort, wanted) {
         return Err(Why::Unused);
@@ -278,7 +286,6 @@ pub(super) fn attempt(path: &AccessPath<'_>, wanted: &Wanted<'_>, conjuncts: &[&
         let by_key = settled.iter().any(|known| std::ptr::eq(*known, *conjunct));
         by_key || implied::settled_by(path.choice, source, conjunct)
     };
-    let apart = path.stands_apart();
     let rest = conjuncts
         .iter()
         .filter(|conjunct| !(apart && is_settled(conjunct)))

@@ -126,6 +126,7 @@ pub fn plan_selection(
         order: &selection.order,
         consistent: selection.consistent
             || read.is_some_and(|read| read.consistent.is_some() || read.together.is_some()),
+        merged: false,
     };
     let whole = choose(model, entity, &wanted, &conjuncts);
     if !whole.queries.is_empty() {
@@ -151,8 +152,12 @@ fn by_alternatives(model: &Model, entity: &Entity, wanted: &Wanted<'_>, conjunct
         covers: Vec::new(),
         others: Vec::new(),
     };
+    let wanted = Wanted {
+        merged: true,
+        ..*wanted
+    };
     for alternative in &alternatives {
-        let mut plan = choose(model, entity, wanted, alternative);
+        let mut plan = choose(model, entity, &wanted, alternative);
         merged.queries.push(plan.queries.pop()?);
         merged.others = plan.others;
     }

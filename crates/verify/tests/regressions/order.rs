@@ -110,3 +110,24 @@ async fn the_first_row_in_an_order_is_not_the_first_of_a_list_beside_it_that_run
     let outcome = check_model(&text, &rows, attributes(&[("o", "a")]), &Caller::with_id("ada")).await;
     assert_eq!(outcome, Outcome::Same(2));
 }
+
+/// Where a row's template is chosen by a state that lapses, the store cannot drop the rows of the other template.
+#[tokio::test]
+async fn ranges_among_which_rows_of_other_templates_lie_are_not_merged() {
+    let states = "    states:\n      of: state\n      start: free\n      moves: {hold: free -> held}\n      while: {held: {until: now + hours(1)}}\n      lapse: {held: 'free at until'}\n";
+    let entity = format!(
+        "    attributes: {{o: string 1..9, n: 'int 0..1000', state: State, until: 'seconds?'}}\n    key:\n      - {{when: 'state == \"held\"', PK: \"P#{{o}}\", SK: \"F#{{desc(n)}}\"}}\n      - {{PK: \"P#{{o}}\", SK: \"F#a#{{n}}\"}}\n{states}"
+    );
+    let rows: [&[_]; 3] = [
+        &[("o", "a"), ("n", "5"), ("state", "held"), ("until", "1794916800")],
+        &[("o", "b"), ("n", "1"), ("state", "held"), ("until", "1794916800")],
+        &[("o", "b"), ("n", "9"), ("state", "free")],
+    ];
+    let read = "    where: 'state == \"held\" && o in [\"a\", \"b\"]'\n    order: n\n";
+    assert_eq!(
+        check(&entity, read, &rows, Attributes::new()).await,
+        Outcome::Unplanned("order not given")
+    );
+    let one = "    where: 'state == \"held\" && o == \"b\"'\n    order: n\n";
+    assert_eq!(check(&entity, one, &rows, Attributes::new()).await, Outcome::Same(1));
+}
