@@ -13,7 +13,7 @@ use std::time::Duration;
 use singlet_bench::error::{Failure, Outcome};
 use singlet_bench::load::client::{Length, turn};
 use singlet_bench::load::node::Node;
-use singlet_bench::load::operations::{Case, Tokens, cases};
+use singlet_bench::load::operations::{self, Case, Tokens, cases};
 use singlet_bench::load::process::{self, Process};
 use singlet_bench::load::report::{self, Seen};
 use singlet_bench::load::{data, same};
@@ -59,60 +59,45 @@ struct Side {
 }
 
 async fn measure(options: &Options, folder: &Path) -> Outcome<()> {
-    let sides = start(options, folder).await?;
+    let mut sides = start(options, folder).await?;
     let tokens = Tokens::sign()?;
-    same::check(
-        sides.iter().map(|side| (side.name.as_str(), side.process.address)),
-        &tokens,
-    )
-    .await?;
+    let addresses = sides.iter().map(|side| (side.name.as_str(), side.process.address));
+    same::check(addresses, &tokens).await?;
     println!("every side answers the same");
-    let cases: Vec<Arc<Case>> = cases(&tokens).into_iter().map(Arc::new).collect();
-    let Options {
-        connections,
-        turns,
-        time,
-        ..
-    } = *options;
-    for side in &sides {
-        for case in cases.iter().filter(|case| case.kind.is_none()) {
-            turn(side.process.address, case, connections, Length::Requests(WARM_REQUESTS)).await?;
-        }
+    let mut cases: Vec<Arc<Case>> = cases(&tokens).into_iter().map(Arc::new).collect();
+    if let Some((side, case)) = &options.only {
+        sides.retain(|known| known.name == *side);
+        cases.retain(|known| known.name == *case);
     }
-    println!(
-        "{connections} connections, {turns} turns of {} s, on disk",
-        time.as_secs()
-    );
+    let mix = Arc::new(operations::mix(&tokens));
+    for side in &sides {
+        let length = Length::Requests(WARM_REQUESTS);
+        turn(side.process.address, &mix, options.connections, length).await?;
+    }
+    let (connections, turns, seconds) = (options.connections, options.turns, options.time.as_secs());
+    println!("{connections} connections, {turns} turns of {seconds} s, on disk");
     report::print_head();
     for case in &cases {
-        let wanted = |side: &&Side| match &options.only {
-            Some((only, name)) => *only == side.name && *name == case.name,
-            None => true,
-        };
-        let mut seen: Vec<(&Side, Seen)> = sides
-            .iter()
-            .filter(wanted)
-            .map(|side| (side, Seen::default()))
-            .collect();
-        // The first turn warms up.
-        for round in 0..=turns {
-            for (side, seen) in &mut seen {
-                let before = side.processor_time();
-                let turn = turn(side.process.address, case, connections, Length::Time(time)).await?;
-                let used = side.processor_time().zip(before).map(|(after, before)| after - before);
-                if round > 0 {
-                    seen.add(turn, used);
-                }
-            }
-        }
-        report::print(
-            case,
-            seen.into_iter()
-                .map(|(side, seen)| (side.name.as_str(), seen))
-                .collect(),
-        );
+        report::print(case, measure_case(case, &sides, options).await?);
     }
     Ok(())
+}
+
+/// Turns of one side after the other. The first of each warms up.
+async fn measure_case<'a>(case: &Arc<Case>, sides: &'a [Side], options: &Options) -> Outcome<Vec<(&'a str, Seen)>> {
+    let mut all: Vec<Seen> = sides.iter().map(|_| Seen::default()).collect();
+    for round in 0..=options.turns {
+        for (side, seen) in sides.iter().zip(&mut all) {
+            let before = side.processor_time();
+            let length = Length::Time(options.time);
+            let turn = turn(side.process.address, case, options.connections, length).await?;
+            let used = side.processor_time().zip(before).map(|(after, before)| after - before);
+            if round > 0 {
+                seen.add(turn, used);
+            }
+        }
+    }
+    Ok(sides.iter().map(|side| side.name.as_str()).zip(all).collect())
 }
 
 /// Starts the sides, each on a copy of the same data.

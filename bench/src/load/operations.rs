@@ -103,7 +103,7 @@ pub fn cases(tokens: &Tokens) -> Vec<Case> {
 }
 
 /// Both systems in turn, the kinds spread evenly.
-fn mix(tokens: &Tokens) -> Case {
+pub fn mix(tokens: &Tokens) -> Case {
     let kinds: Vec<Kind> = MIX.iter().flat_map(|&(kind, times)| vec![kind; times]).collect();
     // Seven has no divisor in common with ten, so every kind comes as often as it should.
     let kind = |at: usize| kinds.get(at * 7 % kinds.len()).copied().unwrap_or(Kind::Get);

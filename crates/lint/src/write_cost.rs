@@ -102,8 +102,13 @@ impl<'a, 'c> WriteCosts<'a, 'c> {
                 .map(|(units, each)| units.saturating_mul(each));
             cost.ceiling = cost.ceiling.zip(large).map(|(all, more)| all + more);
             let each = if turn.repeated { " each" } else { "" };
+            let what = if row.what.is_empty() {
+                String::new()
+            } else {
+                format!("{} ", row.what)
+            };
             cost.terms
-                .extend((table.1 > 0).then(|| format!("{} for `{}`{each}", span_of(table), row.entity.name)));
+                .extend((table.1 > 0).then(|| format!("{} for {what}`{}`{each}", span_of(table), row.entity.name)));
             let present = row.entries.iter().filter(|(_, units)| units.1 > 0);
             cost.terms
                 .extend(present.map(|(index, units)| format!("{} in `{index}`{each}", span_of(*units))));

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use singlet_model::expression::ExprKind;
+use singlet_model::expression::{Expr, ExprKind};
 use singlet_model::model::{Entity, History, Step, StepKind, Write};
 use singlet_model::types::EntityId;
 use singlet_plan::write::{holder_key, holders};
@@ -13,12 +13,16 @@ use crate::change::Change;
 use crate::transaction::excluded;
 use crate::write_cost::Units;
 
+const CHECK_OF: &str = "the check of";
+
 /// How far copies of copies are followed.
 const COPIES_DEPTH_MAX: usize = 4;
 
 /// A row that a step writes or checks, how many of them, and what happens in the indexes.
 pub(crate) struct Row<'a> {
     pub entity: &'a Entity,
+    /// What it is to the entity, where it is not its own row: `the guards of`.
+    pub what: &'static str,
     pub rows: Units,
     pub entries: Vec<(&'a str, Units)>,
 }
@@ -39,7 +43,7 @@ impl<'a, 'c> Rows<'a, 'c> {
         let entity = step.entity().and_then(|id| self.context.model.entity(id));
         let Some(entity) = entity else { return Vec::new() };
         if matches!(step.kind, StepKind::Present(_) | StepKind::Absent(_)) {
-            return vec![plain(entity, (1, 1))];
+            return vec![plain(CHECK_OF, entity, (1, 1))];
         }
         let change = Change::of(entity, step);
         let mut rows = match &entity.history {
@@ -52,7 +56,7 @@ impl<'a, 'c> Rows<'a, 'c> {
             let none = entity
                 .excludes
                 .as_ref()
-                .map(|rows| plain(entity, (least, excluded(rows))));
+                .map(|rows| plain("what must not be beside", entity, (least, excluded(rows))));
             rows.extend(none);
             rows.extend(self.sources(entity, step, &change));
         }
@@ -70,7 +74,12 @@ impl<'a, 'c> Rows<'a, 'c> {
             Some((index.name.as_str(), (certain, units.1)))
         });
         let entries = entries.collect();
-        Row { entity, rows, entries }
+        Row {
+            entity,
+            what: "",
+            rows,
+            entries,
+        }
     }
 
     /// A row that may move to another key: it is then removed and put, and so are its index entries.
@@ -106,6 +115,11 @@ impl<'a, 'c> Rows<'a, 'c> {
         let always = !change.is_update() || history.again;
         let closed = Change::following(entity, closes, true);
         let mut last = self.row(entity, &closed, (1, 1));
+        last.what = if change.is_create() {
+            "the identity or the tombstone of"
+        } else {
+            "the last version of"
+        };
         if !always || change.is_create() || change.is_upsert() {
             // Or there is none, and the identity is claimed in its place.
             last.entries.iter_mut().for_each(|(_, units)| units.0 = 0);
@@ -121,7 +135,7 @@ impl<'a, 'c> Rows<'a, 'c> {
         }
         match history.tombstone {
             Some(_) => vec![self.row(entity, &next, (1, 1)), last],
-            None => vec![last, plain(entity, (1, 1))],
+            None => vec![last, plain("the identity of", entity, (1, 1))],
         }
     }
 
@@ -135,12 +149,47 @@ impl<'a, 'c> Rows<'a, 'c> {
                 continue;
             };
             found.push(&copy.source.kind);
+            if self.writes_source(step, &copy.source) {
+                continue;
+            }
             let steps = self.write.all_steps();
             let mut others = steps.into_iter().filter(|other| !std::ptr::eq(*other, step));
             let alone = !others.any(|other| other.entity() == Some(source.id)) && self.write.lets.is_empty();
-            rows.push(plain(source, (u64::from(alone && change.is_create()), 1)));
+            rows.push(plain(CHECK_OF, source, (u64::from(alone && change.is_create()), 1)));
         }
         rows
+    }
+
+    /// Whether another step writes the very row that is copied from: its key is set from that row's own.
+    fn writes_source(&self, step: &Step, source: &Expr) -> bool {
+        let ExprKind::Entity { key, .. } = &source.kind else {
+            return false;
+        };
+        let row_of = |variable: &str, part: &Expr| {
+            let ExprKind::Attribute(own) = &part.kind else {
+                return None;
+            };
+            let set = step.set.iter().find(|set| set.attribute == *own)?;
+            match &set.value.kind {
+                ExprKind::Field(of, name) if name == variable => match &of.kind {
+                    ExprKind::Bound(row) => Some(row.clone()),
+                    _ => None,
+                },
+                _ => None,
+            }
+        };
+        let rows: Option<Vec<String>> = key.iter().map(|(variable, part)| row_of(variable, part)).collect();
+        let written = |row: &String| {
+            self.write.all_steps().into_iter().any(|other| {
+                let changed = match &other.kind {
+                    StepKind::Update(target) | StepKind::Delete(target) => target.kind == ExprKind::Bound(row.clone()),
+                    StepKind::Create(_) => other.named.as_ref() == Some(row),
+                    _ => false,
+                };
+                changed && other.when.is_none()
+            })
+        };
+        rows.is_some_and(|rows| !rows.is_empty() && rows.iter().all(written))
     }
 
     /// The rows that repeat what changes, in the same transaction: each is changed, or checked to be absent.
@@ -176,13 +225,14 @@ fn guards<'a>(entity: &'a Entity, change: &Change<'a>, rekey: bool) -> Option<Ro
         (least, most.max(u64::from(rekey || change.is_upsert())))
     });
     let all = each.fold((0, 0), |all, one| (all.0 + one.0, all.1 + one.1));
-    (all.1 > 0).then(|| plain(entity, all))
+    (all.1 > 0).then(|| plain("the guards of", entity, all))
 }
 
 /// Rows without index entries, or whose entries stay.
-fn plain(entity: &Entity, rows: Units) -> Row<'_> {
+fn plain<'a>(what: &'static str, entity: &'a Entity, rows: Units) -> Row<'a> {
     Row {
         entity,
+        what,
         rows,
         entries: Vec::new(),
     }

@@ -14,13 +14,14 @@ use singlet_model::expression::Expr;
 use singlet_model::model::{Entity, Selection, SelectionKind};
 use singlet_plan::cost::{self, rows_asked};
 use singlet_plan::read::{Query, SelectionPlan};
-use singlet_store::{BatchGetRequest, BatchGetTable, Consumed, ErrorKind, Store, StoreError};
+use singlet_store::{BatchGetRequest, BatchGetTable, Consumed, ErrorKind, GetRequest, Store, StoreError};
 
 use crate::cursor::{Position, Positions};
 use crate::error::RuntimeError;
+use crate::keys::OneKey;
 use crate::lower;
 use crate::scope::{Attributes, Scope};
-use crate::stream::{Follow, RowStream};
+use crate::stream::{Follow, RowStream, is_of};
 use crate::{keys, retry, row};
 
 /// How many ranges are read at the same time.
@@ -94,6 +95,15 @@ impl<'a> Reading<'a> {
     ///
     /// Where the store fails for good or an expression leaves its range.
     pub async fn rows(&self, limit: usize, positions: &Positions) -> Result<Found, RuntimeError> {
+        if let ([query], [], true) = (&*self.plan.queries, &*self.plan.covers, positions.is_empty())
+            && let Some(entity) = self.model.entity(query.entity)
+        {
+            match keys::one_key(self.model, query, self.scope)? {
+                OneKey::Key(key, exact) if limit > 0 => return self.got(query, entity, key, exact).await,
+                OneKey::Nothing => return Ok(Found::default()),
+                OneKey::Key(..) | OneKey::Several => {}
+            }
+        }
         let mut branches = self.open(positions)?;
         let mut found = Found::default();
         let mut rounds = 0;
@@ -129,6 +139,39 @@ impl<'a> Reading<'a> {
                 ranges: identity(&branches),
                 each: streams.map(position).collect(),
             };
+        }
+        Ok(found)
+    }
+
+    /// The row with a key, if the meaning includes it.
+    async fn got(&self, query: &Query, entity: &Entity, key: Item, exact: bool) -> Result<Found, RuntimeError> {
+        let conditions = if exact { &query.rest } else { &query.meaning };
+        for condition in conditions.iter().filter(|condition| condition.attributes().is_empty()) {
+            if !holds(condition, &self.scope)? {
+                return Ok(Found::default());
+            }
+        }
+        let request = GetRequest {
+            table: self.model.table.name.clone(),
+            key,
+            consistent: self.consistent,
+            projection: Vec::new(),
+        };
+        let answer = retry::retried(|| self.store.get(&request)).await?;
+        let mut found = Found {
+            consumed: answer.consumed,
+            ..Found::default()
+        };
+        let item = answer.item.filter(|item| is_of(self.model, entity, item));
+        let Some(item) = item else { return Ok(found) };
+        if let Some((row, _)) = row::taken(self.model, entity, item, &[], self.scope)? {
+            let scope = self.scope.with_row(&row);
+            for condition in conditions.iter().chain(self.allow) {
+                if !holds(condition, &scope)? {
+                    return Ok(found);
+                }
+            }
+            found.rows.push(row);
         }
         Ok(found)
     }

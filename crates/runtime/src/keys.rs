@@ -1,7 +1,7 @@
 //! From a planned query and a request to the keys that are asked for.
 
-use singlet_item::Value;
 use singlet_item::key::Part;
+use singlet_item::{Item, Value};
 use singlet_model::Model;
 use singlet_model::evaluate::{evaluate, evaluate_as, geo, time};
 use singlet_model::expression::Expr;
@@ -91,6 +91,65 @@ pub fn ranges(model: &Model, query: &Query, scope: Scope<'_>) -> Result<Vec<Rang
     Ok(all)
 }
 
+/// The key of the one row that a query can answer with.
+#[derive(Clone, Debug, PartialEq)]
+pub enum OneKey {
+    /// It may have several.
+    Several,
+    /// No row can fit.
+    Nothing,
+    /// The primary key, and whether it says exactly what the meaning does, as in [`Range`].
+    Key(Item, bool),
+}
+
+/// The primary key that a query asks for, without the detour by ranges: most reads are of one row.
+///
+/// # Errors
+///
+/// Where an expression fails.
+pub fn one_key(model: &Model, query: &Query, scope: Scope<'_>) -> Result<OneKey, RuntimeError> {
+    if !query.is_get() || query.follow {
+        return Ok(OneKey::Several);
+    }
+    let Some(place) = Place::of(model, query) else {
+        return Ok(OneKey::Several);
+    };
+    let sort = query.sort.iter().flat_map(|sort| &sort.prefix);
+    let mut asked = query.partition.iter().chain(sort);
+    let mut key = Item::new();
+    let mut exact = true;
+    for template in &place.choice.keys {
+        let mut values = Vec::with_capacity(template.parts.len());
+        for part in &template.parts {
+            let Some(asked) = asked.next().filter(|asked| asked.lapses.is_empty()) else {
+                return Ok(OneKey::Several);
+            };
+            exact &= !rounds(&asked.values, &part.ty);
+            match one_of(&asked.values, &part.ty, scope)? {
+                Some(value) => values.push(value),
+                None => return Ok(OneKey::Nothing),
+            }
+        }
+        match encode_whole(template, &values) {
+            Some(value) => key.insert(template.attribute.clone(), value),
+            None => return Ok(OneKey::Nothing),
+        };
+    }
+    Ok(match key.len() == model.table.key.len() {
+        true => OneKey::Key(key, exact),
+        false => OneKey::Several,
+    })
+}
+
+/// The value of a part that can have one at most.
+fn one_of(values: &Values, ty: &Type, scope: Scope<'_>) -> Result<Option<Known>, RuntimeError> {
+    Ok(match values {
+        Values::One(expr) => evaluate_as(expr, ty, &scope)?.map(Known::Value),
+        Values::Formed(expr) => text_of(expr, scope)?.map(Known::Formed),
+        _ => None,
+    })
+}
+
 /// How many ranges a query has, to choose among several covers of one circle.
 ///
 /// # Errors
@@ -133,8 +192,7 @@ fn combinations(keys: &[KeyTemplate], parts: &[PartValues], scope: Scope<'_>) ->
 
 fn values_of(values: &Values, ty: &Type, scope: Scope<'_>) -> Result<Vec<Known>, RuntimeError> {
     Ok(match values {
-        Values::One(expr) => evaluate_as(expr, ty, &scope)?.map(Known::Value).into_iter().collect(),
-        Values::Formed(expr) => text_of(expr, scope)?.map(Known::Formed).into_iter().collect(),
+        Values::One(_) | Values::Formed(_) => one_of(values, ty, scope)?.into_iter().collect(),
         Values::Each(expr) => each(expr, ty, scope)?,
         Values::Days {
             from,
@@ -379,9 +437,12 @@ fn encode_whole(key: &KeyTemplate, values: &[Known]) -> Option<Value> {
     text(key, values, key.template.parts().len()).map(Value::S)
 }
 
+/// Room for most keys.
+const KEY_BYTES_USUAL: usize = 64;
+
 /// The text of a template's first pieces.
 fn text(key: &KeyTemplate, values: &[Known], pieces: usize) -> Option<String> {
-    let mut text = String::new();
+    let mut text = String::with_capacity(KEY_BYTES_USUAL);
     let mut values = values.iter();
     for part in key.template.parts().iter().take(pieces) {
         match part {

@@ -32,25 +32,30 @@ pub fn decode(
 
 /// The same from an item that is not needed any more, beside its values of some key attributes. The item becomes the row: what
 /// both the row and the key have is all that is copied.
-pub fn taken(
+pub fn taken<'k>(
     model: &Model,
     entity: &Entity,
-    mut item: Item,
-    keys: &[&str],
+    item: Item,
+    keys: &[&'k str],
     scope: Scope<'_>,
-) -> Result<Option<(Attributes, Key)>, RuntimeError> {
+) -> Result<Option<(Attributes, Key<'k>)>, RuntimeError> {
     if has_expired(model, &item, scope.now) {
         return Ok(None);
     }
     let from_keys = decode_keys(entity, &item)?;
     let mut key = Vec::with_capacity(keys.len());
-    for name in keys {
-        key.extend(match is_stored(entity, name) {
-            true => item.get(*name).map(|value| ((*name).to_owned(), value.clone())),
-            false => item.remove_entry(*name),
-        });
-    }
-    let mut row = into_row(entity, item, from_keys);
+    let mut row = into_row(entity, item, from_keys, |name, value, stays| {
+        if let Some(name) = keys.iter().find(|known| **known == name) {
+            key.push((
+                *name,
+                if stays {
+                    value.clone()
+                } else {
+                    std::mem::replace(value, Value::Null)
+                },
+            ));
+        }
+    });
     lapse(model.source_of(entity), &mut row, scope)?;
     Ok(Some((row, key)))
 }
@@ -60,7 +65,7 @@ pub fn stored(entity: &Entity, item: &Item) -> Result<Attributes, RuntimeError> 
     let from_keys = decode_keys(entity, item)?;
     let own = item.iter().filter(|(name, _)| is_stored(entity, name));
     let own = own.map(|(name, value)| (name.clone(), value.clone())).collect();
-    Ok(into_row(entity, own, from_keys))
+    Ok(into_row(entity, own, from_keys, |_, _, _| {}))
 }
 
 /// Whether an attribute of the entity stands under a name.
@@ -72,8 +77,14 @@ fn is_stored(entity: &Entity, name: &str) -> bool {
     })
 }
 
-/// An item with nothing but what is of the entity, under the entity's names, and with what only its keys say.
-fn into_row(entity: &Entity, mut item: Item, mut from_keys: Attributes) -> Attributes {
+/// An item with nothing but what is of the entity, under the entity's names, and with what only its keys say. `see` is shown
+/// every attribute of the item, and whether it stays; what does not it may take.
+fn into_row(
+    entity: &Entity,
+    mut item: Item,
+    mut from_keys: Attributes,
+    mut see: impl FnMut(&str, &mut Value, bool),
+) -> Attributes {
     from_keys.retain(
         |name, _| match entity.attribute(name).map(|attribute| &attribute.stored) {
             Some(Stored::Own) => !item.contains_key(name),
@@ -91,7 +102,9 @@ fn into_row(entity: &Entity, mut item: Item, mut from_keys: Attributes) -> Attri
     let others: Vec<(String, Value)> = renamed.chain(from_keys).collect();
     item.retain(|name, value| {
         let attribute = entity.attribute(name).filter(|_| !value.is_null());
-        attribute.is_some_and(|attribute| attribute.stored == Stored::Own)
+        let stays = attribute.is_some_and(|attribute| attribute.stored == Stored::Own);
+        see(name, value, stays);
+        stays
     });
     item.extend(others.into_iter().filter(|(_, value)| !value.is_null()));
     name_again(entity, &mut item);

@@ -21,15 +21,21 @@ use crate::scope::{Attributes, Scope};
 
 /// A row on its way to the caller.
 #[derive(Debug)]
-pub struct Arrived {
+pub struct Arrived<'a> {
     /// The row.
     pub row: Attributes,
     /// Its key on the path that it came by: a cursor goes on after it.
-    pub position: Key,
+    pub position: Key<'a>,
 }
 
 /// The attributes of a key with their values, each once.
-pub type Key = Vec<(String, Value)>;
+pub type Key<'a> = Vec<(&'a str, Value)>;
+
+fn item_of(key: &Key<'_>) -> Item {
+    key.iter()
+        .map(|(name, value)| ((*name).to_owned(), value.clone()))
+        .collect()
+}
 
 /// The rows of one range.
 #[derive(Debug)]
@@ -41,15 +47,17 @@ pub struct RowStream<'a> {
     scan: bool,
     except: Vec<(String, Value)>,
     position_keys: Vec<&'a str>,
-    buffer: VecDeque<Arrived>,
+    buffer: VecDeque<Arrived<'a>>,
     /// Where the next page begins; none at the start.
     next: Option<Item>,
     ended: bool,
     pages_read: u32,
     /// Whether a whole primary key is asked for: one row at most.
     is_one: bool,
-    /// The key after which a later page goes on.
-    position: Option<Key>,
+    /// The key after which a later page goes on, where no row was taken since.
+    after: Option<Item>,
+    /// The key of the last row that was taken.
+    taken: Option<Key<'a>>,
 }
 
 impl<'a> RowStream<'a> {
@@ -91,7 +99,8 @@ impl<'a> RowStream<'a> {
             ended: false,
             pages_read: 0,
             is_one,
-            position: position.map(|key| key.iter().map(|(name, value)| (name.clone(), value.clone())).collect()),
+            after: position.cloned(),
+            taken: None,
         }
     }
 
@@ -126,20 +135,20 @@ impl<'a> RowStream<'a> {
     }
 
     /// The next row, where one is known.
-    pub fn peek(&self) -> Option<&Arrived> {
+    pub fn peek(&self) -> Option<&Arrived<'a>> {
         self.buffer.front()
     }
 
     /// Takes the next row; a cursor goes on after it.
     pub fn take(&mut self) -> Option<Attributes> {
         let arrived = self.buffer.pop_front()?;
-        self.position = Some(arrived.position);
+        self.taken = Some(arrived.position);
         Some(arrived.row)
     }
 
     /// The key after which a later page goes on; none at the beginning.
     pub fn position(&self) -> Option<Item> {
-        self.position.as_ref().map(|key| key.iter().cloned().collect())
+        self.taken.as_ref().map(item_of).or_else(|| self.after.clone())
     }
 
     /// Whether there are no more rows.
@@ -192,7 +201,7 @@ impl<'a> RowStream<'a> {
         self.ended = page.last_key.is_none() || self.is_one;
         // Rows that a filter dropped are not read again: a later page goes on after them.
         if let Some(last) = page.last_key.as_ref().filter(|_| self.buffer.is_empty()) {
-            self.position = Some(last.iter().map(|(name, value)| (name.clone(), value.clone())).collect());
+            (self.after, self.taken) = (Some(last.clone()), None);
         }
         self.next = page.last_key;
         Ok(consumed)
@@ -267,18 +276,18 @@ pub struct Follow<'a> {
 }
 
 impl Follow<'_> {
-    async fn rows(
+    async fn rows<'a>(
         self,
         store: &Arc<dyn Store>,
         (model, of): (&Model, &Entity),
-        thin: Vec<Arrived>,
+        thin: Vec<Arrived<'a>>,
         consumed: &mut Consumed,
         scope: Scope<'_>,
-    ) -> Result<Vec<Arrived>, RuntimeError> {
+    ) -> Result<Vec<Arrived<'a>>, RuntimeError> {
         let mut keys = Vec::with_capacity(thin.len());
         for arrived in &thin {
             keys.push(match of.id == self.entity.id {
-                true => Some(table_key(model, &arrived.position.iter().cloned().collect())),
+                true => Some(table_key(model, &item_of(&arrived.position))),
                 false => primary_key(self.entity, &arrived.row)?,
             });
         }

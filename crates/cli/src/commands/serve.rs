@@ -169,10 +169,11 @@ impl Serve {
                 self.cors.clone()
             },
         };
+        // Before anybody is told that it serves: who is told may end it at once.
+        let end = signal::end().map_err(|reason| fail(&reason))?;
         let greeting = greeting::text(&server, tls.is_some(), &systems, &deployment);
         super::print(&greeting);
         let service = Service::new(systems, settings);
-        let end = signal::end().map_err(|reason| fail(&reason))?;
         let serving = server.run(Arc::clone(&service), end);
         let finished = match self.watch {
             false => serving.await,

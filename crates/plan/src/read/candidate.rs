@@ -107,7 +107,8 @@ impl Query {
         if self.scan {
             return false;
         }
-        let one = |parts: &[PartValues]| parts.iter().all(|part| part.values.is_one());
+        // A state that others turn into is asked for under their names too.
+        let one = |parts: &[PartValues]| parts.iter().all(|part| part.values.is_one() && part.lapses.is_empty());
         let sort_known = self.sort.as_ref().is_none_or(|sort| sort.whole && one(&sort.prefix));
         self.index.is_none() && one(&self.partition) && sort_known
     }

@@ -11,6 +11,7 @@ use singlet_plan::read::{PartPlan, Query, SelectionPlan};
 use super::{Call, beside_rows};
 use crate::error::RuntimeError;
 use crate::find::{FAN_OUT_AT_ONCE_MAX, batch_get};
+use crate::keys::OneKey;
 use crate::scope::Attributes;
 use crate::{keys, row, stream};
 
@@ -51,8 +52,10 @@ impl<'a> Call<'a> {
         for row in rows {
             let mut scope = self.scope();
             scope.row = Some(row);
-            let ranges = keys::ranges(model, query, scope)?;
-            let key = ranges.first().and_then(|range| stream::whole_key(model, &range.keys));
+            let key = match keys::one_key(model, query, scope)? {
+                OneKey::Key(key, _) => Some(key),
+                OneKey::Nothing | OneKey::Several => None,
+            };
             once.extend(key.clone().filter(|key| !once.contains(key)));
             wanted.push(key);
         }

@@ -72,7 +72,8 @@ impl<'a> Attempt<'a> {
         let model = self.operation.model;
         let entity = touched.entity;
         let (Some(item), Some(after)) = (touched.item(), &touched.after) else {
-            return Ok(Vec::new());
+            // What it becomes is not known yet; what must hold of it is.
+            return Ok(self.check_of(touched));
         };
         let stored = row::stored(entity, item)?;
         let now = self.scope(None);

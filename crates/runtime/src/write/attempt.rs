@@ -28,6 +28,9 @@ pub(super) const ORDER_VERSION: u32 = 30;
 const ORDER_REQUIRE: u32 = 100;
 pub(super) const ORDER_STEP: u32 = 100_000;
 
+/// Room for the rows of most operations: rows are large.
+const ROWS_USUAL: usize = 2;
+
 /// One attempt.
 pub(super) struct Attempt<'a> {
     pub operation: &'a Operation<'a>,
@@ -64,7 +67,7 @@ impl<'a> Attempt<'a> {
                 .map(|record| record.words().clone())
                 .unwrap_or_default(),
             names: BTreeMap::new(),
-            rows: Vec::new(),
+            rows: Vec::with_capacity(ROWS_USUAL),
             first: None,
             step: 0,
             skipping: false,
@@ -338,7 +341,7 @@ impl<'a> Attempt<'a> {
             return Ok(None);
         };
         self.read(at).await?;
-        let now = self.rows.get(at).and_then(Touched::row).cloned();
+        let now = self.rows.get(at).and_then(|touched| touched.row()).cloned();
         let Some(row) = now else { return Ok(None) };
         if let Some(filter) = &selection.filter {
             if !self.holds(filter, Some(&row))? {

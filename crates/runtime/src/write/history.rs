@@ -168,7 +168,7 @@ impl<'a> Attempt<'a> {
     pub async fn delete_version(&mut self, step: &'a Step, entity: &'a Entity, at: usize) -> Result<(), Stop> {
         let history = entity.history.as_ref();
         let tombstone = history.and_then(|history| history.tombstone.as_ref());
-        let row = self.rows.get(at).and_then(Touched::row).cloned();
+        let row = self.rows.get(at).and_then(|touched| touched.row()).cloned();
         match (tombstone, row) {
             (Some(tombstone), Some(mut row)) => {
                 row.insert(tombstone.clone(), Value::Bool(true));
@@ -275,7 +275,7 @@ impl<'a> Attempt<'a> {
             return Ok(None);
         };
         let model = self.operation.model;
-        let item = self.rows.get(at).and_then(Touched::item).cloned();
+        let item = self.rows.get(at).and_then(|touched| touched.item()).cloned();
         let Some(item) = item else { return Ok(None) };
         let mut closed = row::stored(entity, &item)?;
         let until = match until {

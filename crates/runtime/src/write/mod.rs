@@ -179,6 +179,7 @@ impl Engine {
             record: None,
         };
         operation.has_key()?;
+        operation.takes_precondition()?;
         operation.admit()?;
         operation.record = operation.record_of_request()?;
         match write.bulk {
@@ -209,6 +210,17 @@ impl<'a> Operation<'a> {
         match idempotency.need == IdempotencyNeed::Required && !sent {
             true => Err(RuntimeError::Request(format!(
                 "`{}` needs an idempotency key",
+                self.write.name
+            ))),
+            false => Ok(()),
+        }
+    }
+
+    /// What is done in several turns has no one version that a caller could have seen.
+    fn takes_precondition(&self) -> Result<(), RuntimeError> {
+        match self.write.bulk && self.request.precondition != Precondition::Unsaid {
+            true => Err(RuntimeError::Request(format!(
+                "`{}` is done in several turns and takes no version",
                 self.write.name
             ))),
             false => Ok(()),

@@ -9,7 +9,7 @@ use singlet_store::{Comparison, Condition, Operand, Path};
 use super::attempt::Attempt;
 use super::edits::Edits;
 use super::new_values::Moved;
-use super::touched::{Change, Touched, present_now, stored_name};
+use super::touched::{Change, present_now, stored_name};
 use super::{Refused, Stop};
 use crate::error::RuntimeError;
 use crate::row;
@@ -28,11 +28,11 @@ impl<'a> Attempt<'a> {
             return self.absent(step).await;
         }
         self.check_version(at).await?;
-        let own = self.rows.get(at).and_then(Touched::row).cloned();
+        let own = self.rows.get(at).and_then(|touched| touched.row()).cloned();
         let mut edits = self.edits(step, entity, own.as_ref()).await?;
         let moved = self.moved(step, entity, own.as_ref()).await?;
         self.step_requirements(step, plan, at).await?;
-        match self.rows.get(at).is_some_and(Touched::is_read) {
+        match self.rows.get(at).is_some_and(|touched| touched.is_read()) {
             true => {
                 if let (Some(moved), Some(row)) = (&moved, &own) {
                     self.move_read(step, entity, moved, row, &mut edits).await?;
@@ -141,7 +141,7 @@ impl<'a> Attempt<'a> {
             let Some(at) = self.touch(holder, known)? else { continue };
             self.read(at).await?;
             let there = self.rows.get(at).filter(|touched| touched.change != Change::Delete);
-            if there.and_then(Touched::row).is_none() {
+            if there.and_then(|touched| touched.row()).is_none() {
                 // Nobody holds a copy; that nobody does by now is pinned.
                 continue;
             }

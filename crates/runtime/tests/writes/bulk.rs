@@ -7,7 +7,7 @@ use singlet_store::Store;
 use singlet_store_embedded::EmbeddedStore;
 
 use super::disturbed::{Disturbed, Fault};
-use super::support::{System, refused, role, user};
+use super::support::{System, number, refused, role, user};
 
 const LISTS: &str = r#"
 singlet: 1
@@ -203,4 +203,14 @@ async fn ten_at_once_do_it_once() {
         assert_eq!(rows.of("Country").len(), 8);
         assert_eq!(system.keys_under("$progress").await, Vec::<String>::new());
     }
+}
+
+#[tokio::test]
+async fn what_is_done_in_turns_takes_no_version() {
+    let system = with_list(Arc::new(EmbeddedStore::memory().unwrap())).await;
+    let mut request = system.request("clear", &user("ada"), &json!({"id": "l"}));
+    request.precondition = Some(number(1)).into();
+    let refused = system.send("clear", &request).await.unwrap_err();
+    assert!(refused.to_string().contains("takes no version"), "{refused}");
+    assert_eq!(entries(&system).await, 5);
 }

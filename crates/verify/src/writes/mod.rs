@@ -7,8 +7,11 @@
 
 mod change;
 pub mod draw;
+mod draw_values;
 pub mod dump;
 pub mod oracle;
+mod prepare;
+mod promises;
 mod request;
 mod rows;
 pub mod sequence;

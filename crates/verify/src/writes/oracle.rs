@@ -243,7 +243,8 @@ impl Oracle {
             false => {
                 let mut operation = Operation::new(frame, &self.rows, args);
                 operation.prepare()?;
-                operation.steps(&frame.write.steps)?;
+                let done = operation.steps(&frame.write.steps);
+                operation.kept(done)?;
                 meant.rows = operation.rows_after()?;
                 operation.answer()?
             }

@@ -1,17 +1,16 @@
-//! What steps make of rows: new ones, changed ones, versions; and the promises that they must keep.
+//! What steps make of rows: new ones, changed ones, versions.
 
 use singlet_item::{Number, Value};
-use singlet_model::evaluate::time;
 use singlet_model::expression::{Expr, ExprKind};
-use singlet_model::model::{Entity, History, MoveTo, Step};
+use singlet_model::model::{Entity, MoveTo, Step};
 use singlet_model::types::{EntityId, Type};
 use singlet_plan::write::Default as Why;
 use singlet_runtime::{Attributes, Refused, values};
 
 use super::change::{Edits, Fate, Part};
 use super::oracle::Outcome;
-use super::steps::{Operation, Touched, first_version, same_item};
-use super::world::{self, Row};
+use super::steps::{Operation, first_version, same_item};
+use super::world;
 
 impl<'a> Operation<'a> {
     pub(super) fn create(&mut self, step: &'a Step, id: EntityId, known: Attributes) -> Result<(), Outcome> {
@@ -361,215 +360,6 @@ impl<'a> Operation<'a> {
             }
         }
         Ok(None)
-    }
-
-    /// A version with its instant: now, or just after the last.
-    fn dated(&self, entity: &Entity, at: usize, mut row: Attributes) -> Result<Attributes, Outcome> {
-        let Some(history) = &entity.history else { return Ok(row) };
-        let touched = self.touched.get(at).ok_or(Outcome::BadRequest)?;
-        row.remove(&history.until);
-        row.insert(history.at.clone(), self.next_instant(entity, history, touched)?);
-        Ok(world::computed(entity, row, self.scope(None))?)
-    }
-
-    fn next_instant(&self, entity: &Entity, history: &History, touched: &Touched) -> Result<Value, Outcome> {
-        let ty = entity.attribute(&history.at).map(|attribute| &attribute.ty);
-        let ty = ty.ok_or(Outcome::BadRequest)?;
-        let mut instant = self.frame.request.now;
-        let step = if *ty == Type::Seconds { 1_000 } else { 1 };
-        for (_, version) in self.versions(touched) {
-            let begun = version
-                .get(&history.at)
-                .map(|value| time::millis_of(value, ty))
-                .transpose()?;
-            instant = instant.max(begun.flatten().map_or(i64::MIN, |begun| begun + step));
-        }
-        Ok(time::instant(instant, ty)?)
-    }
-
-    fn versions(&self, touched: &Touched) -> impl Iterator<Item = &'a Row> {
-        let (model, entity, identity) = (self.frame.model, touched.entity, touched.identity.clone());
-        let rows = self.before.iter().filter(move |(known, _)| *known == entity);
-        rows.filter(move |(_, row)| world::identity(model, entity, row) == identity)
-    }
-
-    /// Takes a row as it becomes, if it keeps what its entity promises.
-    fn become_row(&mut self, step: &'a Step, at: usize, fate: Fate, row: Attributes) -> Result<(), Outcome> {
-        let Some(touched) = self.touched.get_mut(at) else {
-            return Ok(());
-        };
-        let known = touched.clone();
-        touched.fate = fate;
-        touched.becomes = Some(row.clone());
-        let problems = self.broken(step, at, &row)?;
-        if self.refuse(step, problems)? {
-            self.touched
-                .get_mut(at)
-                .into_iter()
-                .for_each(|touched| *touched = known.clone());
-            return Ok(());
-        }
-        self.became(step, at, &row, fate == Fate::Created);
-        Ok(())
-    }
-
-    /// The promises that a row breaks beside the others.
-    fn broken(&self, step: &Step, at: usize, row: &Attributes) -> Result<Vec<Refused>, Outcome> {
-        let Some(touched) = self.touched.get(at) else {
-            return Ok(Vec::new());
-        };
-        let model = self.frame.model;
-        let entity = self.entity(touched.entity)?;
-        let own = world::identity(model, entity.id, row);
-        let mut problems = Vec::new();
-        let mut others = Vec::new();
-        for (id, other) in self.rows_after()? {
-            let described = self.entity(id)?;
-            let Some(other) = world::seen(described, &other, self.scope(None))? else {
-                continue;
-            };
-            if world::is_current(described, &other) {
-                others.push((id, other));
-            }
-        }
-        let same_entity = || others.iter().filter(|(id, _)| *id == entity.id).map(|(_, other)| other);
-        if same_entity()
-            .filter(|other| world::identity(model, entity.id, other) == own)
-            .count()
-            > 1
-        {
-            problems.push(self.refusal(step, entity, &Why::Exists, touched.was.as_ref())?);
-        }
-        let rest: Vec<&Attributes> = same_entity()
-            .filter(|other| world::identity(model, entity.id, other) != own)
-            .collect();
-        for mirror in model.mirrors_of(entity.id) {
-            let place = world::identity(model, mirror.id, row);
-            let taken = rest
-                .iter()
-                .any(|other| world::identity(model, mirror.id, other) == place);
-            if taken && place.iter().all(Option::is_some) {
-                problems.push(self.refusal(step, entity, &Why::Mirror(mirror.name.clone()), touched.was.as_ref())?);
-            }
-        }
-        for guard in &entity.unique {
-            let value = self.value(&guard.value, Some(row))?;
-            for other in rest.iter().filter(|_| value.is_some()) {
-                if self.value(&guard.value, Some(other))? == value {
-                    problems.push(self.refusal(step, entity, &Why::Taken(guard.name.clone()), touched.was.as_ref())?);
-                    break;
-                }
-            }
-        }
-        // A place that one step gives up and another takes is one item changed in two ways.
-        let several = self.frame.write.all_steps().into_iter();
-        let several = several.filter(|step| step.entity() == Some(entity.id)).count() > 1;
-        if (several && !problems.is_empty()) || self.is_given_up(at, entity, row)? {
-            problems.extend(match same_item() {
-                Outcome::Refused(any) => any,
-                _ => Vec::new(),
-            });
-        }
-        if let Some(excludes) = entity.excludes.as_ref().filter(|_| touched.fate == Fate::Created) {
-            for (id, key) in self.named_rows(excludes, row)? {
-                let named = world::identity(model, id, &key);
-                if others
-                    .iter()
-                    .any(|(known, other)| *known == id && world::identity(model, id, other) == named)
-                {
-                    problems.push(self.refusal(step, entity, &Why::Excludes, None)?);
-                }
-            }
-        }
-        Ok(problems)
-    }
-
-    /// Whether a row takes a value or a mirror's place that another row gives up in the same operation.
-    fn is_given_up(&self, at: usize, entity: &Entity, row: &Attributes) -> Result<bool, Outcome> {
-        let others = self
-            .touched
-            .iter()
-            .enumerate()
-            .filter(|(other, touched)| *other != at && touched.entity == entity.id && touched.fate != Fate::Looked);
-        for was in others.filter_map(|(_, touched)| touched.was.as_ref()) {
-            for guard in &entity.unique {
-                let value = self.value(&guard.value, Some(row))?;
-                if value.is_some() && self.value(&guard.value, Some(was))? == value {
-                    return Ok(true);
-                }
-            }
-            let mut mirrors = self.frame.model.mirrors_of(entity.id);
-            let place = |mirror: &Entity, row: &Attributes| world::identity(self.frame.model, mirror.id, row);
-            let is_place = |mirror: &Entity| place(mirror, row).iter().all(Option::is_some);
-            if mirrors.any(|mirror| is_place(mirror) && place(mirror, row) == place(mirror, was)) {
-                return Ok(true);
-            }
-        }
-        Ok(false)
-    }
-
-    fn named_rows(&self, expr: &Expr, row: &Attributes) -> Result<Vec<(EntityId, Attributes)>, Outcome> {
-        Ok(match &expr.kind {
-            ExprKind::Entity { entity, key } => vec![(*entity, self.key(*entity, key, Some(row))?)],
-            ExprKind::List(parts) => {
-                let mut all = Vec::new();
-                for part in parts {
-                    all.extend(self.named_rows(part, row)?);
-                }
-                all
-            }
-            ExprKind::Conditional(test, then, otherwise) => match self.holds(test, Some(row))? {
-                true => self.named_rows(then, row)?,
-                false => self.named_rows(otherwise, row)?,
-            },
-            _ => Vec::new(),
-        })
-    }
-
-    /// All rows as they become.
-    pub(super) fn rows_after(&self) -> Result<Vec<Row>, Outcome> {
-        let model = self.frame.model;
-        let mut rows = Vec::new();
-        for (id, row) in self.before {
-            let entity = self.entity(*id)?;
-            let own = world::identity(model, *id, row);
-            let touched = self
-                .touched
-                .iter()
-                .find(|touched| touched.entity == *id && touched.identity == own && touched.fate != Fate::Looked);
-            match (touched, &entity.history) {
-                (None, _) => rows.push((*id, row.clone())),
-                (Some(_), None) => {}
-                (Some(_), Some(history)) if row.contains_key(&history.until) => rows.push((*id, row.clone())),
-                (Some(touched), Some(history)) => {
-                    let mut closed = row.clone();
-                    closed.insert(history.until.clone(), self.next_instant(entity, history, touched)?);
-                    rows.push((*id, world::computed(entity, closed, self.scope(None))?));
-                }
-            }
-        }
-        for touched in &self.touched {
-            let entity = self.entity(touched.entity)?;
-            match (touched.fate, &entity.history) {
-                (Fate::Created | Fate::Updated, _) => {
-                    rows.extend(touched.becomes.clone().map(|row| (touched.entity, row)));
-                }
-                (Fate::Deleted, Some(history)) => rows.extend(self.tombstone(entity, history, touched)?),
-                _ => {}
-            }
-        }
-        Ok(rows)
-    }
-
-    fn tombstone(&self, entity: &Entity, history: &History, touched: &Touched) -> Result<Option<Row>, Outcome> {
-        let (Some(tombstone), Some(was)) = (&history.tombstone, &touched.was) else {
-            return Ok(None);
-        };
-        let mut row = was.clone();
-        row.insert(tombstone.clone(), Value::Bool(true));
-        row.remove(&history.until);
-        row.insert(history.at.clone(), self.next_instant(entity, history, touched)?);
-        Ok(Some((entity.id, world::computed(entity, row, self.scope(None))?)))
     }
 }
 

@@ -3,16 +3,16 @@
 use std::collections::BTreeMap;
 
 use singlet_item::{Number, Value};
-use singlet_model::evaluate::{evaluate, evaluate_as, evaluate_bound, holds};
+use singlet_model::evaluate::{evaluate, evaluate_as, holds};
 use singlet_model::expression::{Expr, ExprKind};
-use singlet_model::model::{Entity, Let, LetValue, Requirement, Return, Selection, Step, StepKind};
+use singlet_model::model::{Entity, LetValue, Requirement, Return, Selection, Step, StepKind};
 use singlet_model::types::{EntityId, Type};
 use singlet_plan::write::{Default as Why, default_name, default_status, requirement_status, step_refusal};
 use singlet_runtime::{Attributes, Refused, Scope};
 
 use super::change::{Edits, Fate};
 use super::oracle::{Frame, Making, Outcome};
-use super::request::{first_bound, request_words, version_of};
+use super::request::request_words;
 use super::world::{self, Identity, Row};
 
 /// A row that an operation looks at or changes.
@@ -34,11 +34,13 @@ pub(super) struct Operation<'a> {
     pub args: Attributes,
     pub bound: Attributes,
     /// Which row a name stands for.
-    names: BTreeMap<String, usize>,
+    pub names: BTreeMap<String, usize>,
     pub touched: Vec<Touched>,
     /// The row of the first create or update, and whether it is new.
-    first: Option<(usize, bool)>,
-    version_checked: bool,
+    pub first: Option<(usize, bool)>,
+    pub version_checked: bool,
+    /// Promises that rows break as they are so far, in the order of their steps: a later step may mend them.
+    pub broken: Vec<(usize, Vec<Refused>)>,
 }
 
 /// An element of a loop, and the row that it is.
@@ -55,6 +57,7 @@ impl<'a> Operation<'a> {
             touched: Vec::new(),
             first: None,
             version_checked: false,
+            broken: Vec::new(),
         }
     }
 
@@ -70,7 +73,7 @@ impl<'a> Operation<'a> {
         }
     }
 
-    fn making<'s>(&'s self, attributes: Option<&'s Attributes>) -> Making<'s> {
+    pub fn making<'s>(&'s self, attributes: Option<&'s Attributes>) -> Making<'s> {
         Making {
             scope: self.scope(attributes),
             maker: self.frame.maker,
@@ -93,117 +96,8 @@ impl<'a> Operation<'a> {
         self.frame.model.entity(id).ok_or(Outcome::BadRequest)
     }
 
-    /// Names, who may, the version, and what is required.
-    pub fn prepare(&mut self) -> Result<(), Outcome> {
-        let write = self.frame.write;
-        for bound in &write.lets {
-            self.bind_let(bound)?;
-        }
-        for clause in write.allow.conjuncts() {
-            if !clause.is_of_request() && !self.holds(clause, None)? {
-                let name = first_bound(clause, &|name| self.names.contains_key(name));
-                let row = name.and_then(|name| self.touched.get(*self.names.get(name)?));
-                return Err(match row {
-                    Some(row) => self.not_found(row.entity)?,
-                    None => refused(Refused {
-                        name: "not_found".to_owned(),
-                        status: 404,
-                        shown: Attributes::new(),
-                    }),
-                });
-            }
-        }
-        self.check_version()?;
-        for requirement in &write.requirements {
-            if !self.holds(&requirement.condition, None)? {
-                return Err(refused(self.required(requirement, None)?));
-            }
-        }
-        Ok(())
-    }
-
-    fn bind_let(&mut self, bound: &Let) -> Result<(), Outcome> {
-        let (entity, at) = match &bound.value {
-            LetValue::Value(expr) => match &expr.kind {
-                ExprKind::Entity { entity, key } => {
-                    let key = self.key(*entity, key, None)?;
-                    (*entity, self.touch(*entity, &key)?)
-                }
-                _ => {
-                    let value = evaluate_bound(expr, &self.making(None))?;
-                    self.bound.extend(value.map(|value| (bound.name.clone(), value)));
-                    return Ok(());
-                }
-            },
-            LetValue::Read(selection) => {
-                let Some(entity) = selection.entity() else {
-                    return Ok(());
-                };
-                let found = self.found(selection)?.into_iter().next();
-                let at = found.map(|row| self.touch(entity, &row)).transpose()?.flatten();
-                (entity, at)
-            }
-        };
-        let row = at.and_then(|at| self.touched.get(at)?.was.clone());
-        match (at, row) {
-            (Some(at), Some(row)) => {
-                self.bound.insert(bound.name.clone(), Value::M(row));
-                self.names.insert(bound.name.clone(), at);
-                Ok(())
-            }
-            _ if bound.optional => Ok(()),
-            _ => Err(self.not_found(entity)?),
-        }
-    }
-
-    fn not_found(&self, entity: EntityId) -> Result<Outcome, Outcome> {
-        let entity = self.entity(entity)?;
-        Ok(refused(Refused {
-            name: default_name(&entity.name, &Why::Absent),
-            status: 404,
-            shown: Attributes::new(),
-        }))
-    }
-
-    /// The version that the caller asked for is looked at before anything is required.
-    fn check_version(&mut self) -> Result<(), Outcome> {
-        if version_of(self.frame.request).is_none() {
-            return Ok(());
-        }
-        let Some(target) = self.first_changed(&self.frame.write.steps)? else {
-            return Ok(());
-        };
-        match self.target(target)? {
-            Some(at) => self.check_version_of(at),
-            None => Ok(()),
-        }
-    }
-
-    /// It is that of the first row that changes; in bulk there is no such row.
-    pub fn check_version_of(&mut self, at: usize) -> Result<(), Outcome> {
-        let wanted = version_of(self.frame.request).filter(|_| !self.frame.write.bulk);
-        let (Some(wanted), false) = (wanted, self.version_checked) else {
-            return Ok(());
-        };
-        self.version_checked = true;
-        let Some(touched) = self.touched.get(at) else {
-            return Ok(());
-        };
-        let entity = self.entity(touched.entity)?;
-        let mut attributes = entity.attributes.iter();
-        let attribute = attributes.find(|attribute| attribute.ty == Type::Version);
-        match (attribute, &touched.was) {
-            (Some(attribute), Some(row)) if row.get(&attribute.name) != Some(&Value::N(wanted)) => {
-                Err(Outcome::VersionMismatch)
-            }
-            // No version is the version of a row that has none.
-            (None, Some(_)) => Err(Outcome::VersionMismatch),
-            _ => Ok(()),
-        }
-    }
-
     /// The row of the first step that is taken and changes one.
-    fn first_changed(&self, steps: &'a [Step]) -> Result<Option<&'a Expr>, Outcome> {
+    pub fn first_changed(&self, steps: &'a [Step]) -> Result<Option<&'a Expr>, Outcome> {
         for step in steps.iter().filter(|step| step.repeat.is_none()) {
             let taken = match &step.when {
                 Some(when) => self.holds(when, None)?,
@@ -222,7 +116,7 @@ impl<'a> Operation<'a> {
         Ok(None)
     }
 
-    fn required(&self, requirement: &Requirement, own: Option<&Attributes>) -> Result<Refused, Outcome> {
+    pub fn required(&self, requirement: &Requirement, own: Option<&Attributes>) -> Result<Refused, Outcome> {
         Ok(Refused {
             name: requirement.refusal.name.clone(),
             status: requirement_status(requirement),
@@ -230,7 +124,7 @@ impl<'a> Operation<'a> {
         })
     }
 
-    fn shown(&self, shown: &[(String, Expr)], own: Option<&Attributes>) -> Result<Attributes, Outcome> {
+    pub fn shown(&self, shown: &[(String, Expr)], own: Option<&Attributes>) -> Result<Attributes, Outcome> {
         let mut values = Attributes::new();
         for (name, expr) in shown {
             values.extend(self.value(expr, own)?.map(|value| (name.clone(), value)));
@@ -312,7 +206,7 @@ impl<'a> Operation<'a> {
         Ok(rows)
     }
 
-    fn found(&self, selection: &Selection) -> Result<Vec<Attributes>, Outcome> {
+    pub fn found(&self, selection: &Selection) -> Result<Vec<Attributes>, Outcome> {
         let mut rows = Vec::new();
         for entity in &selection.entities {
             for row in self.seen(*entity)? {
@@ -522,7 +416,7 @@ impl<'a> Operation<'a> {
     }
 }
 
-fn refused(refused: Refused) -> Outcome {
+pub(super) fn refused(refused: Refused) -> Outcome {
     Outcome::Refused(vec![refused])
 }
 

@@ -1,0 +1,124 @@
+//! What comes before the steps: names, who may, the version, and what is required.
+
+use singlet_item::Value;
+use singlet_model::evaluate::evaluate_bound;
+use singlet_model::expression::ExprKind;
+use singlet_model::model::{Let, LetValue};
+use singlet_model::types::{EntityId, Type};
+use singlet_plan::write::{Default as Why, default_name};
+use singlet_runtime::{Attributes, Refused};
+
+use super::oracle::Outcome;
+use super::request::{first_bound, version_of};
+use super::steps::{Operation, refused};
+
+impl<'a> Operation<'a> {
+    /// Names, who may, the version, and what is required.
+    pub fn prepare(&mut self) -> Result<(), Outcome> {
+        let write = self.frame.write;
+        for bound in &write.lets {
+            self.bind_let(bound)?;
+        }
+        for clause in write.allow.conjuncts() {
+            if !clause.is_of_request() && !self.holds(clause, None)? {
+                let name = first_bound(clause, &|name| self.names.contains_key(name));
+                let row = name.and_then(|name| self.touched.get(*self.names.get(name)?));
+                return Err(match row {
+                    Some(row) => self.not_found(row.entity)?,
+                    None => refused(Refused {
+                        name: "not_found".to_owned(),
+                        status: 404,
+                        shown: Attributes::new(),
+                    }),
+                });
+            }
+        }
+        self.check_version()?;
+        for requirement in &write.requirements {
+            if !self.holds(&requirement.condition, None)? {
+                return Err(refused(self.required(requirement, None)?));
+            }
+        }
+        Ok(())
+    }
+
+    fn bind_let(&mut self, bound: &Let) -> Result<(), Outcome> {
+        let (entity, at) = match &bound.value {
+            LetValue::Value(expr) => match &expr.kind {
+                ExprKind::Entity { entity, key } => {
+                    let key = self.key(*entity, key, None)?;
+                    (*entity, self.touch(*entity, &key)?)
+                }
+                _ => {
+                    let value = evaluate_bound(expr, &self.making(None))?;
+                    self.bound.extend(value.map(|value| (bound.name.clone(), value)));
+                    return Ok(());
+                }
+            },
+            LetValue::Read(selection) => {
+                let Some(entity) = selection.entity() else {
+                    return Ok(());
+                };
+                let found = self.found(selection)?.into_iter().next();
+                let at = found.map(|row| self.touch(entity, &row)).transpose()?.flatten();
+                (entity, at)
+            }
+        };
+        let row = at.and_then(|at| self.touched.get(at)?.was.clone());
+        match (at, row) {
+            (Some(at), Some(row)) => {
+                self.bound.insert(bound.name.clone(), Value::M(row));
+                self.names.insert(bound.name.clone(), at);
+                Ok(())
+            }
+            _ if bound.optional => Ok(()),
+            _ => Err(self.not_found(entity)?),
+        }
+    }
+
+    fn not_found(&self, entity: EntityId) -> Result<Outcome, Outcome> {
+        let entity = self.entity(entity)?;
+        Ok(refused(Refused {
+            name: default_name(&entity.name, &Why::Absent),
+            status: 404,
+            shown: Attributes::new(),
+        }))
+    }
+
+    /// The version that the caller asked for is looked at before anything is required.
+    fn check_version(&mut self) -> Result<(), Outcome> {
+        if version_of(self.frame.request).is_none() {
+            return Ok(());
+        }
+        let Some(target) = self.first_changed(&self.frame.write.steps)? else {
+            return Ok(());
+        };
+        match self.target(target)? {
+            Some(at) => self.check_version_of(at),
+            None => Ok(()),
+        }
+    }
+
+    /// It is that of the first row that changes; in bulk there is no such row.
+    pub fn check_version_of(&mut self, at: usize) -> Result<(), Outcome> {
+        let wanted = version_of(self.frame.request).filter(|_| !self.frame.write.bulk);
+        let (Some(wanted), false) = (wanted, self.version_checked) else {
+            return Ok(());
+        };
+        self.version_checked = true;
+        let Some(touched) = self.touched.get(at) else {
+            return Ok(());
+        };
+        let entity = self.entity(touched.entity)?;
+        let mut attributes = entity.attributes.iter();
+        let attribute = attributes.find(|attribute| attribute.ty == Type::Version);
+        match (attribute, &touched.was) {
+            (Some(attribute), Some(row)) if row.get(&attribute.name) != Some(&Value::N(wanted)) => {
+                Err(Outcome::VersionMismatch)
+            }
+            // No version is the version of a row that has none.
+            (None, Some(_)) => Err(Outcome::VersionMismatch),
+            _ => Ok(()),
+        }
+    }
+}
