@@ -22,12 +22,17 @@ pub fn decode(
     item: &Item,
     scope: Scope<'_>,
 ) -> Result<Option<Attributes>, RuntimeError> {
-    if has_expired(model, item, scope.now) {
-        return Ok(None);
+    match has_expired(model, item, scope.now) {
+        true => Ok(None),
+        false => seen(model, entity, item, scope).map(Some),
     }
+}
+
+/// The same, expired or not.
+pub fn seen(model: &Model, entity: &Entity, item: &Item, scope: Scope<'_>) -> Result<Attributes, RuntimeError> {
     let mut row = stored(entity, item)?;
     lapse(model.source_of(entity), &mut row, scope)?;
-    Ok(Some(row))
+    Ok(row)
 }
 
 /// The same from an item that is not needed any more, beside its values of some key attributes. The item becomes the row: what

@@ -59,6 +59,20 @@ entities:
     unique: {name: name}
     expires: 'ends == absent ? absent : ends'
     states: {of: state, start: open, moves: {hold: open -> held}}
+  Stay:
+    attributes:
+      id: string 1..9
+      state: State
+      heldUntil: time?
+      ends: time?
+    key: {PK: "STAY#{id}", SK: "STAY"}
+    expires: 'ends == absent ? absent : ends'
+    states:
+      of: state
+      start: open
+      moves: {hold: open -> held}
+      while: {held: {heldUntil: now + minutes(0)}}
+      lapse: {held: "open at heldUntil"}
   Plain:
     attributes:
       id: string 1..9
@@ -107,6 +121,9 @@ writes:
         set: {id: args.id, name: args.name}
       - update: Page(args.other)
         set: {name: args.name}
+  stay: {allow: true, do: [{create: Stay, take: [id]}]}
+  holdStay: {args: {id: string 1..9}, allow: true, do: [{update: Stay(args.id), move: hold}]}
+  endStay: {args: {id: string 1..9}, allow: true, do: [{update: Stay(args.id), patch: [ends]}]}
   plain: {allow: true, do: [{create: Plain, take: [id, note]}]}
   movePlain:
     args: {id: string 1..9, to: string 1..9}
@@ -156,6 +173,18 @@ const PAGE: &str = r#"page - {"id":"p","name":"one"}"#;
 const ROOM: &str = r#"room - {"id":"a","name":"x","door":"1"}"#;
 const LEASE: &str = r#"lease - {"id":"a","name":"x"}"#;
 const PLAIN: &str = r#"plain - {"id":"a","note":"n"}"#;
+
+#[tokio::test]
+async fn a_row_that_ends_with_a_change_is_answered_in_the_state_that_time_gave_it() {
+    let lines = [
+        r#"stay - {"id":"a"}"#,
+        r#"holdStay - {"id":"a"}"#,
+        r#"plain - {"id":"a"}"#,
+        // It was held until a second ago, and is over since this morning.
+        r#"endStay - {"id":"a","ends":"2026-11-16T08:00:00.000Z"}"#,
+    ];
+    assert_eq!(last(&lines).await, "200");
+}
 
 #[tokio::test]
 async fn what_was_deleted_can_be_created_again_with_other_values() {

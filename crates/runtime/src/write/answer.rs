@@ -37,10 +37,7 @@ impl<'a> Attempt<'a> {
                 let entity = self.rows.get(at).map(|touched| touched.entity);
                 let row = match entity {
                     // A row that ends with this change is answered all the same.
-                    Some(entity) => match row::decode(self.operation.model, entity, &item, self.scope(None))? {
-                        Some(row) => Some(row),
-                        None => Some(row::stored(entity, &item)?),
-                    },
+                    Some(entity) => Some(row::seen(self.operation.model, entity, &item, self.scope(None))?),
                     None => None,
                 };
                 if let Some(touched) = self.rows.get_mut(at) {
