@@ -31,8 +31,8 @@ async fn the_suite_passes_on_a_foreign_endpoint() {
         Foreign::Moto => (&[][..], moto::FAILING),
     };
     let settings = Settings {
-        attempt_timeout: Duration::from_secs(30),
-        operation_timeout: Duration::from_secs(60),
+        attempt_timeout: Duration::from_secs(120),
+        operation_timeout: Duration::from_secs(300),
         ..Settings::local(&endpoint.url)
     };
     let store: Arc<dyn Store> = Arc::new(DynamoDbStore::connect(&settings).await.unwrap());

@@ -36,8 +36,8 @@ async fn connect() -> Arc<dyn Store> {
         return Arc::new(EmbeddedStore::memory().unwrap());
     };
     let settings = Settings {
-        attempt_timeout: Duration::from_secs(30),
-        operation_timeout: Duration::from_secs(60),
+        attempt_timeout: Duration::from_secs(120),
+        operation_timeout: Duration::from_secs(300),
         ..Settings::local(&endpoint.url)
     };
     let connect = async move { DynamoDbStore::connect(&settings).await.unwrap() };
