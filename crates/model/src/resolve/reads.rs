@@ -9,7 +9,9 @@ use super::types::TypeTable;
 use super::{Resolver, condition, value};
 use crate::diagnostic::Diagnostic;
 use crate::expression::{self, Args, RowWord, Scope};
-use crate::model::{Bounds, Claim, Each, Entity, Let, Read, Return, Route, Selection, SelectionKind, WithPart};
+use crate::model::{
+    Bounds, Claim, Each, Entity, Let, ParamValue, Read, Return, Route, Selection, SelectionKind, WithPart,
+};
 use crate::node::{Entry, Node};
 use crate::rules;
 use crate::source::Span;
@@ -65,7 +67,7 @@ impl Resolver<'_> {
             bare: flag(node, "bare"),
             returns,
             allow,
-            http: http.into_route(),
+            http: http.into_route().map(|route| with_rest(route, &args)),
             at,
             all_versions: node.get("versions").is_some(),
             consistent: flag_span(node, "consistent"),
@@ -234,7 +236,7 @@ impl Resolver<'_> {
     fn check_query(&mut self, http: Option<&Route>, args: &Args) {
         let Some(route) = http else { return };
         for (name, value) in &route.query {
-            let crate::model::ParamValue::Arg(arg) = value else {
+            let ParamValue::Arg(arg) = value else {
                 continue;
             };
             match args.get(arg) {
@@ -393,4 +395,34 @@ pub(super) fn returned(node: Option<&Node>, scope: &Scope<'_>, out: &mut crate::
 fn combinations(node: Option<&Node>) -> Vec<Vec<String>> {
     let lists = node.map_or(&[][..], Node::elements);
     lists.iter().map(|list| super::table::names(Some(list))).collect()
+}
+
+/// The route of a read with every argument: what the path and the query do not name comes from the query by its own name.
+fn with_rest(mut route: Route, args: &Args) -> Route {
+    for arg in args.iter() {
+        let is_it = |value: &ParamValue| matches!(value, ParamValue::Arg(named) if *named == arg.name);
+        let named = route.path_variables.contains(&arg.name) || route.query.iter().any(|(_, value)| is_it(value));
+        if !named {
+            route.query.push((arg.name.clone(), ParamValue::Arg(arg.name.clone())));
+        }
+    }
+    route
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::model::ParamValue;
+    use crate::{Source, load};
+
+    #[test]
+    fn arguments_that_a_route_does_not_name_come_from_the_query() {
+        let model = "singlet: 1\nname: m\ntable: {name: m, key: {partition: PK, sort: SK}}\n\
+            entities:\n  E:\n    attributes: {a: string 1..9, b: date}\n    key: {PK: \"{a}\", SK: \"{b}\"}\n\
+            reads:\n  one:\n    get: E\n    args: {a: E.a, b: date}\n    where: a == args.a && b == args.b\n    \
+            allow: true\n    http: GET /e/{a}\n";
+        let loaded = load(&Source::new("m.yaml", model)).model;
+        let route = loaded.as_ref().and_then(|model| model.reads.first()?.http.as_ref());
+        let query = route.map(|route| route.query.clone());
+        assert_eq!(query, Some(vec![("b".to_owned(), ParamValue::Arg("b".to_owned()))]));
+    }
 }
