@@ -23,6 +23,8 @@ pub const BATCH_WRITE_ITEMS_MAX: usize = 25;
 pub const BATCH_WRITE_BYTES_MAX: usize = 16 * 1024 * 1024;
 /// The most items of one transaction; no item may appear twice.
 pub const TRANSACTION_ITEMS_MAX: usize = 100;
+/// The most characters of a token by which a transaction is done once.
+pub const TOKEN_CHARS_MAX: usize = 36;
 /// The most bytes of one transaction.
 pub const TRANSACTION_BYTES_MAX: usize = 4 * 1024 * 1024;
 /// How long DynamoDB remembers the client token of a transaction.

@@ -9,7 +9,7 @@ use dynoxide::Database;
 use dynoxide::actions::scan::ScanRequest;
 use singlet_store::{Result, StoreError, TableSpec, TtlChange};
 
-use crate::{error, tables};
+use crate::{Folder, error, tables};
 
 /// How the name of such a file ends; it begins with the table's.
 const ENDING: &str = ".unfinished";
@@ -18,24 +18,17 @@ const ENDING: &str = ".unfinished";
 const REMOVING: &str = "removing";
 
 /// Makes a table, with its indexes and its TTL.
-pub(crate) fn create(database: &Database, folder: Option<&Path>, spec: &TableSpec) -> Result<()> {
+pub(crate) fn create(database: &Database, folder: Option<&Folder>, spec: &TableSpec) -> Result<()> {
     // What is there already is not being made, and must not go.
     let known = database.describe_table(tables::describe(&spec.name)).is_ok();
-    let begun = match folder.filter(|_| !known) {
-        Some(folder) => {
-            let expires = spec
-                .ttl
-                .as_deref()
-                .map_or(String::new(), |ttl| format!("expires {ttl}"));
-            Begun::mark(folder, &spec.name, &expires)?
-        }
-        None => None,
+    let Some(folder) = folder.filter(|_| !known) else {
+        return make(database, spec);
     };
-    let made = make(database, spec);
-    match begun {
-        Some(begun) => made.and(begun.ended()),
-        None => made,
-    }
+    let ttl = spec.ttl.as_deref();
+    let expires = ttl.map_or(String::new(), |ttl| format!("expires {ttl}"));
+    let begun = Begun::mark(&folder.path, &spec.name, &expires)?;
+    let made = folder.journal.write(|| make(database, spec));
+    made.and(begun.map_or(Ok(()), Begun::ended))
 }
 
 fn make(database: &Database, spec: &TableSpec) -> Result<()> {
@@ -54,43 +47,51 @@ fn expire(database: &Database, table: &str, attribute: &str) -> Result<()> {
 }
 
 /// Removes a table with everything in it.
-pub(crate) fn delete(database: &Database, folder: Option<&Path>, table: &str) -> Result<()> {
+pub(crate) fn delete(database: &Database, folder: Option<&Folder>, table: &str) -> Result<()> {
     let known = database.describe_table(tables::describe(table)).is_ok();
-    let begun = match folder.filter(|_| known) {
-        Some(folder) => Begun::mark(folder, table, REMOVING)?,
-        None => None,
+    let Some(folder) = folder.filter(|_| known) else {
+        return remove(database, table);
     };
-    let gone = database.delete_table(tables::delete(table)).map_err(error::from_engine);
-    match begun {
-        Some(begun) => gone.map(drop).and(begun.ended()),
-        None => gone.map(drop),
-    }
+    let begun = Begun::mark(&folder.path, table, REMOVING)?;
+    let gone = folder.journal.write(|| remove(database, table));
+    gone.and(begun.map_or(Ok(()), Begun::ended))
+}
+
+fn remove(database: &Database, table: &str) -> Result<()> {
+    let gone = database.delete_table(tables::delete(table));
+    gone.map(drop).map_err(error::from_engine)
 }
 
 /// Ends what a killed process began.
-pub(crate) fn end(database: &Database, folder: &Path) -> Result<()> {
-    let entries = std::fs::read_dir(folder).map_err(|error| failed(folder, &error))?;
+pub(crate) fn end(database: &Database, folder: &Folder) -> Result<()> {
+    let entries = std::fs::read_dir(&folder.path).map_err(|error| failed(&folder.path, &error))?;
     for entry in entries {
-        let path = entry.map_err(|error| failed(folder, &error))?.path();
+        let path = entry.map_err(|error| failed(&folder.path, &error))?.path();
         let name = path.file_name().and_then(|name| name.to_str());
         let Some(table) = name.and_then(|name| name.strip_suffix(ENDING)) else {
             continue;
         };
         let what = std::fs::read_to_string(&path).map_err(|error| failed(&path, &error))?;
-        let known = database.describe_table(tables::describe(table)).is_ok();
-        if known && (what == REMOVING || !has_rows(database, table)) {
-            database
-                .delete_table(tables::delete(table))
-                .map_err(error::from_engine)?;
-        } else if let (true, Some(attribute)) = (known, what.strip_prefix("expires ")) {
-            // It was whole when its rows came; only what they expire by may be missing.
-            let ttl = database.describe_time_to_live(tables::describe_ttl(table));
-            let ttl = ttl.map_err(error::from_engine)?.time_to_live_description.attribute_name;
-            if ttl.is_none() {
-                expire(database, table, attribute)?;
-            }
-        }
+        folder.journal.write(|| end_one(database, table, &what))?;
         Begun(path).ended()?;
+    }
+    Ok(())
+}
+
+fn end_one(database: &Database, table: &str, what: &str) -> Result<()> {
+    if database.describe_table(tables::describe(table)).is_err() {
+        return Ok(());
+    }
+    if what == REMOVING || !has_rows(database, table) {
+        return remove(database, table);
+    }
+    // It was whole when its rows came; only what they expire by may be missing.
+    if let Some(attribute) = what.strip_prefix("expires ") {
+        let ttl = database.describe_time_to_live(tables::describe_ttl(table));
+        let ttl = ttl.map_err(error::from_engine)?.time_to_live_description.attribute_name;
+        if ttl.is_none() {
+            return expire(database, table, attribute);
+        }
     }
     Ok(())
 }

@@ -163,7 +163,7 @@ pub(crate) fn transact_write(request: &TransactWriteRequest) -> Result<TransactW
     render::check_transact_write(request)?;
     Ok(TransactWriteItemsRequest {
         transact_items: request.actions.iter().map(action).collect::<Result<_>>()?,
-        client_request_token: request.token.clone(),
+        // The token is the store's to know.
         return_consumed_capacity: Some(CAPACITY.to_owned()),
         ..TransactWriteItemsRequest::default()
     })

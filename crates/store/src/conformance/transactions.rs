@@ -217,6 +217,14 @@ pub(super) async fn a_token_makes_a_transaction_happen_once(context: &Context) {
     };
     let error = context.store().transact_write(&other).await.unwrap_err();
     assert!(error.is_token_reused(), "{error}");
+    for token in [String::new(), "x".repeat(37)] {
+        let request = TransactWriteRequest {
+            token: Some(token),
+            ..other.clone()
+        };
+        let error = context.store().transact_write(&request).await.unwrap_err();
+        assert!(error.is_bad_request(), "{error}");
+    }
 }
 
 pub(super) async fn a_missing_table_is_not_found(context: &Context) {

@@ -1,7 +1,7 @@
 //! Counts that every store refuses alike, before the engine sees them.
 
 use crate::{BatchGetRequest, BatchWriteRequest, Result, StoreError, TransactGetRequest, TransactWriteRequest};
-use singlet_item::limits::{BATCH_GET_ITEMS_MAX, BATCH_WRITE_ITEMS_MAX, TRANSACTION_ITEMS_MAX};
+use singlet_item::limits::{BATCH_GET_ITEMS_MAX, BATCH_WRITE_ITEMS_MAX, TOKEN_CHARS_MAX, TRANSACTION_ITEMS_MAX};
 
 /// Refuses a batch of gets without keys, with too many, or with a table twice.
 pub fn check_batch_get(request: &BatchGetRequest) -> Result<()> {
@@ -30,8 +30,16 @@ pub fn check_transact_get(request: &TransactGetRequest) -> Result<()> {
     within("a transactional read", request.gets.len(), TRANSACTION_ITEMS_MAX)
 }
 
-/// Refuses a transaction without actions, or with too many.
+/// Refuses a transaction without actions, or with too many, or with a token that DynamoDB would not take.
 pub fn check_transact_write(request: &TransactWriteRequest) -> Result<()> {
+    if let Some(token) = &request.token
+        && !(1..=TOKEN_CHARS_MAX).contains(&token.chars().count())
+    {
+        return Err(StoreError::bad_request(format!(
+            "a token has 1 to {TOKEN_CHARS_MAX} characters, not {}",
+            token.chars().count()
+        )));
+    }
     within("a transaction", request.actions.len(), TRANSACTION_ITEMS_MAX)
 }
 
