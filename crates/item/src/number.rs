@@ -21,7 +21,9 @@ use std::hash::Hash;
 /// assert_eq!(total.to_string(), "59.7");
 /// # Ok::<(), singlet_item::NumberError>(())
 /// ```
+// Aligned to eight bytes: values, of which every row has many, are a third smaller for it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[repr(Rust, packed(8))]
 pub struct Number {
     /// The significant digits with their sign. It never ends in a zero digit, unless it is zero, so
     /// that equal numbers have equal fields.

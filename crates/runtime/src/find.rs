@@ -345,7 +345,7 @@ impl<'a> Reading<'a> {
                 continue;
             };
             let (a, b) = (row::at_path(a, &order.path), row::at_path(b, &order.path));
-            let compared = match (&a, &b) {
+            let compared = match (a, b) {
                 (Some(a), Some(b)) => row_order(a, b, &ty)?,
                 (None, Some(_)) => Ordering::Less,
                 (Some(_), None) => Ordering::Greater,

@@ -359,7 +359,7 @@ fn put_keys<'k>(
     item: &mut Item,
     entity: &Entity,
     keys: impl IntoIterator<Item = &'k KeyTemplate>,
-    lookup: &dyn Fn(&str) -> Option<Value>,
+    lookup: &dyn Fn(&str) -> Option<&'k Value>,
 ) -> Result<(), RuntimeError> {
     for key in keys {
         if let Some(value) = encode_key(entity, key, lookup)? {
@@ -370,10 +370,10 @@ fn put_keys<'k>(
 }
 
 /// A key's value; none where one of its parts is absent. A place is hashed as finely as this key has it: another may have it coarser.
-pub fn encode_key(
+pub fn encode_key<'v>(
     entity: &Entity,
     key: &KeyTemplate,
-    lookup: &dyn Fn(&str) -> Option<Value>,
+    lookup: &dyn Fn(&str) -> Option<&'v Value>,
 ) -> Result<Option<Value>, RuntimeError> {
     let hashed = |path: &str| {
         let value = lookup(path)?;
@@ -382,8 +382,8 @@ pub fn encode_key(
             _ => None,
         });
         match precision {
-            Some(precision) => Some(Value::S(Place::from_value(&value)?.geohash(precision))),
-            None => Some(value),
+            Some(precision) => Some(Cow::Owned(Value::S(Place::from_value(value)?.geohash(precision)))),
+            None => Some(Cow::Borrowed(value)),
         }
     };
     key.template
@@ -391,16 +391,13 @@ pub fn encode_key(
         .map_err(|error| RuntimeError::key(entity, &error))
 }
 
-pub(crate) fn at_path(row: &Attributes, path: &str) -> Option<Value> {
+pub(crate) fn at_path<'r>(row: &'r Attributes, path: &str) -> Option<&'r Value> {
     if let Some(value) = row.get(path) {
-        return Some(value.clone());
+        return Some(value);
     }
     let mut names = path.split('.');
-    let mut value = row.get(names.next()?)?.clone();
-    for name in names {
-        value = value.as_map()?.get(name)?.clone();
-    }
-    Some(value)
+    let first = row.get(names.next()?)?;
+    names.try_fold(first, |value, name| value.as_map()?.get(name))
 }
 
 fn has_key(entity: &Entity, row: &Attributes) -> bool {

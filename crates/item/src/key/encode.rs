@@ -5,17 +5,18 @@ use super::domain::Domain;
 use super::form::Form;
 use super::template::{Part, Template, Variable};
 use crate::Value;
+use std::borrow::Borrow;
 use std::fmt;
 
 impl Template {
     /// The key for the values that `lookup` gives by the names of variables. Without a value for
     /// every variable, or with a stored null, there is no key.
-    pub fn encode(&self, lookup: impl Fn(&str) -> Option<Value>) -> Result<Option<Value>, EncodeError> {
+    pub fn encode<V: Borrow<Value>>(&self, lookup: impl Fn(&str) -> Option<V>) -> Result<Option<Value>, EncodeError> {
         if let [Part::Variable(variable)] = self.parts()
             && variable.form == Form::Whole
         {
             return present(lookup(&variable.name))
-                .map(|value| variable.checked(value))
+                .map(|value| variable.checked(value.borrow()))
                 .transpose();
         }
         if let [Part::Number(number)] = self.parts() {
@@ -25,10 +26,10 @@ impl Template {
     }
 
     /// The text of the first `count` parts: the beginning of every key with these values.
-    pub fn encode_first(
+    pub fn encode_first<V: Borrow<Value>>(
         &self,
         count: usize,
-        lookup: impl Fn(&str) -> Option<Value>,
+        lookup: impl Fn(&str) -> Option<V>,
     ) -> Result<Option<String>, EncodeError> {
         let mut parts = Vec::with_capacity(count);
         // Absence is looked for first, so that it does not depend on the order of parts whether an
@@ -47,7 +48,9 @@ impl Template {
             match (part, value) {
                 (Part::Text(literal), _) => text.push_str(literal),
                 (Part::Number(number), _) => text.push_str(&number.to_string()),
-                (Part::Variable(variable), Some(value)) => text.push_str(&variable.encode(&value, self.delimiter())?),
+                (Part::Variable(variable), Some(value)) => {
+                    text.push_str(&variable.encode(value.borrow(), self.delimiter())?);
+                }
                 (Part::Variable(_), None) | (Part::Anything, _) => {
                     return Err(EncodeError::Open(self.to_string()));
                 }
@@ -82,11 +85,11 @@ impl Variable {
         }
     }
 
-    fn checked(&self, value: Value) -> Result<Value, EncodeError> {
-        if self.domain.contains(&value) {
-            Ok(value)
+    fn checked(&self, value: &Value) -> Result<Value, EncodeError> {
+        if self.domain.contains(value) {
+            Ok(value.clone())
         } else {
-            Err(self.refusal(&value))
+            Err(self.refusal(value))
         }
     }
 
@@ -137,8 +140,8 @@ impl fmt::Display for EncodeError {
 impl std::error::Error for EncodeError {}
 
 /// A stored null reads as absent.
-fn present(value: Option<Value>) -> Option<Value> {
-    value.filter(|value| !value.is_null())
+fn present<V: Borrow<Value>>(value: Option<V>) -> Option<V> {
+    value.filter(|value| !value.borrow().is_null())
 }
 
 #[cfg(test)]
@@ -184,7 +187,7 @@ mod tests {
 
     #[test]
     fn without_a_value_there_is_no_key() {
-        assert_eq!(tasks_by_status().encode(|_| None), Ok(None));
+        assert_eq!(tasks_by_status().encode(|_| None::<Value>), Ok(None));
         let values = [("status", Value::from("lost")), ("title", Value::Null)];
         assert_eq!(tasks_by_status().encode(lookup(&values)), Ok(None));
     }
@@ -216,7 +219,7 @@ mod tests {
             Ok(Some(Value::from("a#b")))
         );
         let constant = template(vec![Part::Number(Number::ZERO)]);
-        assert_eq!(constant.encode(|_| None), Ok(Some(Value::from(0))));
+        assert_eq!(constant.encode(|_| None::<Value>), Ok(Some(Value::from(0))));
     }
 
     #[test]
@@ -229,7 +232,7 @@ mod tests {
         assert_eq!(tasks_by_status().encode_first(4, lookup(&values)), Ok(None));
         let open = template(vec![Part::text("STATUS#"), Part::Anything]);
         assert_eq!(
-            open.encode(|_| None).unwrap_err().to_string(),
+            open.encode(|_| None::<Value>).unwrap_err().to_string(),
             "`STATUS#…` stands for many keys"
         );
     }

@@ -11,46 +11,46 @@ use super::Stop;
 use super::attempt::Attempt;
 use super::create::key_in;
 use super::guards::Guards;
-use super::touched::{Action, Change, Check, Doing, Touched, absent_now, present, stored_name};
+use super::touched::{Action, Change, Check, Doing, Parts, Touched, absent_now, present, stored_name};
 use crate::find::primary_key;
 use crate::row;
 use crate::scope::Attributes;
 
 impl<'a> Attempt<'a> {
     /// The actions that a row's change becomes.
-    pub fn actions_of(&self, at: usize) -> Result<Vec<Action<'a>>, Stop> {
+    pub fn actions_of(&self, at: usize, parts: Parts<'a>) -> Result<Vec<Action<'a>>, Stop> {
         let Some(touched) = self.rows.get(at) else {
             return Ok(Vec::new());
         };
+        let Parts { key, checks, others } = parts;
         let mut actions = match touched.change {
-            Change::Nothing => self.check_of(touched),
-            Change::Create => self.put_of(touched)?,
+            Change::Nothing => self.check_of(touched, key, checks),
+            Change::Create => self.put_of(touched, key, checks)?,
             Change::Update if touched.entity.history.is_some() => Vec::new(),
-            Change::Update if touched.is_read() => self.update_of(touched)?,
-            Change::Update => vec![self.blind_of(touched)?],
-            Change::Delete => self.delete_of(touched)?,
+            Change::Update if touched.is_read() => self.update_of(touched, key, checks)?,
+            Change::Update => vec![self.blind_of(touched, key, checks)?],
+            Change::Delete => self.delete_of(touched, key, checks)?,
         };
-        actions.extend(touched.others.iter().cloned());
+        actions.extend(others);
         Ok(actions)
     }
 
-    pub fn check_of(&self, touched: &Touched<'a>) -> Vec<Action<'a>> {
+    fn check_of(&self, touched: &Touched<'a>, key: Item, mut checks: Vec<Check<'a>>) -> Vec<Action<'a>> {
         if touched.entity.history.is_some() {
             return self.check_of_version(touched);
         }
-        let mut checks = touched.checks.clone();
         checks.extend(touched.pins(self.operation.model, &[]));
         match checks.is_empty() {
             true => Vec::new(),
             false => vec![Action {
-                key: touched.key.clone(),
+                key,
                 doing: Doing::Check,
                 checks,
             }],
         }
     }
 
-    pub fn put_of(&self, touched: &Touched<'a>) -> Result<Vec<Action<'a>>, Stop> {
+    fn put_of(&self, touched: &Touched<'a>, key: Item, mut checks: Vec<Check<'a>>) -> Result<Vec<Action<'a>>, Stop> {
         if touched.entity.history.is_some() {
             return Ok(Vec::new());
         }
@@ -58,22 +58,26 @@ impl<'a> Attempt<'a> {
             return Ok(Vec::new());
         };
         let item = row::encode_own(self.operation.model, touched.entity, after, self.scope(None))?;
-        let mut checks = touched.checks.clone();
         checks.extend(touched.pins(self.operation.model, &[]));
         Ok(vec![Action {
-            key: touched.key.clone(),
+            key,
             doing: Doing::Put(item),
             checks,
         }])
     }
 
     /// An update of a row that was read: what differs is written, what it follows from is pinned.
-    pub fn update_of(&self, touched: &Touched<'a>) -> Result<Vec<Action<'a>>, Stop> {
+    fn update_of(
+        &self,
+        touched: &Touched<'a>,
+        own_key: Item,
+        mut checks: Vec<Check<'a>>,
+    ) -> Result<Vec<Action<'a>>, Stop> {
         let model = self.operation.model;
         let entity = touched.entity;
         let (Some(item), Some(after)) = (touched.item(), &touched.after) else {
             // What it becomes is not known yet; what must hold of it is.
-            return Ok(self.check_of(touched));
+            return Ok(self.check_of(touched, own_key, checks));
         };
         let stored = row::stored(entity, item)?;
         let now = self.scope(None);
@@ -132,14 +136,13 @@ impl<'a> Attempt<'a> {
             }
         }
         actions.extend(self.guards_moved(entity, touched.by, &stored, after)?);
-        let mut checks = touched.checks.clone();
         checks.extend(touched.pins(model, &also));
-        let new_key = primary_key(entity, after)?.unwrap_or_else(|| touched.key.clone());
-        if new_key != touched.key {
+        let new_key = primary_key(entity, after)?;
+        if let Some(new_key) = new_key.filter(|key| *key != own_key) {
             // The row moves to another key.
             let check = touched.by.map(|by| self.rule_check(by, entity, &Why::Exists, free));
             let gone = Action {
-                key: touched.key.clone(),
+                key: own_key,
                 doing: Doing::Delete,
                 checks,
             };
@@ -161,7 +164,7 @@ impl<'a> Attempt<'a> {
         actions.insert(
             0,
             Action {
-                key: touched.key.clone(),
+                key: own_key,
                 doing,
                 checks,
             },
@@ -208,7 +211,7 @@ impl<'a> Attempt<'a> {
     }
 
     /// An update of a row that was not read.
-    pub fn blind_of(&self, touched: &Touched<'a>) -> Result<Action<'a>, Stop> {
+    fn blind_of(&self, touched: &Touched<'a>, key: Item, checks: Vec<Check<'a>>) -> Result<Action<'a>, Stop> {
         let model = self.operation.model;
         let entity = touched.entity;
         let mut row = touched.known.clone();
@@ -272,9 +275,9 @@ impl<'a> Attempt<'a> {
             update.add.push((Path::attribute(stored), Value::N(*number)));
         }
         Ok(Action {
-            key: touched.key.clone(),
+            key,
             doing: Doing::Update(update),
-            checks: touched.checks.clone(),
+            checks,
         })
     }
 
@@ -325,7 +328,7 @@ impl<'a> Attempt<'a> {
         Ok(keys)
     }
 
-    pub fn delete_of(&self, touched: &Touched<'a>) -> Result<Vec<Action<'a>>, Stop> {
+    fn delete_of(&self, touched: &Touched<'a>, key: Item, mut checks: Vec<Check<'a>>) -> Result<Vec<Action<'a>>, Stop> {
         let model = self.operation.model;
         if touched.entity.history.is_some() {
             return Ok(Vec::new());
@@ -356,12 +359,11 @@ impl<'a> Attempt<'a> {
             actions.extend(guards.by_name.values().map(|key| guards.release(key)));
         }
         let also: Vec<&str> = also.iter().map(String::as_str).collect();
-        let mut checks = touched.checks.clone();
         checks.extend(touched.pins(model, &also));
         actions.insert(
             0,
             Action {
-                key: touched.key.clone(),
+                key,
                 doing: Doing::Delete,
                 checks,
             },

@@ -18,22 +18,26 @@ impl<'a> Attempt<'a> {
     /// Sends everything, and says what came of it.
     pub async fn finish(&mut self, more: Vec<Action<'a>>) -> Result<Written, Stop> {
         self.mark_answered();
+        let blind = self.answered_blind();
+        let blind_keys = blind.iter().filter_map(|at| self.rows.get(*at));
+        let blind_keys: Vec<Item> = blind_keys.map(|touched| touched.key.clone()).collect();
+        let answered = self.operation.record.as_ref().map(|_| self.answered_row());
         let mut actions = Vec::new();
         for at in 0..self.rows.len() {
-            actions.extend(self.actions_of(at)?);
+            if let Some(parts) = self.rows.get_mut(at).map(Touched::take_parts) {
+                actions.append(&mut self.actions_of(at, parts)?);
+            }
         }
-        actions.extend(self.passed_over.iter().cloned());
+        actions.append(&mut self.passed_over);
         actions.extend(more);
         unite(&mut actions)?;
         let several = actions.len() + usize::from(self.operation.record.is_some()) > 1;
-        let blind = self.answered_blind();
         if several && !blind.is_empty() {
-            return Err(Stop::ReadFirst(blind));
+            return Err(Stop::ReadFirst(blind_keys));
         }
         if let [at] = blind.as_slice() {
-            let wanted = self.rows.iter().position(|touched| touched.key == *at);
-            let item = send::send(self.operation, &actions, true, &mut self.consumed).await?;
-            if let (Some(at), Some(item)) = (wanted, item) {
+            let item = send::send(self.operation, actions, true, &mut self.consumed).await?;
+            if let (at, Some(item)) = (*at, item) {
                 let entity = self.rows.get(at).map(|touched| touched.entity);
                 let row = match entity {
                     // A row that ends with this change is answered all the same.
@@ -47,11 +51,10 @@ impl<'a> Attempt<'a> {
             return self.answer();
         }
         let written = self.answer()?;
-        if let Some(record) = &self.operation.record {
-            let answered = self.answered_row();
+        if let (Some(record), Some(answered)) = (&self.operation.record, answered) {
             actions.push(record.action(self.operation, &written, &answered)?);
         }
-        send::send(self.operation, &actions, false, &mut self.consumed).await?;
+        send::send(self.operation, actions, false, &mut self.consumed).await?;
         Ok(written)
     }
 
@@ -86,14 +89,11 @@ impl<'a> Attempt<'a> {
     }
 
     /// The rows that the answer shows though it is not known what they become.
-    pub fn answered_blind(&self) -> Vec<Item> {
+    pub fn answered_blind(&self) -> Vec<usize> {
         let blind =
-            |touched: &&Touched<'a>| touched.answered && touched.after.is_none() && touched.change == Change::Update;
-        self.rows
-            .iter()
-            .filter(blind)
-            .map(|touched| touched.key.clone())
-            .collect()
+            |touched: &Touched<'a>| touched.answered && touched.after.is_none() && touched.change == Change::Update;
+        let rows = self.rows.iter().enumerate();
+        rows.filter(|(_, touched)| blind(touched)).map(|(at, _)| at).collect()
     }
 
     /// The row that the answer is, with the attributes of its item.
@@ -164,20 +164,12 @@ impl<'a> Attempt<'a> {
 /// No item may stand in a request twice: checks join what else is done with their item.
 fn unite(actions: &mut Vec<Action<'_>>) -> Result<(), Stop> {
     let mut at = 0;
-    while at < actions.len() {
-        let Some(key) = actions.get(at).map(|action| action.key.clone()) else {
-            break;
-        };
-        let other = actions
-            .iter()
-            .skip(at + 1)
-            .position(|action| action.key == key)
-            .map(|next| at + 1 + next);
-        let Some(other) = other else {
+    while let Some((first, others)) = actions.get_mut(at..).and_then(<[Action<'_>]>::split_first_mut) {
+        let Some(other) = others.iter().position(|action| action.key == first.key) else {
             at += 1;
             continue;
         };
-        let second = actions.remove(other);
+        let second = actions.remove(at + 1 + other);
         let Some(first) = actions.get_mut(at) else { break };
         use super::touched::Doing;
         match (&first.doing, &second.doing) {

@@ -137,15 +137,18 @@ impl<'a> Attempt<'a> {
         if failed.is_empty() {
             return Stop::Refused(refused);
         }
-        let failed: Vec<_> = failed.iter().map(|(action, item)| (action, item.clone())).collect();
+        let failed: Vec<_> = failed
+            .iter()
+            .map(|(action, item)| (action.checks.as_slice(), item.as_ref()))
+            .collect();
         refuse::why(self.operation, &failed)
     }
 
     /// What the store would refuse of what was said so far, by the order of its checks.
     pub async fn failing(&mut self, wanted: impl Fn(u32) -> bool) -> Result<Vec<(Action<'a>, Option<Item>)>, Stop> {
         let mut actions = Vec::new();
-        for at in 0..self.rows.len() {
-            actions.extend(self.actions_of(at)?);
+        for (at, touched) in self.rows.iter().enumerate() {
+            actions.extend(self.actions_of(at, touched.parts())?);
         }
         let mut failed = Vec::new();
         for mut action in actions {

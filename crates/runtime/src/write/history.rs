@@ -47,7 +47,7 @@ impl<'a> Attempt<'a> {
         known.retain(|name, _| variables.is_some_and(|variables| variables.contains(name)));
         let partition = model.table.key.first().map(|key| key.name.clone()).unwrap_or_default();
         let template = entity.key_templates().find(|key| key.attribute == partition);
-        let lookup = |name: &str| known.get(name).cloned();
+        let lookup = |name: &str| known.get(name);
         let value = template
             .map(|template| row::encode_key(entity, template, &lookup))
             .transpose()?

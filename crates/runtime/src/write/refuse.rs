@@ -8,7 +8,7 @@ use singlet_plan::write::{Default as Why, default_name, default_status};
 
 use super::generate::Generating;
 use super::guards::hexadecimal;
-use super::touched::{Action, Check};
+use super::touched::Check;
 use super::{Operation, Refused, Stop};
 use crate::row;
 use crate::scope::Attributes;
@@ -112,19 +112,15 @@ impl<'a> Rule<'a> {
 }
 
 /// Why a request was refused, from the items that its conditions were evaluated on: one entry per action that failed.
-pub(super) fn why(operation: &Operation<'_>, failed: &[(&Action<'_>, Option<Item>)]) -> Stop {
+pub(super) fn why(operation: &Operation<'_>, failed: &[(&[Check<'_>], Option<&Item>)]) -> Stop {
     let mut first: Option<(&Check<'_>, Option<&Item>)> = None;
-    for (action, old) in failed {
-        for check in action
-            .checks
-            .iter()
-            .filter(|check| !check.condition.holds(old.as_ref()))
-        {
+    for (checks, old) in failed {
+        for check in checks.iter().filter(|check| !check.condition.holds(*old)) {
             if matches!(check.denial, Denial::Changed) {
                 return Stop::Again;
             }
             if first.is_none_or(|(known, _)| check.order < known.order) {
-                first = Some((check, old.as_ref()));
+                first = Some((check, *old));
             }
         }
     }

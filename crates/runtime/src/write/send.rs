@@ -6,7 +6,7 @@ use singlet_store::{
     TransactWrite, TransactWriteRequest, Update, UpdateRequest, UpdateReturn, WriteAnswer,
 };
 
-use super::touched::{Action, Doing};
+use super::touched::{Action, Check, Doing};
 use super::{Operation, Stop, refuse};
 use crate::error::RuntimeError;
 use crate::retry;
@@ -18,7 +18,7 @@ const ACTIONS_MAX: usize = 100;
 /// asked for and one row is updated.
 pub(super) async fn send(
     operation: &Operation<'_>,
-    actions: &[Action<'_>],
+    actions: Vec<Action<'_>>,
     wants_new: bool,
     consumed: &mut Consumed,
 ) -> Result<Option<Item>, Stop> {
@@ -30,30 +30,75 @@ pub(super) async fn send(
         );
         return Err(Stop::Failed(RuntimeError::Request(message)));
     }
-    match actions {
-        [] => Ok(None),
-        [one] if !matches!(one.doing, Doing::Check) => single(operation, one, wants_new, consumed).await,
-        many => transaction(operation, many, consumed).await.map(|()| None),
+    let table = &operation.model.table.name;
+    let returns = match wants_new {
+        true => UpdateReturn::New,
+        false => UpdateReturn::Nothing,
+    };
+    let requests = actions.into_iter().map(|action| request_of(table, action, returns));
+    let (requests, checks): (Vec<TransactWrite>, Vec<Vec<Check<'_>>>) = requests.unzip();
+    match (requests.as_slice(), checks.as_slice()) {
+        ([], _) => Ok(None),
+        ([one], [checks]) if !matches!(one, TransactWrite::Check { .. }) => {
+            single(operation, one, checks, consumed).await
+        }
+        _ => {
+            let request = TransactWriteRequest {
+                actions: requests,
+                token: Some(token()?),
+            };
+            transaction(operation, &request, &checks, consumed).await.map(|()| None)
+        }
     }
 }
 
-fn condition_of(action: &Action<'_>) -> Option<Condition> {
-    let mut all = action.checks.iter().map(|check| check.condition.clone());
-    let first = all.next()?;
-    Some(all.fold(first, Condition::and))
+/// The request of an action, and what says why it was refused.
+fn request_of<'a>(table: &str, action: Action<'a>, returns: UpdateReturn) -> (TransactWrite, Vec<Check<'a>>) {
+    let Action { key, doing, checks } = action;
+    let mut all = checks.iter().map(|check| check.condition.clone());
+    let first = all.next();
+    let condition = first.map(|first| all.fold(first, Condition::and));
+    let table = table.to_owned();
+    let request = match doing {
+        Doing::Put(item) => TransactWrite::Put(PutRequest {
+            table,
+            item,
+            condition,
+            return_old: false,
+        }),
+        Doing::Update(update) => TransactWrite::Update(UpdateRequest {
+            table,
+            key,
+            update,
+            condition,
+            returns,
+        }),
+        Doing::Delete => TransactWrite::Delete(DeleteRequest {
+            table,
+            key,
+            condition,
+            return_old: false,
+        }),
+        Doing::Check => TransactWrite::Check {
+            table,
+            key,
+            condition: condition.unwrap_or(Condition::And(Vec::new())),
+        },
+    };
+    (request, checks)
 }
 
-async fn transaction(operation: &Operation<'_>, actions: &[Action<'_>], consumed: &mut Consumed) -> Result<(), Stop> {
-    let table = operation.model.table.name.clone();
-    let request = TransactWriteRequest {
-        actions: actions.iter().map(|action| transact(&table, action)).collect(),
-        token: Some(token()?),
-    };
+async fn transaction(
+    operation: &Operation<'_>,
+    request: &TransactWriteRequest,
+    checks: &[Vec<Check<'_>>],
+    consumed: &mut Consumed,
+) -> Result<(), Stop> {
     let mut attempt = 0;
     let mut unknown = false;
     loop {
         attempt += 1;
-        let error = match operation.engine.store().transact_write(&request).await {
+        let error = match operation.engine.store().transact_write(request).await {
             Ok(answer) => {
                 *consumed += &answer.consumed;
                 return Ok(());
@@ -70,7 +115,7 @@ async fn transaction(operation: &Operation<'_>, actions: &[Action<'_>], consumed
         }
         return Err(match error.kind() {
             _ if unknown && same_again && !error.is_unavailable() => Stop::Failed(unknown_outcome().into()),
-            ErrorKind::Cancelled(reasons) => cancelled(operation, actions, reasons, &error),
+            ErrorKind::Cancelled(reasons) => cancelled(operation, checks, reasons, &error),
             ErrorKind::Conflict => Stop::Again,
             _ => Stop::Failed(error.into()),
         });
@@ -90,12 +135,17 @@ fn is_throttled(error: &StoreError) -> bool {
     by_reason || error.is_throttled()
 }
 
-fn cancelled(operation: &Operation<'_>, actions: &[Action<'_>], reasons: &[Cancellation], error: &StoreError) -> Stop {
+fn cancelled(
+    operation: &Operation<'_>,
+    checks: &[Vec<Check<'_>>],
+    reasons: &[Cancellation],
+    error: &StoreError,
+) -> Stop {
     let mut failed = Vec::new();
     let mut others = false;
-    for (action, reason) in actions.iter().zip(reasons) {
+    for (checks, reason) in checks.iter().zip(reasons) {
         match reason {
-            Cancellation::ConditionFailed { old } => failed.push((action, old.clone())),
+            Cancellation::ConditionFailed { old } => failed.push((checks.as_slice(), old.as_ref())),
             Cancellation::Nothing => {}
             Cancellation::Conflict | Cancellation::Throttled => others = true,
             _ => return Stop::Failed(RuntimeError::Store(error.clone())),
@@ -108,49 +158,17 @@ fn cancelled(operation: &Operation<'_>, actions: &[Action<'_>], reasons: &[Cance
     }
 }
 
-fn transact(table: &str, action: &Action<'_>) -> TransactWrite {
-    let condition = condition_of(action);
-    let table = table.to_owned();
-    match &action.doing {
-        Doing::Put(item) => TransactWrite::Put(PutRequest {
-            table,
-            item: item.clone(),
-            condition,
-            return_old: false,
-        }),
-        Doing::Update(update) => TransactWrite::Update(UpdateRequest {
-            table,
-            key: action.key.clone(),
-            update: update.clone(),
-            condition,
-            returns: UpdateReturn::Nothing,
-        }),
-        Doing::Delete => TransactWrite::Delete(DeleteRequest {
-            table,
-            key: action.key.clone(),
-            condition,
-            return_old: false,
-        }),
-        Doing::Check => TransactWrite::Check {
-            table,
-            key: action.key.clone(),
-            condition: condition.unwrap_or(Condition::And(Vec::new())),
-        },
-    }
-}
-
 async fn single(
     operation: &Operation<'_>,
-    action: &Action<'_>,
-    wants_new: bool,
+    request: &TransactWrite,
+    checks: &[Check<'_>],
     consumed: &mut Consumed,
 ) -> Result<Option<Item>, Stop> {
-    let table = operation.model.table.name.clone();
     let mut attempt = 0;
     let mut unknown = false;
     loop {
         attempt += 1;
-        let error = match call(operation, &table, action, wants_new).await {
+        let error = match call(operation, request).await {
             Ok(answer) => {
                 *consumed += &answer.consumed;
                 return Ok(answer.attributes);
@@ -159,17 +177,17 @@ async fn single(
         };
         let again = attempt < retry::ATTEMPTS_MAX;
         match error.kind() {
-            ErrorKind::ConditionFailed { old } if unknown && is_done(action, old.as_ref()) => return Ok(old.clone()),
+            ErrorKind::ConditionFailed { old } if unknown && is_done(request, old.as_ref()) => return Ok(old.clone()),
             // Refused, or done and changed by others since.
             ErrorKind::ConditionFailed { .. } if unknown => return Err(Stop::Failed(unknown_outcome().into())),
             ErrorKind::ConditionFailed { old } => {
-                return Err(refuse::why(operation, &[(action, old.clone())]));
+                return Err(refuse::why(operation, &[(checks, old.as_ref())]));
             }
             ErrorKind::Conflict if unknown && again => {}
             ErrorKind::Conflict if !unknown => return Err(Stop::Again),
             _ if error.is_throttled() && again => {}
             // What adds must not be sent twice when nobody knows whether it arrived.
-            _ if error.is_unavailable() && again && !adds(action) => unknown = true,
+            _ if error.is_unavailable() && again && !adds(request) => unknown = true,
             _ if unknown && !error.is_unavailable() => return Err(Stop::Failed(unknown_outcome().into())),
             _ => return Err(Stop::Failed(error.into())),
         }
@@ -177,49 +195,15 @@ async fn single(
     }
 }
 
-async fn call(
-    operation: &Operation<'_>,
-    table: &str,
-    action: &Action<'_>,
-    wants_new: bool,
-) -> Result<WriteAnswer, StoreError> {
+/// One action as a call of its own.
+async fn call(operation: &Operation<'_>, request: &TransactWrite) -> Result<WriteAnswer, StoreError> {
     let store = operation.engine.store();
-    let condition = condition_of(action);
-    let table = table.to_owned();
-    match &action.doing {
-        Doing::Put(item) => {
-            let request = PutRequest {
-                table,
-                item: item.clone(),
-                condition,
-                return_old: false,
-            };
-            store.put(&request).await
-        }
-        Doing::Update(update) => {
-            let returns = if wants_new {
-                UpdateReturn::New
-            } else {
-                UpdateReturn::Nothing
-            };
-            let request = UpdateRequest {
-                table,
-                key: action.key.clone(),
-                update: update.clone(),
-                condition,
-                returns,
-            };
-            store.update(&request).await
-        }
-        Doing::Delete | Doing::Check => {
-            let request = DeleteRequest {
-                table,
-                key: action.key.clone(),
-                condition,
-                return_old: false,
-            };
-            store.delete(&request).await
-        }
+    match request {
+        TransactWrite::Put(put) => store.put(put).await,
+        TransactWrite::Update(update) => store.update(update).await,
+        TransactWrite::Delete(delete) => store.delete(delete).await,
+        // No call only checks; it is a transaction of its own.
+        TransactWrite::Check { .. } => Err(StoreError::bad_request("a check is no write")),
     }
 }
 
@@ -227,9 +211,9 @@ fn unknown_outcome() -> StoreError {
     StoreError::unavailable("nobody knows whether the write was done")
 }
 
-fn adds(action: &Action<'_>) -> bool {
-    match &action.doing {
-        Doing::Update(update) => {
+fn adds(request: &TransactWrite) -> bool {
+    match request {
+        TransactWrite::Update(UpdateRequest { update, .. }) => {
             let computes = |value: &SetValue| !matches!(value, SetValue::Operand(SetOperand::Value(_)));
             !update.add.is_empty() || update.set.iter().any(|(_, value)| computes(value))
         }
@@ -237,12 +221,12 @@ fn adds(action: &Action<'_>) -> bool {
     }
 }
 
-/// Whether an item is what the action makes of it: an earlier sending of it arrived.
-fn is_done(action: &Action<'_>, old: Option<&Item>) -> bool {
-    match (&action.doing, old) {
-        (Doing::Put(item), Some(old)) => item == old,
-        (Doing::Delete, None) => true,
-        (Doing::Update(update), Some(old)) => is_updated(update, old),
+/// Whether an item is what the request makes of it: an earlier sending of it arrived.
+fn is_done(request: &TransactWrite, old: Option<&Item>) -> bool {
+    match (request, old) {
+        (TransactWrite::Put(put), Some(old)) => put.item == *old,
+        (TransactWrite::Delete(_), None) => true,
+        (TransactWrite::Update(request), Some(old)) => is_updated(&request.update, old),
         _ => false,
     }
 }

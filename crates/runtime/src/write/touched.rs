@@ -79,6 +79,14 @@ impl<'a> Check<'a> {
     }
 }
 
+/// What the actions of a row are made of, beside the row.
+#[derive(Debug)]
+pub(super) struct Parts<'a> {
+    pub key: Item,
+    pub checks: Vec<Check<'a>>,
+    pub others: Vec<Action<'a>>,
+}
+
 /// One action of the request, and its conditions one by one.
 #[derive(Clone, Debug)]
 pub(super) struct Action<'a> {
@@ -111,6 +119,29 @@ impl<'a> Touched<'a> {
             after: None,
             others: Vec::new(),
             answered: false,
+        }
+    }
+
+    /// What its actions are made of, for one who only looks at them.
+    pub fn parts(&self) -> Parts<'a> {
+        Parts {
+            key: self.key.clone(),
+            checks: self.checks.clone(),
+            others: self.others.clone(),
+        }
+    }
+
+    /// What its actions are made of, when they are sent: nobody asks for it afterwards. The key of a row that was read stays,
+    /// because what is pinned depends on it.
+    pub fn take_parts(&mut self) -> Parts<'a> {
+        let key = match self.is_read() {
+            true => self.key.clone(),
+            false => std::mem::take(&mut self.key),
+        };
+        Parts {
+            key,
+            checks: std::mem::take(&mut self.checks),
+            others: std::mem::take(&mut self.others),
         }
     }
 
