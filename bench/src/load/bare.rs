@@ -16,8 +16,8 @@ use jiff::Timestamp;
 use serde_json::{Map, Value as Json, json};
 use singlet_runtime::{Item, Store, Value, values};
 use singlet_store::{
-    Comparison, Condition, Direction, GetRequest, KeyRange, Path as StorePath, PutRequest, QueryRequest, SortRange,
-    StoreError, TransactWrite, TransactWriteRequest,
+    Comparison, Condition, Direction, GetRequest, KeyRange, Path as StorePath, PutRequest, QueryRequest, Select,
+    SortRange, StoreError, TransactWrite, TransactWriteRequest,
 };
 use singlet_store_embedded::EmbeddedStore;
 
@@ -29,6 +29,43 @@ const ECOBID: &str = "ecobid";
 const PAGE_ROWS: u32 = 20;
 /// An item, twenty reservations and an auction, with as many again that the caller may not see.
 const NEIGHBOURS_MAX: u32 = 42;
+
+/// The attributes of a task and of an item, with their type.
+const TASK: [&str; 13] = [
+    "category",
+    "completed_at",
+    "created_at",
+    "description",
+    "due_date",
+    "entity_type",
+    "priority",
+    "status",
+    "task_id",
+    "title",
+    "updated_at",
+    "user_id",
+    "version",
+];
+const ITEM: [&str; 18] = [
+    "auctionId",
+    "category",
+    "completedAt",
+    "description",
+    "entityType",
+    "geohash",
+    "geohash4",
+    "imageUrl",
+    "itemId",
+    "location",
+    "mode",
+    "reservationId",
+    "reservedUntil",
+    "status",
+    "timestamp",
+    "title",
+    "updatedAt",
+    "userId",
+];
 
 /// What rows have beside their attributes.
 const INTERNAL: [&str; 13] = [
@@ -82,6 +119,7 @@ async fn tasks(State(store): Engine) -> Answer {
         &store,
         QueryRequest {
             index: Some("GSI1".to_owned()),
+            select: only(&["GSI1PK", "GSI1SK"], &TASK),
             ..QueryRequest::new(TODO, range)
         },
     )
@@ -94,10 +132,17 @@ async fn items(State(store): Engine) -> Answer {
         &store,
         QueryRequest {
             index: Some("GSI2".to_owned()),
+            select: only(&[], &ITEM),
             ..QueryRequest::new(ECOBID, range)
         },
     )
     .await
+}
+
+/// What is asked for of a row: the keys of other indexes are left out.
+fn only(keys: &[&str], attributes: &[&str]) -> Select {
+    let own = ["PK", "SK", "ttl"].iter().chain(keys).chain(attributes);
+    Select::Paths(own.map(|name| StorePath::attribute(*name)).collect())
 }
 
 /// A page of the newest rows.

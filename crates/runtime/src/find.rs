@@ -164,7 +164,7 @@ impl<'a> Reading<'a> {
         };
         let item = answer.item.filter(|item| is_of(self.model, entity, item));
         let Some(item) = item else { return Ok(found) };
-        if let Some((row, _)) = row::taken(self.model, entity, item, &[], self.scope)? {
+        if let Some((row, _)) = row::taken((self.model, entity), item, &query.layout, self.scope)? {
             let scope = self.scope.with_row(&row);
             for condition in conditions.iter().chain(self.allow) {
                 if !holds(condition, &scope)? {

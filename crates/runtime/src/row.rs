@@ -1,7 +1,6 @@
 //! Between rows as entities see them and items as the table stores them.
 
 use std::borrow::Cow;
-use std::collections::BTreeMap;
 
 use singlet_item::{Item, Number, Value};
 use singlet_model::Model;
@@ -13,6 +12,7 @@ use singlet_model::types::{EntityId, Type};
 use crate::error::RuntimeError;
 use crate::scope::{Attributes, Scope};
 use crate::stream::Key;
+use singlet_plan::read::Layout;
 
 /// The row that an item holds, as it is at the scope's instant: states that have lapsed are the later ones. None where the row
 /// has expired, whether or not its item is still there.
@@ -35,85 +35,80 @@ pub fn seen(model: &Model, entity: &Entity, item: &Item, scope: Scope<'_>) -> Re
     Ok(row)
 }
 
-/// The same from an item that is not needed any more, beside its values of some key attributes. The item becomes the row: what
-/// both the row and the key have is all that is copied.
+/// The same from an item that is not needed any more, beside its key on the path that it came by. Its values become the row's:
+/// what both the row and the key have is all that is copied.
 pub fn taken<'k>(
-    model: &Model,
-    entity: &Entity,
+    (model, entity): (&Model, &Entity),
     item: Item,
-    keys: &[&'k str],
+    layout: &'k Layout,
     scope: Scope<'_>,
 ) -> Result<Option<(Attributes, Key<'k>)>, RuntimeError> {
-    if has_expired(model, &item, scope.now) {
-        return Ok(None);
+    let mut from_keys = Attributes::new();
+    if layout.has_key_only {
+        from_keys = match decode_keys(entity, &item) {
+            // What has expired need not be as the model has it.
+            Err(_) if has_expired(model, &item, scope.now) => return Ok(None),
+            decoded => decoded?,
+        };
+        let is_missing = |attribute: &Attribute| match &attribute.stored {
+            Stored::Own => !item.contains_key(&attribute.name),
+            Stored::No => true,
+            Stored::As(_) => false,
+        };
+        from_keys.retain(|name, _| entity.attribute(name).is_some_and(is_missing));
     }
-    let from_keys = decode_keys(entity, &item)?;
-    let mut key = Vec::with_capacity(keys.len());
-    let mut row = into_row(entity, item, from_keys, |name, value, stays| {
-        if let Some(name) = keys.iter().find(|known| **known == name) {
-            key.push((
-                *name,
-                if stays {
-                    value.clone()
-                } else {
-                    std::mem::replace(value, Value::Null)
-                },
-            ));
+    let (mut own, mut key) = (Vec::with_capacity(item.len()), Vec::new());
+    let mut held = layout.held.iter().peekable();
+    for (mut name, value) in item {
+        // Both are in the order of names.
+        while held.next_if(|held| held.name < name).is_some() {}
+        let Some(held) = held.next_if(|held| held.name == name) else {
+            continue;
+        };
+        if held.is_expiry && is_over(&value, scope.now) {
+            return Ok(None);
         }
-    });
+        let Some(attribute) = held.attribute.as_ref().filter(|_| !value.is_null()) else {
+            if held.is_key {
+                key.push((held.name.as_str(), value));
+            }
+            continue;
+        };
+        if held.is_key {
+            key.push((held.name.as_str(), value.clone()));
+        }
+        if *attribute != name {
+            name.clone_from(attribute);
+        }
+        own.push((name, value));
+    }
+    let mut row: Attributes = own.into_iter().collect();
+    row.extend(from_keys.into_iter().filter(|(_, value)| !value.is_null()));
+    name_again(entity, &mut row);
     lapse(model.source_of(entity), &mut row, scope)?;
     Ok(Some((row, key)))
 }
 
 /// The row as its item has it, expired and lapsed or not.
 pub fn stored(entity: &Entity, item: &Item) -> Result<Attributes, RuntimeError> {
-    let from_keys = decode_keys(entity, item)?;
-    let own = item.iter().filter(|(name, _)| is_stored(entity, name));
-    let own = own.map(|(name, value)| (name.clone(), value.clone())).collect();
-    Ok(into_row(entity, own, from_keys, |_, _, _| {}))
-}
-
-/// Whether an attribute of the entity stands under a name.
-fn is_stored(entity: &Entity, name: &str) -> bool {
-    entity.attributes.iter().any(|attribute| match &attribute.stored {
-        Stored::Own => attribute.name == name,
-        Stored::As(other) => other == name,
-        Stored::No => false,
-    })
-}
-
-/// An item with nothing but what is of the entity, under the entity's names, and with what only its keys say. `see` is shown
-/// every attribute of the item, and whether it stays; what does not it may take.
-fn into_row(
-    entity: &Entity,
-    mut item: Item,
-    mut from_keys: Attributes,
-    mut see: impl FnMut(&str, &mut Value, bool),
-) -> Attributes {
-    from_keys.retain(
-        |name, _| match entity.attribute(name).map(|attribute| &attribute.stored) {
-            Some(Stored::Own) => !item.contains_key(name),
-            Some(Stored::No) => true,
-            Some(Stored::As(_)) | None => false,
-        },
-    );
-    let renamed = entity
-        .attributes
-        .iter()
-        .filter_map(|attribute| match &attribute.stored {
-            Stored::As(name) => Some((attribute.name.clone(), item.get(name)?.clone())),
-            Stored::Own | Stored::No => None,
-        });
-    let others: Vec<(String, Value)> = renamed.chain(from_keys).collect();
-    item.retain(|name, value| {
-        let attribute = entity.attribute(name).filter(|_| !value.is_null());
-        let stays = attribute.is_some_and(|attribute| attribute.stored == Stored::Own);
-        see(name, value, stays);
-        stays
+    let mut row = decode_keys(entity, item)?;
+    row.retain(|name, _| {
+        let attribute = entity.attribute(name);
+        attribute.is_some_and(|attribute| !matches!(attribute.stored, Stored::As(_)))
     });
-    item.extend(others.into_iter().filter(|(_, value)| !value.is_null()));
-    name_again(entity, &mut item);
-    item
+    for attribute in &entity.attributes {
+        let name = match &attribute.stored {
+            Stored::Own => &attribute.name,
+            Stored::As(name) => name,
+            Stored::No => continue,
+        };
+        if let Some(value) = item.get(name) {
+            row.insert(attribute.name.clone(), value.clone());
+        }
+    }
+    row.retain(|_, value| !value.is_null());
+    name_again(entity, &mut row);
+    Ok(row)
 }
 
 /// The row with everything that follows from its other attributes.
@@ -137,7 +132,12 @@ fn name_again(entity: &Entity, row: &mut Attributes) {
 /// Whether the item's expiry has passed: the engine removes it when it likes, readers must not see it.
 pub fn has_expired(model: &Model, item: &Item, now: i64) -> bool {
     let ttl = model.table.ttl.as_ref().and_then(|ttl| item.get(ttl));
-    let seconds = ttl.and_then(Value::as_number).and_then(Number::to_i64);
+    ttl.is_some_and(|seconds| is_over(seconds, now))
+}
+
+/// Whether a time in seconds has passed.
+fn is_over(seconds: &Value, now: i64) -> bool {
+    let seconds = seconds.as_number().and_then(Number::to_i64);
     seconds.is_some_and(|seconds| seconds.saturating_mul(1_000) <= now)
 }
 
@@ -412,9 +412,5 @@ pub fn iso(millis: i64) -> Result<String, RuntimeError> {
 
 /// A map of attributes as a value.
 pub fn as_value(row: &Attributes) -> Value {
-    Value::M(
-        row.iter()
-            .map(|(name, value)| (name.clone(), value.clone()))
-            .collect::<BTreeMap<_, _>>(),
-    )
+    Value::M(row.clone())
 }

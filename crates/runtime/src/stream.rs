@@ -7,9 +7,10 @@ use std::sync::Arc;
 use singlet_item::{Item, Value};
 use singlet_model::Model;
 use singlet_model::model::{Entity, KeyTemplate};
-use singlet_plan::read::Query;
+use singlet_plan::read::{Layout, Query};
 use singlet_store::{
-    Condition, Consumed, Direction, GetRequest, KeyRange, PageAnswer, QueryRequest, ScanRequest, SortRange, Store,
+    Condition, Consumed, Direction, GetRequest, KeyRange, PageAnswer, Path, QueryRequest, ScanRequest, Select,
+    SortRange, Store,
 };
 
 use crate::error::RuntimeError;
@@ -46,7 +47,7 @@ pub struct RowStream<'a> {
     /// Whether the range is the whole table, with the rows of every entity.
     scan: bool,
     except: Vec<(String, Value)>,
-    position_keys: Vec<&'a str>,
+    layout: &'a Layout,
     buffer: VecDeque<Arrived<'a>>,
     /// Where the next page begins; none at the start.
     next: Option<Item>,
@@ -64,7 +65,7 @@ impl<'a> RowStream<'a> {
     /// Opens a range; with a position it goes on after that.
     pub fn open(
         model: &'a Model,
-        query: &Query,
+        query: &'a Query,
         range: Range,
         filter: Option<Condition>,
         position: Option<&Item>,
@@ -79,6 +80,9 @@ impl<'a> RowStream<'a> {
             Direction::Ascending
         };
         request.start = position.cloned();
+        if let Some(names) = query.projection() {
+            request.select = Select::Paths(names.map(Path::attribute).collect());
+        }
         let sorts = model.table.key.len().saturating_sub(1);
         let equal = request
             .range
@@ -86,14 +90,12 @@ impl<'a> RowStream<'a> {
             .iter()
             .filter(|(_, sort)| matches!(sort, SortRange::Equal(_)));
         let is_one = index.is_none() && equal.count() == sorts;
-        let table_keys = model.table.key.iter();
-        let position_keys = table_keys.chain(index.into_iter().flat_map(|index| index.key()));
         RowStream {
             key: index.is_none().then(|| whole_key(model, &request.range)).flatten(),
             scan: query.scan,
             request,
             except: range.except,
-            position_keys: position_keys.map(|key| key.name.as_str()).collect(),
+            layout: &query.layout,
             buffer: VecDeque::new(),
             next: None,
             ended: false,
@@ -186,7 +188,7 @@ impl<'a> RowStream<'a> {
             if strange || self.is_excepted(&item) {
                 continue;
             }
-            if let Some((row, position)) = row::taken(model, entity, item, &self.position_keys, scope)? {
+            if let Some((row, position)) = row::taken(place, item, self.layout, scope)? {
                 arrived.push(Arrived { row, position });
             }
         }

@@ -25,6 +25,17 @@ pub(crate) fn items_from_engine(items: Vec<EngineItem>) -> Result<Vec<Item>> {
     items.into_iter().map(item_from_engine).collect()
 }
 
+/// The same with nothing but some attributes.
+pub(crate) fn parts_from_engine(items: Vec<EngineItem>, names: &[&str]) -> Result<Vec<Item>> {
+    let part = |item: EngineItem| {
+        let wanted = item.into_iter().filter(|(name, _)| names.contains(&name.as_str()));
+        wanted
+            .map(|(name, value)| Ok((name, value_from_engine(value)?)))
+            .collect()
+    };
+    items.into_iter().map(part).collect()
+}
+
 pub(crate) fn value_to_engine(value: &Value) -> AttributeValue {
     match value {
         Value::S(text) => AttributeValue::S(text.clone()),

@@ -253,7 +253,7 @@ impl Store for EmbeddedStore {
                 db.query(engine_request).map_err(error::from_engine)
             })
             .await?;
-        reads::query_answer(answer)
+        reads::query_answer(request, answer)
     }
 
     async fn scan(&self, request: &ScanRequest) -> Result<PageAnswer> {

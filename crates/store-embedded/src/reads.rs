@@ -2,7 +2,8 @@
 
 use crate::Cost;
 use crate::convert::{
-    Counts, EngineItem, consumed, item_from_engine, item_to_engine, items_from_engine, value_to_engine,
+    Counts, EngineItem, consumed, item_from_engine, item_to_engine, items_from_engine, parts_from_engine,
+    value_to_engine,
 };
 use dynoxide::AttributeValue;
 use dynoxide::actions::batch_get_item::{BatchGetItemRequest, BatchGetItemResponse, KeysAndAttributes};
@@ -16,7 +17,7 @@ use singlet_item::Item;
 use singlet_store::render::{self, GetExpressions, PageExpressions, Placeholders};
 use singlet_store::{
     BatchGetAnswer, BatchGetRequest, Direction, GetAnswer, GetRequest, PageAnswer, QueryRequest, Result, ScanRequest,
-    StoreError, TransactGetAnswer, TransactGetRequest,
+    Select, StoreError, TransactGetAnswer, TransactGetRequest,
 };
 use std::collections::HashMap;
 
@@ -111,8 +112,23 @@ pub(crate) fn query_cost(request: &QueryRequest) -> Cost {
     }
 }
 
+/// The attributes that a page is asked for, where it is asked for nothing within one. The engine would copy each item for that;
+/// here they are picked when the items are converted.
+fn whole_attributes(select: &Select) -> Option<Vec<&str>> {
+    match select {
+        Select::Paths(paths) if !paths.is_empty() => paths
+            .iter()
+            .map(|path| path.segments().is_empty().then(|| path.name()))
+            .collect(),
+        _ => None,
+    }
+}
+
 pub(crate) fn query(request: &QueryRequest) -> Result<EngineQuery> {
-    let expressions = PageExpressions::query(request)?;
+    let expressions = match whole_attributes(&request.select) {
+        Some(_) => PageExpressions::query_whole(request)?,
+        None => PageExpressions::query(request)?,
+    };
     Ok(EngineQuery {
         table_name: request.table.clone(),
         index_name: request.index.clone(),
@@ -131,9 +147,13 @@ pub(crate) fn query(request: &QueryRequest) -> Result<EngineQuery> {
     })
 }
 
-pub(crate) fn query_answer(answer: QueryResponse) -> Result<PageAnswer> {
+pub(crate) fn query_answer(request: &QueryRequest, answer: QueryResponse) -> Result<PageAnswer> {
+    let items = answer.items.unwrap_or_default();
     Ok(PageAnswer {
-        items: items_from_engine(answer.items.unwrap_or_default())?,
+        items: match whole_attributes(&request.select) {
+            Some(names) => parts_from_engine(items, &names)?,
+            None => items_from_engine(items)?,
+        },
         count: answer.count,
         scanned: answer.scanned_count,
         last_key: answer.last_evaluated_key.map(item_from_engine).transpose()?,

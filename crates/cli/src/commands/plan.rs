@@ -217,7 +217,7 @@ fn asked_text(model: &Model, asked: &[(PlanRow<'_>, Preview)]) -> String {
         if !row.filter.is_empty() {
             text.push_str(&format!("  where {}\n", row.filter));
         }
-        text.push_str(&format!("  {}; {}\n", row.cost.shown(&sizes), row.cost.promise()));
+        text.push_str(&format!("  {}; {}\n", row.cost.shown(&sizes), row.promise()));
     }
     text
 }

@@ -6,6 +6,7 @@ use singlet_model::types::EntityId;
 use singlet_model::{Model, model::Entity};
 
 use super::implied;
+use super::layout::Layout;
 use super::order;
 use super::sort::{self, SortBound};
 use crate::access::AccessPath;
@@ -36,6 +37,8 @@ pub struct Query {
     pub follow: bool,
     /// Whether the whole table is read, for want of a key.
     pub scan: bool,
+    /// What the items on the path hold.
+    pub layout: Layout,
 }
 
 /// The values of one part of a key.
@@ -85,7 +88,7 @@ pub(super) fn lapses(part: &KeyPart, source: &Entity) -> Vec<(String, String)> {
 
 impl Query {
     /// Reads the whole table and keeps what the conjuncts say.
-    pub(super) fn scan(entity: &Entity, conjuncts: &[&Expr]) -> Self {
+    pub(super) fn scan(model: &Model, entity: &Entity, conjuncts: &[&Expr]) -> Self {
         let meaning: Vec<Expr> = conjuncts.iter().map(|conjunct| (*conjunct).clone()).collect();
         Query {
             entity: entity.id,
@@ -99,7 +102,13 @@ impl Query {
             in_sequence: false,
             follow: false,
             scan: true,
+            layout: Layout::of(model, entity, None),
         }
+    }
+
+    /// The attributes that pages are asked for, where they are not asked for whole items.
+    pub fn projection(&self) -> Option<impl Iterator<Item = &str>> {
+        self.layout.projection().filter(|_| !self.scan && !self.is_get())
     }
 
     /// Whether one key is asked for: a get.
@@ -303,6 +312,7 @@ pub(super) fn attempt(path: &AccessPath<'_>, wanted: &Wanted<'_>, conjuncts: &[&
         in_sequence: one_range && !kept.merged,
         follow,
         scan: false,
+        layout: Layout::of(wanted.model, path.entity, path.index),
     })
 }
 

@@ -136,7 +136,7 @@ pub fn plan_selection(
     // Rows of a scan come in no order: one that asks for an order has no plan.
     let may_scan = read.is_some_and(|read| read.scan.is_some()) && selection.order.is_empty();
     if plan.queries.is_empty() && may_scan {
-        plan.queries.push(Query::scan(entity, &conjuncts));
+        plan.queries.push(Query::scan(model, entity, &conjuncts));
     }
     Some(plan)
 }

@@ -3,10 +3,10 @@
 use singlet_item::Value;
 use singlet_model::Model;
 use singlet_model::expression::ExprKind;
-use singlet_model::model::{Entity, KeyChoice, KeyTemplate, LetValue};
+use singlet_model::model::{Entity, KeyChoice, KeyTemplate, LetValue, SelectionKind};
 
 use super::candidate::{PartValues, Query};
-use super::choose::{Combination, ReadPlan, SelectionPlan, plan_selection};
+use super::choose::{Combination, PartPlan, ReadPlan, SelectionPlan, plan_selection};
 use super::ends::Ends;
 use super::neighbours::{Neighbour, Neighbours};
 use super::sort::{End, SortBound};
@@ -71,6 +71,8 @@ pub struct PlanRow<'p> {
     pub descending: bool,
     /// What is checked on the rows that were read; empty where the key says all.
     pub filter: String,
+    /// The attributes that are asked for; all, if empty.
+    pub projection: Vec<&'p str>,
     /// Other queries that answer it too: which is cheaper is known with the request.
     pub or: Vec<String>,
     /// What it costs.
@@ -96,6 +98,7 @@ fn row<'p>(model: &Model, read: &str, combination: &'p Combination, cost: &'p Re
         key: String::new(),
         descending: false,
         filter: String::new(),
+        projection: Vec::new(),
         or: Vec::new(),
         cost,
     };
@@ -103,11 +106,15 @@ fn row<'p>(model: &Model, read: &str, combination: &'p Combination, cost: &'p Re
         Origin::Let(name) => row.key = let_text(model, read, name),
         Origin::Rows { .. } => row.key = "the key of each row".to_owned(),
         Origin::Query { part, query } => {
-            let plan = combination.parts.get(*part).map(|part| &part.plan);
+            let part = combination.parts.get(*part);
+            let plan = part.map(|part| &part.plan);
             if let Some((plan, query)) = plan.and_then(|plan| Some((plan, plan.queries.get(*query)?))) {
                 row.key = condition(model, query);
                 row.descending = query.descending;
                 row.filter = conjunction(&query.rest);
+                // Of what is only counted nothing is asked for.
+                let names = query.projection().filter(|_| !is_counted(model, read, part));
+                row.projection = names.into_iter().flatten().collect();
                 row.or = plan.covers.iter().map(|cover| describe(model, cover)).collect();
             }
         }
@@ -127,6 +134,20 @@ fn row<'p>(model: &Model, read: &str, combination: &'p Combination, cost: &'p Re
         }
     }
     row
+}
+
+/// Whether a part of a read is how many rows there are, and nothing of them.
+fn is_counted(model: &Model, read: &str, part: Option<&PartPlan>) -> bool {
+    let read = model.reads.iter().find(|known| known.name == read);
+    let selection = read.zip(part).and_then(|(read, part)| match &part.name {
+        Some(name) => read
+            .with
+            .iter()
+            .find(|with| with.name == *name)
+            .map(|with| &with.selection),
+        None => read.selection.as_ref(),
+    });
+    selection.is_some_and(|selection| selection.kind == SelectionKind::Count && selection.by.is_empty())
 }
 
 fn let_text(model: &Model, read: &str, name: &str) -> String {
@@ -246,9 +267,18 @@ impl PlanRow<'_> {
             text.push_str(&format!("\n    {label}or {or}"));
         }
         match sizes {
-            Some(sizes) => format!("{text}\n      {}; {}\n", self.cost.shown(sizes), self.cost.promise()),
+            Some(sizes) => format!("{text}\n      {}; {}\n", self.cost.shown(sizes), self.promise()),
             None => format!("{text}\n"),
         }
+    }
+
+    /// What it promises, and what it leaves out.
+    pub fn promise(&self) -> String {
+        let left_out = match self.projection.is_empty() {
+            true => "",
+            false => "; without the keys of other indexes",
+        };
+        format!("{}{left_out}", self.cost.promise())
     }
 }
 

@@ -30,14 +30,13 @@ impl Change<'_> {
 }
 
 /// Why the row must be read before it is changed; nothing, if it need not be.
-pub fn old_values_needed<'a>(model: &Model, entity: &'a Entity, change: &Change<'a>) -> Option<String> {
+pub fn old_values_needed<'a>(model: &Model, entity: &'a Entity, mut change: Change<'a>) -> Option<String> {
     if entity.history.is_some() {
         return Some("the next version follows the last".to_owned());
     }
     if let Some(mirror) = model.mirrors_of(entity.id).next() {
         return Some(format!("`{}` follows it", mirror.name));
     }
-    let mut change = change.clone();
     if let Some(reason) = states(entity, &change).or_else(|| computed(entity, &mut change)) {
         return Some(reason);
     }
@@ -109,7 +108,7 @@ pub(super) fn of_step(model: &Model, entity: &Entity, step: &Step) -> Option<Str
         change.touched.extend(held.clone());
         change.known.extend(held);
     }
-    old_values_needed(model, entity, &change)
+    old_values_needed(model, entity, change)
 }
 
 /// An attribute that holds only in some states, where it is not known whether the row was in one.

@@ -214,12 +214,17 @@ impl<'a> Attempt<'a> {
     fn blind_of(&self, touched: &Touched<'a>, key: Item, checks: Vec<Check<'a>>) -> Result<Action<'a>, Stop> {
         let model = self.operation.model;
         let entity = touched.entity;
-        let mut row = touched.known.clone();
-        for (name, value) in &touched.edits.set {
-            match value {
-                Some(value) => row.insert(name.clone(), value.clone()),
-                None => row.remove(name),
-            };
+        let follows = !entity.index.is_empty() || entity.expires.is_some();
+        // As far as it is known, for what follows from it.
+        let mut row = Attributes::new();
+        if follows || entity.attributes.iter().any(|attribute| attribute.is.is_some()) {
+            row.clone_from(&touched.known);
+            for (name, value) in &touched.edits.set {
+                match value {
+                    Some(value) => row.insert(name.clone(), value.clone()),
+                    None => row.remove(name),
+                };
+            }
         }
         let known = |name: &str| touched.known.contains_key(name) || touched.edits.sets(name);
         let mut update = Update::new();

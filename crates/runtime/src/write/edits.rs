@@ -59,6 +59,10 @@ impl Edits {
 
     /// Adds the edits of another step on the same row: disjoint ones join, sums add up.
     pub fn merge(&mut self, other: Edits, always: &dyn Fn(&str) -> bool) -> Result<(), Clash> {
+        if self.touched().next().is_none() {
+            *self = other;
+            return Ok(());
+        }
         let clashes = other.touched().any(|name| {
             let here = self.touched().any(|known| known == name);
             let both_add = self.add.contains_key(name) && other.add.contains_key(name);

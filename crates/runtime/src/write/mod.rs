@@ -275,7 +275,7 @@ impl<'a> Operation<'a> {
         loop {
             let mut attempt = Attempt::new(self, &read_first);
             let ended = attempt.run().await;
-            consumed += &attempt.consumed;
+            consumed += std::mem::take(&mut attempt.consumed);
             match ended {
                 Ok(written) => return Ok(Written { consumed, ..written }),
                 Err(Stop::ReadFirst(keys)) => remember(&mut read_first, keys)?,

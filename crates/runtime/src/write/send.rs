@@ -100,7 +100,7 @@ async fn transaction(
         attempt += 1;
         let error = match operation.engine.store().transact_write(request).await {
             Ok(answer) => {
-                *consumed += &answer.consumed;
+                *consumed += answer.consumed;
                 return Ok(());
             }
             Err(error) => error,
@@ -170,7 +170,7 @@ async fn single(
         attempt += 1;
         let error = match call(operation, request).await {
             Ok(answer) => {
-                *consumed += &answer.consumed;
+                *consumed += answer.consumed;
                 return Ok(answer.attributes);
             }
             Err(error) => error,

@@ -195,7 +195,7 @@ impl<'a> Attempt<'a> {
         let moves = edits.touched().any(|name| entity.is_key_attribute(name));
         if held_unknown
             || moves
-            || old_values_needed(self.operation.model, entity, &planned).is_some()
+            || old_values_needed(self.operation.model, entity, planned).is_some()
             || touched.change == Change::Update
         {
             return Err(Stop::ReadFirst(vec![key]));

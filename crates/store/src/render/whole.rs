@@ -41,9 +41,18 @@ pub struct PageExpressions {
 impl PageExpressions {
     /// Those of a query.
     pub fn query(request: &QueryRequest) -> Result<Self> {
+        Self::query_for(request, &request.select)
+    }
+
+    /// Those of a query for whole items, by a store that picks what is selected itself.
+    pub fn query_whole(request: &QueryRequest) -> Result<Self> {
+        Self::query_for(request, &Select::All)
+    }
+
+    fn query_for(request: &QueryRequest, select: &Select) -> Result<Self> {
         let mut renderer = Renderer::new();
         let range = renderer.key_range(&request.range)?;
-        Self::page(renderer, Some(range), request.filter.as_ref(), &request.select)
+        Self::page(renderer, Some(range), request.filter.as_ref(), select)
     }
 
     /// Those of a scan.

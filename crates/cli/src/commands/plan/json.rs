@@ -43,6 +43,7 @@ fn request(row: &PlanRow<'_>, sizes: &Sizes<'_>) -> Json {
         "key": row.key,
         "descending": row.descending,
         "filter": Some(row.filter.as_str()).filter(|filter| !filter.is_empty()),
+        "projection": Some(&row.projection).filter(|names| !names.is_empty()),
         "or": row.or,
         "consistency": match row.cost.consistency {
             Consistency::Eventual => "eventual",

@@ -1,0 +1,78 @@
+//! What the items of a path hold, name by name: what of them is asked for, and what a row takes from them.
+
+use std::collections::BTreeMap;
+
+use singlet_model::Model;
+use singlet_model::model::{Entity, Index, Projection, Stored};
+
+/// What an item of an entity holds, as far as it is looked at.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Layout {
+    /// By name, in the order of names, as items have them.
+    pub held: Vec<Held>,
+    /// Whether an attribute stands only in the key.
+    pub has_key_only: bool,
+    /// Whether items hold more than that, which pages leave out: the keys of other indexes.
+    pub has_others: bool,
+}
+
+/// One attribute of an item.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Held {
+    /// Its name in the item.
+    pub name: String,
+    /// The attribute of the row that it is, by the row's name for it.
+    pub attribute: Option<String>,
+    /// Whether it is part of the key by which a page goes on after the item.
+    pub is_key: bool,
+    /// Whether it says when the item expires.
+    pub is_expiry: bool,
+}
+
+impl Layout {
+    /// What an entity's items hold in the table or an index.
+    pub fn of(model: &Model, entity: &Entity, index: Option<&Index>) -> Self {
+        let mut held: BTreeMap<&str, Held> = BTreeMap::new();
+        for attribute in &entity.attributes {
+            let name = match &attribute.stored {
+                Stored::Own => &attribute.name,
+                Stored::As(name) => name,
+                Stored::No => continue,
+            };
+            held.entry(name).or_default().attribute = Some(attribute.name.clone());
+        }
+        for key in model.table.key.iter().chain(index.into_iter().flat_map(Index::key)) {
+            held.entry(&key.name).or_default().is_key = true;
+        }
+        if let Some(ttl) = &model.table.ttl {
+            held.entry(ttl).or_default().is_expiry = true;
+        }
+        if let Some(name) = &model.table.type_attribute {
+            held.entry(name).or_default();
+        }
+        let key_only = entity
+            .attributes
+            .iter()
+            .any(|attribute| attribute.stored == Stored::No && entity.is_key_attribute(&attribute.name));
+        let carries_all = index.is_none_or(|index| index.projection == Projection::All);
+        let choices = entity.index.iter().flat_map(|entry| entry.choices());
+        let mut keys = choices.flat_map(|choice| &choice.keys);
+        Layout {
+            has_key_only: key_only,
+            // What an index does not have all of cannot be asked of it by name.
+            has_others: carries_all && keys.any(|key| !held.contains_key(key.attribute.as_str())),
+            held: held
+                .into_iter()
+                .map(|(name, held)| Held {
+                    name: name.to_owned(),
+                    ..held
+                })
+                .collect(),
+        }
+    }
+
+    /// The names that pages are asked for; nothing where they are asked for whole items.
+    pub fn projection(&self) -> Option<impl Iterator<Item = &str>> {
+        self.has_others.then(|| self.held.iter().map(|held| held.name.as_str()))
+    }
+}
