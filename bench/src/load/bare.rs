@@ -119,7 +119,7 @@ async fn tasks(State(store): Engine) -> Answer {
         &store,
         QueryRequest {
             index: Some("GSI1".to_owned()),
-            select: only(&["GSI1PK", "GSI1SK"], &TASK),
+            select: only(&TASK),
             ..QueryRequest::new(TODO, range)
         },
     )
@@ -132,16 +132,16 @@ async fn items(State(store): Engine) -> Answer {
         &store,
         QueryRequest {
             index: Some("GSI2".to_owned()),
-            select: only(&[], &ITEM),
+            select: only(&ITEM),
             ..QueryRequest::new(ECOBID, range)
         },
     )
     .await
 }
 
-/// What is asked for of a row: the keys of other indexes are left out.
-fn only(keys: &[&str], attributes: &[&str]) -> Select {
-    let own = ["PK", "SK", "ttl"].iter().chain(keys).chain(attributes);
+/// What is asked for of a row: keys are left out.
+fn only(attributes: &[&str]) -> Select {
+    let own = ["ttl"].iter().chain(attributes);
     Select::Paths(own.map(|name| StorePath::attribute(*name)).collect())
 }
 

@@ -233,6 +233,13 @@ impl<'a> Reading<'a> {
         if !positions.is_empty() && positions.ranges != identity(&branches) {
             return Err(RuntimeError::Cursor);
         }
+        let alone = branches.iter().map(|branch| branch.streams.len()).sum::<usize>() == 1;
+        for branch in &mut branches {
+            for stream in &mut branch.streams {
+                // What is checked here drops rows, so that more are read than are wanted.
+                stream.select(branch.query, alone && branch.residue.is_empty());
+            }
+        }
         Ok(branches)
     }
 
@@ -286,6 +293,7 @@ impl<'a> Reading<'a> {
             for stream in streams.iter_mut().filter(|stream| stream.needs_page()) {
                 // What was read did not suffice: the next page is larger.
                 let limit = match stream.pages_read() {
+                    _ if stream.is_bare() => wanted,
                     0 => first,
                     pages => first.max(FILTERED_ROWS_MIN).saturating_mul(1 << pages.min(6)),
                 };

@@ -1,6 +1,7 @@
 //! Between rows as entities see them and items as the table stores them.
 
 use std::borrow::Cow;
+use std::cmp::Ordering;
 
 use singlet_item::{Item, Number, Value};
 use singlet_model::Model;
@@ -8,11 +9,11 @@ use singlet_model::evaluate::geo::Place;
 use singlet_model::evaluate::{EvaluateError, evaluate_as, holds, time};
 use singlet_model::model::{Attribute, Entity, KeyChoice, KeyTemplate, PartFunction, Stored};
 use singlet_model::types::{EntityId, Type};
+use singlet_plan::read::{Held, Layout};
 
 use crate::error::RuntimeError;
 use crate::scope::{Attributes, Scope};
 use crate::stream::Key;
-use singlet_plan::read::Layout;
 
 /// The row that an item holds, as it is at the scope's instant: states that have lapsed are the later ones. None where the row
 /// has expired, whether or not its item is still there.
@@ -58,11 +59,9 @@ pub fn taken<'k>(
         from_keys.retain(|name, _| entity.attribute(name).is_some_and(is_missing));
     }
     let (mut own, mut key) = (Vec::with_capacity(item.len()), Vec::new());
-    let mut held = layout.held.iter().peekable();
+    let mut held = layout.held.as_slice();
     for (mut name, value) in item {
-        // Both are in the order of names.
-        while held.next_if(|held| held.name < name).is_some() {}
-        let Some(held) = held.next_if(|held| held.name == name) else {
+        let Some(held) = next_named(&mut held, &name) else {
             continue;
         };
         if held.is_expiry && is_over(&value, scope.now) {
@@ -87,6 +86,55 @@ pub fn taken<'k>(
     name_again(entity, &mut row);
     lapse(model.source_of(entity), &mut row, scope)?;
     Ok(Some((row, key)))
+}
+
+/// What is held under a name, where names are asked for in their order.
+fn next_named<'k>(held: &mut &'k [Held], name: &str) -> Option<&'k Held> {
+    while let Some((first, others)) = held.split_first() {
+        match first.name.as_str().cmp(name) {
+            Ordering::Less => *held = others,
+            Ordering::Equal => {
+                *held = others;
+                return Some(first);
+            }
+            Ordering::Greater => return None,
+        }
+    }
+    None
+}
+
+/// The same from an item that was asked for without its keys: with what is no attribute taken out, it mostly is the row.
+pub fn bare(
+    (model, entity): (&Model, &Entity),
+    mut item: Item,
+    layout: &Layout,
+    scope: Scope<'_>,
+) -> Result<Option<Attributes>, RuntimeError> {
+    if has_expired(model, &item, scope.now) {
+        return Ok(None);
+    }
+    for held in layout
+        .held
+        .iter()
+        .filter(|held| held.attribute.is_none() && !held.is_key)
+    {
+        item.remove(&held.name);
+    }
+    if !is_row(&item, layout) {
+        return Ok(taken((model, entity), item, layout, scope)?.map(|(row, _)| row));
+    }
+    name_again(entity, &mut item);
+    lapse(model.source_of(entity), &mut item, scope)?;
+    Ok(Some(item))
+}
+
+/// Whether an item has nothing but attributes of the row, under the row's names.
+fn is_row(item: &Item, layout: &Layout) -> bool {
+    let mut held = layout.held.as_slice();
+    item.iter().all(|(name, value)| {
+        let held = next_named(&mut held, name);
+        !value.is_null() && held.is_some_and(|held| held.attribute.as_ref() == Some(name))
+    })
 }
 
 /// The row as its item has it, expired and lapsed or not.

@@ -48,6 +48,8 @@ pub struct RowStream<'a> {
     scan: bool,
     except: Vec<(String, Value)>,
     layout: &'a Layout,
+    /// Whether rows come without their keys.
+    is_bare: bool,
     buffer: VecDeque<Arrived<'a>>,
     /// Where the next page begins; none at the start.
     next: Option<Item>,
@@ -80,9 +82,6 @@ impl<'a> RowStream<'a> {
             Direction::Ascending
         };
         request.start = position.cloned();
-        if let Some(names) = query.projection() {
-            request.select = Select::Paths(names.map(Path::attribute).collect());
-        }
         let sorts = model.table.key.len().saturating_sub(1);
         let equal = request
             .range
@@ -96,6 +95,7 @@ impl<'a> RowStream<'a> {
             request,
             except: range.except,
             layout: &query.layout,
+            is_bare: false,
             buffer: VecDeque::new(),
             next: None,
             ended: false,
@@ -104,6 +104,20 @@ impl<'a> RowStream<'a> {
             after: position.cloned(),
             taken: None,
         }
+    }
+
+    /// Says whether it is the only stream of its query. Then a page that is read to its end needs no keys of its rows: it is
+    /// asked for without them, and never for more rows than are wanted.
+    pub fn select(&mut self, query: &'a Query, alone: bool) {
+        self.is_bare = alone && query.takes_all() && self.except.is_empty() && self.key.is_none();
+        if let Some(names) = query.projection(!self.is_bare) {
+            self.request.select = Select::Paths(names.map(Path::attribute).collect());
+        }
+    }
+
+    /// Whether it must be read to the end of each page.
+    pub fn is_bare(&self) -> bool {
+        self.is_bare
     }
 
     /// Reads strongly.
@@ -150,6 +164,9 @@ impl<'a> RowStream<'a> {
 
     /// The key after which a later page goes on; none at the beginning.
     pub fn position(&self) -> Option<Item> {
+        if self.is_bare && self.pages_read > 0 {
+            return self.next.clone();
+        }
         self.taken.as_ref().map(item_of).or_else(|| self.after.clone())
     }
 
@@ -188,9 +205,11 @@ impl<'a> RowStream<'a> {
             if strange || self.is_excepted(&item) {
                 continue;
             }
-            if let Some((row, position)) = row::taken(place, item, self.layout, scope)? {
-                arrived.push(Arrived { row, position });
-            }
+            let taken = match self.is_bare {
+                true => row::bare(place, item, self.layout, scope)?.map(|row| (row, Key::new())),
+                false => row::taken(place, item, self.layout, scope)?,
+            };
+            arrived.extend(taken.map(|(row, position)| Arrived { row, position }));
         }
         self.pages_read = self.pages_read.saturating_add(1);
         if let Some(follow) = follow {

@@ -106,9 +106,15 @@ impl Query {
         }
     }
 
-    /// The attributes that pages are asked for, where they are not asked for whole items.
-    pub fn projection(&self) -> Option<impl Iterator<Item = &str>> {
-        self.layout.projection().filter(|_| !self.scan && !self.is_get())
+    /// The attributes that pages are asked for, where they are not asked for whole items: with the keys by which a page goes on
+    /// after any of its rows, or without.
+    pub fn projection(&self, keys: bool) -> Option<impl Iterator<Item = &str>> {
+        self.layout.projection(keys).filter(|_| !self.scan && !self.is_get())
+    }
+
+    /// Whether every row of a page of one range is taken, so that the next page goes on after the page and not after a row.
+    pub fn takes_all(&self) -> bool {
+        self.layout.may_be_bare && self.rest.is_empty() && !self.follow && !self.scan && !self.is_get()
     }
 
     /// Whether one key is asked for: a get.

@@ -14,6 +14,8 @@ pub struct Layout {
     pub has_key_only: bool,
     /// Whether items hold more than that, which pages leave out: the keys of other indexes.
     pub has_others: bool,
+    /// Whether the row follows from its attributes alone, and all of them can be asked for by name.
+    pub may_be_bare: bool,
 }
 
 /// One attribute of an item.
@@ -59,6 +61,7 @@ impl Layout {
         let mut keys = choices.flat_map(|choice| &choice.keys);
         Layout {
             has_key_only: key_only,
+            may_be_bare: carries_all && !key_only,
             // What an index does not have all of cannot be asked of it by name.
             has_others: carries_all && keys.any(|key| !held.contains_key(key.attribute.as_str())),
             held: held
@@ -71,8 +74,11 @@ impl Layout {
         }
     }
 
-    /// The names that pages are asked for; nothing where they are asked for whole items.
-    pub fn projection(&self) -> Option<impl Iterator<Item = &str>> {
-        self.has_others.then(|| self.held.iter().map(|held| held.name.as_str()))
+    /// The names that pages are asked for; nothing where they are asked for whole items. Without keys no page can go on after a
+    /// row in its middle.
+    pub fn projection(&self, keys: bool) -> Option<impl Iterator<Item = &str>> {
+        let wanted = move |held: &&Held| keys || held.attribute.is_some() || !held.is_key;
+        let names = self.held.iter().filter(wanted).map(|held| held.name.as_str());
+        (self.has_others || !keys && self.may_be_bare).then_some(names)
     }
 }

@@ -73,6 +73,8 @@ pub struct PlanRow<'p> {
     pub filter: String,
     /// The attributes that are asked for; all, if empty.
     pub projection: Vec<&'p str>,
+    /// Whether those are the attributes of the row alone.
+    pub bare: bool,
     /// Other queries that answer it too: which is cheaper is known with the request.
     pub or: Vec<String>,
     /// What it costs.
@@ -99,6 +101,7 @@ fn row<'p>(model: &Model, read: &str, combination: &'p Combination, cost: &'p Re
         descending: false,
         filter: String::new(),
         projection: Vec::new(),
+        bare: false,
         or: Vec::new(),
         cost,
     };
@@ -113,7 +116,9 @@ fn row<'p>(model: &Model, read: &str, combination: &'p Combination, cost: &'p Re
                 row.descending = query.descending;
                 row.filter = conjunction(&query.rest);
                 // Of what is only counted nothing is asked for.
-                let names = query.projection().filter(|_| !is_counted(model, read, part));
+                let bare = plan.queries.len() == 1 && query.in_sequence && query.takes_all();
+                let names = query.projection(!bare).filter(|_| !is_counted(model, read, part));
+                row.bare = bare;
                 row.projection = names.into_iter().flatten().collect();
                 row.or = plan.covers.iter().map(|cover| describe(model, cover)).collect();
             }
@@ -274,9 +279,10 @@ impl PlanRow<'_> {
 
     /// What it promises, and what it leaves out.
     pub fn promise(&self) -> String {
-        let left_out = match self.projection.is_empty() {
-            true => "",
-            false => "; without the keys of other indexes",
+        let left_out = match (self.projection.is_empty(), self.bare) {
+            (true, _) => "",
+            (false, true) => "; without keys",
+            (false, false) => "; without the keys of other indexes",
         };
         format!("{}{left_out}", self.cost.promise())
     }
