@@ -37,7 +37,8 @@ pub struct Call {
     #[arg(long)]
     limit: Option<usize>,
     /// Where an earlier page ended.
-    #[arg(long)]
+    // Any letter of base64 may be its first.
+    #[arg(long, allow_hyphen_values = true)]
     cursor: Option<String>,
     /// Of a write: by which a retry is told from a new request.
     #[arg(long, value_name = "TEXT")]
