@@ -35,21 +35,27 @@ pub(super) async fn send(
         true => UpdateReturn::New,
         false => UpdateReturn::Nothing,
     };
-    let requests = actions.into_iter().map(|action| request_of(table, action, returns));
-    let (requests, checks): (Vec<TransactWrite>, Vec<Vec<Check<'_>>>) = requests.unzip();
-    match (requests.as_slice(), checks.as_slice()) {
-        ([], _) => Ok(None),
-        ([one], [checks]) if !matches!(one, TransactWrite::Check { .. }) => {
-            single(operation, one, checks, consumed).await
-        }
-        _ => {
-            let request = TransactWriteRequest {
-                actions: requests,
-                token: Some(token()?),
-            };
-            transaction(operation, &request, &checks, consumed).await.map(|()| None)
-        }
+    let alone = actions.len() == 1
+        && !matches!(
+            actions.first(),
+            Some(Action {
+                doing: Doing::Check,
+                ..
+            })
+        );
+    let mut requests = actions.into_iter().map(|action| request_of(table, action, returns));
+    if alone && let Some((request, checks)) = requests.next() {
+        return single(operation, &request, &checks, consumed).await;
     }
+    let (actions, checks): (Vec<TransactWrite>, Vec<Vec<Check<'_>>>) = requests.unzip();
+    if actions.is_empty() {
+        return Ok(None);
+    }
+    let request = TransactWriteRequest {
+        actions,
+        token: Some(token()?),
+    };
+    transaction(operation, &request, &checks, consumed).await.map(|()| None)
 }
 
 /// The request of an action, and what says why it was refused.

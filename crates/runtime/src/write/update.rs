@@ -204,13 +204,18 @@ impl<'a> Attempt<'a> {
         let check = self.step_check(step, at, &Why::Absent, condition);
         self.add_check(at, check);
         if let (Some(states), Some((from, _))) = (&entity.states, &moved) {
-            let options = from.iter().map(|state| Operand::Value(Value::S(state.clone())));
             let name = entity.attribute(&states.of).map_or(states.of.as_str(), |attribute| {
                 stored_name(&attribute.stored, &attribute.name)
             });
-            let condition = Condition::In {
-                operand: Operand::Path(Path::attribute(name)),
-                options: options.collect(),
+            let condition = match from.as_slice() {
+                [one] => Condition::equal(name, Value::S(one.clone())),
+                several => Condition::In {
+                    operand: Operand::Path(Path::attribute(name)),
+                    options: several
+                        .iter()
+                        .map(|state| Operand::Value(Value::S(state.clone())))
+                        .collect(),
+                },
             };
             let check = self.step_check(step, at, &Why::State(from.clone()), condition);
             self.add_check(at, check);
