@@ -80,14 +80,23 @@ impl<D: Disk> Journal<D> {
     /// Runs a call that only reads.
     pub(crate) fn read<T>(&self, call: impl FnOnce() -> Result<T>) -> Result<T> {
         let answer = call();
-        // A write that ended before this read began was begun before, too, and one that it did not see does no harm.
-        let seen = self.progress().begun;
-        self.keep(seen)?;
+        self.keep(self.begun())?;
         answer
     }
 
+    /// Whether nobody writes, and all that was written is on the disk.
+    pub(crate) fn is_idle(&self) -> bool {
+        let progress = self.progress();
+        progress.begun == progress.kept && progress.failure.is_none()
+    }
+
+    /// The last write that was begun: what a read saw that just ended was begun before, and what it did not see does no harm.
+    pub(crate) fn begun(&self) -> u64 {
+        self.progress().begun
+    }
+
     /// Waits until the writes up to this one are on the disk.
-    fn keep(&self, number: u64) -> Result<()> {
+    pub(crate) fn keep(&self, number: u64) -> Result<()> {
         let mut progress = self.progress();
         loop {
             if let Some(failure) = &progress.failure {
