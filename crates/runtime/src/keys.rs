@@ -449,7 +449,9 @@ fn text(key: &KeyTemplate, values: &[Known], pieces: usize) -> Option<String> {
             Part::Text(literal) => text.push_str(literal),
             Part::Number(number) => text.push_str(&number.to_string()),
             Part::Variable(variable) => match values.next()? {
-                Known::Value(value) => text.push_str(&variable.encode(value, key.template.delimiter()).ok()?),
+                Known::Value(value) => {
+                    variable.encode_onto(value, key.template.delimiter(), &mut text).ok()?;
+                }
                 Known::Formed(formed) => text.push_str(&escaped(formed, key)),
             },
             Part::Anything => return None,

@@ -88,12 +88,16 @@ impl CharacterMap {
     }
 
     pub(crate) fn encode(&self, word: &str) -> String {
-        if self.keeps(word) {
-            return word.to_owned();
-        }
         let mut text = String::with_capacity(word.len());
-        word.chars().for_each(|character| self.push(character, &mut text));
+        self.encode_onto(word, &mut text);
         text
+    }
+
+    pub(crate) fn encode_onto(&self, word: &str, text: &mut String) {
+        match self.keeps(word) {
+            true => text.push_str(word),
+            false => word.chars().for_each(|character| self.push(character, text)),
+        }
     }
 
     /// Whether the word is seen at a glance to stay as it is: most do.

@@ -49,7 +49,7 @@ impl Template {
                 (Part::Text(literal), _) => text.push_str(literal),
                 (Part::Number(number), _) => text.push_str(&number.to_string()),
                 (Part::Variable(variable), Some(value)) => {
-                    text.push_str(&variable.encode(value.borrow(), self.delimiter())?);
+                    variable.encode_onto(value.borrow(), self.delimiter(), &mut text)?;
                 }
                 (Part::Variable(_), None) | (Part::Anything, _) => {
                     return Err(EncodeError::Open(self.to_string()));
@@ -63,15 +63,22 @@ impl Template {
 impl Variable {
     /// The text of one value.
     pub fn encode(&self, value: &Value, delimiter: Delimiter) -> Result<String, EncodeError> {
-        let encoded = |word: &str| self.encoding(delimiter).encode(word);
-        let text = match (&self.domain, value) {
+        let mut text = String::new();
+        self.encode_onto(value, delimiter, &mut text)?;
+        Ok(text)
+    }
+
+    /// Appends the text of one value.
+    pub fn encode_onto(&self, value: &Value, delimiter: Delimiter, text: &mut String) -> Result<(), EncodeError> {
+        let mut encoded = |word: &str| self.encoding(delimiter).encode_onto(word, text);
+        let done = match (&self.domain, value) {
             // Binary values have no text.
             (Domain::Binary { .. }, _) => None,
             // Text is its own word.
             (domain, Value::S(word)) if domain.is_text() => domain.contains_word(word).then(|| encoded(word)).flatten(),
             (domain, value) => domain.word(value).and_then(|word| encoded(&word)),
         };
-        text.ok_or_else(|| self.refusal(value))
+        done.ok_or_else(|| self.refusal(value))
     }
 
     /// The text with which exactly the values that begin with `start` begin, for forms that keep

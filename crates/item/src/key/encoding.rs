@@ -106,6 +106,15 @@ impl Encoding {
         }
     }
 
+    /// Appends the text of a word, unless the encoding has none for it.
+    pub(crate) fn encode_onto(&self, word: &str, text: &mut String) -> Option<()> {
+        match self {
+            Self::Map(map) => map.encode_onto(word, text),
+            _ => text.push_str(&self.encode(word)?),
+        }
+        Some(())
+    }
+
     /// The only word with this text, for an injective encoding.
     pub(crate) fn decode(&self, text: &str) -> Option<String> {
         match self {
