@@ -105,6 +105,7 @@ impl<'a> Reading<'a> {
             }
         }
         let mut branches = self.open(positions)?;
+        let lapsing = branches.iter().any(|branch| self.order_lapses(branch.entity));
         let mut found = Found::default();
         let mut rounds = 0;
         let mut requests = 0;
@@ -122,13 +123,16 @@ impl<'a> Reading<'a> {
                 // A page of which nothing was left says nothing about what comes first.
                 continue;
             }
+            if lapsing && self.drop_left_out(&mut branches)? {
+                continue;
+            }
             let Some((branch, stream)) = self.next(&branches)? else {
                 break;
             };
             let Some(row) = take(&mut branches, branch, stream) else {
                 break;
             };
-            if let Some(row) = self.kept(&branches, branch, row)? {
+            if self.keeps(&branches, branch, &row)? {
                 found.rows.push(row);
             }
         }
@@ -369,29 +373,59 @@ impl<'a> Reading<'a> {
 
     /// The row, if the meaning includes it: what the store could not check is checked here. A row that several alternatives
     /// include is given by the first of them.
-    fn kept(&self, branches: &[Branch<'a>], at: usize, row: Attributes) -> Result<Option<Attributes>, RuntimeError> {
+    fn keeps(&self, branches: &[Branch<'a>], at: usize, row: &Attributes) -> Result<bool, RuntimeError> {
         let Some(branch) = branches.get(at) else {
-            return Ok(None);
+            return Ok(false);
         };
-        let scope = self.scope.with_row(&row);
+        let scope = self.scope.with_row(row);
         for condition in &branch.residue {
             if !holds(condition, &scope)? {
-                return Ok(None);
+                return Ok(false);
             }
         }
         if let Some(allow) = self.allow
             && !holds(allow, &scope)?
         {
-            return Ok(None);
+            return Ok(false);
         }
-        if at > 0 {
-            for earlier in branches.iter().take(at) {
-                if self.satisfies(earlier, &row)? {
-                    return Ok(None);
+        for earlier in branches.iter().take(at) {
+            if self.satisfies(earlier, row)? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    /// Whether time may take from a row, or change, what rows are ordered by.
+    fn order_lapses(&self, entity: &Entity) -> bool {
+        let states = self.model.source_of(entity).states.as_ref();
+        let Some(states) = states.filter(|states| !states.lapses.is_empty()) else {
+            return false;
+        };
+        self.selection.order.iter().any(|order| {
+            let root = order.path.split('.').next().unwrap_or_default();
+            let held = states.holding.iter().flat_map(|(_, held)| held);
+            root == states.of || held.into_iter().any(|(name, _)| name == root)
+        })
+    }
+
+    /// Drops next rows that the meaning does not include. Those from which time took what they are ordered by would be compared
+    /// wrongly, and hold up the rows behind them. Whether there were any.
+    fn drop_left_out(&self, branches: &mut [Branch<'a>]) -> Result<bool, RuntimeError> {
+        let mut left_out = Vec::new();
+        for (b, branch) in branches.iter().enumerate() {
+            for (s, stream) in branch.streams.iter().enumerate() {
+                if let Some(arrived) = stream.peek()
+                    && !self.keeps(branches, b, &arrived.row)?
+                {
+                    left_out.push((b, s));
                 }
             }
         }
-        Ok(Some(row))
+        for (branch, stream) in &left_out {
+            take(branches, *branch, *stream);
+        }
+        Ok(!left_out.is_empty())
     }
 
     /// Whether a row belongs to an alternative: its key lies in one of the alternative's ranges, and the rest holds.

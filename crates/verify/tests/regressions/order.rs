@@ -131,3 +131,17 @@ async fn ranges_among_which_rows_of_other_templates_lie_are_not_merged() {
     let one = "    where: 'state == \"held\" && o == \"b\"'\n    order: n\n";
     assert_eq!(check(&entity, one, &rows, Attributes::new()).await, Outcome::Same(1));
 }
+
+/// A row from which time took what rows are ordered by is no row of the read, and must not hold up the others of its range.
+#[tokio::test]
+async fn a_row_that_time_took_out_holds_up_no_other() {
+    let entity = "    attributes: {o: string 1..9, g: string 1..9, state: State, until: 'seconds?'}\n    key: {PK: \"P#{o}\", SK: \"E\"}\n    index:\n      G1: {G1P: \"U#{g}\", G1S: \"{until}#{o}\"}\n    states:\n      of: state\n      start: free\n      moves: {hold: free -> held, end: held -> gone}\n      while: {held: {until: now + hours(1)}}\n      lapse: {held: 'free at until'}\n";
+    let read = "    where: '(g == \"x\" || g == \"y\") && until != absent'\n    order: -until\n";
+    let (past, before) = ("1000", "900");
+    let rows: [&[_]; 3] = [
+        &[("o", "b"), ("g", "x"), ("state", "held"), ("until", past)],
+        &[("o", "a"), ("g", "x"), ("state", "gone"), ("until", past)],
+        &[("o", "c"), ("g", "y"), ("state", "gone"), ("until", before)],
+    ];
+    assert_eq!(check(entity, read, &rows, Attributes::new()).await, Outcome::Same(2));
+}
