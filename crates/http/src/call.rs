@@ -129,7 +129,8 @@ impl<'a> Call<'a> {
             ));
         };
         let mut errors = Vec::new();
-        let Page { limit, cursor, explain } = query.page(endpoint, pages(read), &mut errors);
+        let Page { limit, cursor, explain } =
+            query.page(endpoint, pages(read), system.engine.bounds().page_rows_max, &mut errors);
         let mut args = Attributes::new();
         input::path_arguments(&found.variables, &endpoint.path, &mut args, &mut errors);
         query.arguments(endpoint, &mut args, &mut errors);
@@ -187,7 +188,7 @@ impl<'a> Call<'a> {
         let body = body::object(&incoming.headers, body, self.limits).await?;
         let mut errors = Vec::new();
         let mut args = Attributes::new();
-        query.page(endpoint, false, &mut errors);
+        query.page(endpoint, false, 0, &mut errors);
         input::path_arguments(&found.variables, &endpoint.path, &mut args, &mut errors);
         query.arguments(endpoint, &mut args, &mut errors);
         input::body_arguments(

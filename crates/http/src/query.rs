@@ -4,7 +4,7 @@ use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_perc
 use singlet_item::Value;
 use singlet_model::diagnostic::nearest;
 use singlet_model::model::{Read, SelectionKind};
-use singlet_runtime::{Attributes, PAGE_ROWS_MAX};
+use singlet_runtime::Attributes;
 
 use axum::http::StatusCode;
 
@@ -162,18 +162,18 @@ impl Query {
         }
     }
 
-    /// Limit, cursor and explain, where the read has no parameter of such a name.
-    pub fn page(&self, endpoint: &Endpoint, pages: bool, errors: &mut Vec<FieldError>) -> Page {
+    /// Limit (of at most `rows_max` rows), cursor and explain, where the read has no parameter of such a name.
+    pub fn page(&self, endpoint: &Endpoint, pages: bool, rows_max: usize, errors: &mut Vec<FieldError>) -> Page {
         let mut page = Page::default();
         for name in COMMON.into_iter().filter(|name| !has(endpoint, name)) {
             let Some(text) = self.get(name) else { continue };
             match name {
                 "explain" if !endpoint.is_write => page.explain = text != "false",
                 "limit" if pages => match text.parse() {
-                    Ok(limit) if (1..=PAGE_ROWS_MAX).contains(&limit) => page.limit = Some(limit),
+                    Ok(limit) if (1..=rows_max).contains(&limit) => page.limit = Some(limit),
                     _ => errors.push(FieldError::new(
                         Place::Query(name.to_owned()),
-                        format!("this must be a whole number from 1 to {PAGE_ROWS_MAX}"),
+                        format!("this must be a whole number from 1 to {rows_max}"),
                     )),
                 },
                 "cursor" if pages => page.cursor = Some(text.to_owned()),

@@ -10,25 +10,21 @@ pub const PARTITION_KEY_BYTES_MAX: usize = 2048;
 pub const SORT_KEY_BYTES_MAX: usize = 1024;
 /// How many lists and maps may stand inside one another.
 pub const NESTING_LEVELS_MAX: usize = 32;
+/// The most values that one `IN` compares with.
+pub const IN_OPERANDS_MAX: usize = 100;
 /// The longest expression string.
 pub const EXPRESSION_SIZE_BYTES_MAX: usize = 4 * 1024;
 
 /// The most items of one `BatchGetItem`.
 pub const BATCH_GET_ITEMS_MAX: usize = 100;
-/// The most bytes that one `BatchGetItem` returns.
-pub const BATCH_GET_BYTES_MAX: usize = 16 * 1024 * 1024;
 /// The most items of one `BatchWriteItem`.
 pub const BATCH_WRITE_ITEMS_MAX: usize = 25;
-/// The most bytes of one `BatchWriteItem`.
-pub const BATCH_WRITE_BYTES_MAX: usize = 16 * 1024 * 1024;
 /// The most items of one transaction; no item may appear twice.
 pub const TRANSACTION_ITEMS_MAX: usize = 100;
 /// The most characters of a token by which a transaction is done once.
 pub const TOKEN_CHARS_MAX: usize = 36;
 /// The most bytes of one transaction.
 pub const TRANSACTION_BYTES_MAX: usize = 4 * 1024 * 1024;
-/// How long DynamoDB remembers the client token of a transaction.
-pub const TRANSACTION_TOKEN_MINUTES: usize = 10;
 
 /// The most global secondary indexes of a table.
 pub const GLOBAL_INDEXES_MAX: usize = 20;
@@ -45,5 +41,3 @@ pub const PROJECTED_ATTRIBUTES_MAX: usize = 100;
 pub const PARTITION_READ_UNITS_PER_SECOND_MAX: u64 = 3000;
 /// What one partition serves in writes.
 pub const PARTITION_WRITE_UNITS_PER_SECOND_MAX: u64 = 1000;
-/// How long a change stays on the stream.
-pub const STREAM_RETENTION_HOURS: usize = 24;

@@ -5,8 +5,7 @@ use singlet_model::Model;
 use singlet_model::expression::{BinaryOp, Expr, ExprKind, FunctionId};
 use singlet_model::model::{Entity, Index, KeyChoice, KeyPart, KeyTemplate, PartFunction, Selection};
 
-/// The most values that an unbound part with a small domain may have: it is asked for value by value.
-pub const FAN_OUT_VALUES_MAX: u64 = 100;
+use crate::bounds::Bounds;
 
 /// The table or one index, with the templates that one entity, or a mirror of it, has there.
 #[derive(Clone, Copy, Debug)]
@@ -220,7 +219,10 @@ impl<'a> Bindings<'a> {
 
     /// Whether a key part's value, or a bounded number of them, is known before anything is read.
     pub fn binds(&self, part: &KeyPart, entity: &Entity) -> bool {
-        let small = part.ty.cardinality().is_some_and(|values| values <= FAN_OUT_VALUES_MAX);
+        let small = part
+            .ty
+            .cardinality()
+            .is_some_and(|values| values <= Bounds::USUAL.values_max as u64);
         small || self.names(part, entity)
     }
 

@@ -18,15 +18,6 @@ use singlet_item::limits::BATCH_GET_ITEMS_MAX;
 use singlet_model::model::IndexId;
 use singlet_model::types::EntityId;
 
-/// Rows in a page, where neither the caller nor the read says.
-pub const PAGE_ROWS_USUAL: u64 = 20;
-
-/// The most rows in a page.
-pub const PAGE_ROWS_MAX: u64 = 100;
-
-/// The fewest rows that are read at once where some may be dropped.
-pub const FILTERED_ROWS_MIN: u64 = 20;
-
 /// One kind of request of a plan, and what it costs.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RequestCost {

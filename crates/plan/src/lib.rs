@@ -1,7 +1,7 @@
 //! From what a read or a write means to how DynamoDB answers it.
 //!
 //! Which ways there are to the rows of an entity ([`access`]), which of them a meaning can take ([`read`]), and whether a
-//! condition written by hand says the same ([`by_hand`]).
+//! condition written by hand says the same ([`by_hand`]). What one request may ask for stands in one table ([`bounds`]).
 //!
 //! # Terms
 //!
@@ -15,6 +15,7 @@
 
 pub mod access;
 pub mod alignment;
+pub mod bounds;
 pub mod by_hand;
 pub mod cost;
 pub mod example;
@@ -25,3 +26,5 @@ pub mod show;
 pub mod size;
 pub mod values;
 pub mod write;
+
+pub use bounds::Bounds;

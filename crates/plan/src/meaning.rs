@@ -4,8 +4,7 @@ use singlet_model::Model;
 use singlet_model::expression::{BinaryOp, Expr, ExprKind};
 use singlet_model::model::{Entity, Read, Selection};
 
-/// The most alternatives that `||` may make: each is a read of its own.
-pub const ALTERNATIVES_MAX: usize = 16;
+use crate::bounds::Bounds;
 
 /// The conjuncts that a row must satisfy, for one alternative of the meaning.
 pub type Conjuncts<'a> = Vec<&'a Expr>;
@@ -43,7 +42,7 @@ pub fn alternatives<'a>(conjuncts: &Conjuncts<'a>) -> Option<Vec<Conjuncts<'a>>>
             ExprKind::Binary(BinaryOp::Or, ..) => conjunct.disjuncts(),
             _ => vec![*conjunct],
         };
-        if all.len() * branches.len() > ALTERNATIVES_MAX {
+        if all.len() * branches.len() > Bounds::USUAL.alternatives_max {
             return None;
         }
         all = all

@@ -4,7 +4,7 @@ use singlet_model::expression::{BinaryOp, Expr, ExprKind, FunctionId};
 use singlet_model::model::{Entity, KeyPart, PartFunction};
 use singlet_model::types::Type;
 
-use crate::access::FAN_OUT_VALUES_MAX;
+use crate::bounds::Bounds;
 
 /// The values of one key part.
 #[derive(Clone, Debug, PartialEq)]
@@ -242,7 +242,10 @@ pub(crate) fn small_words(part: &KeyPart) -> Option<Vec<String>> {
         Type::Enum(words) => words.members.clone(),
         Type::Bool => vec!["false".to_owned(), "true".to_owned()],
         Type::Int(limits) => {
-            let count = part.ty.cardinality().filter(|count| *count <= FAN_OUT_VALUES_MAX)?;
+            let count = part
+                .ty
+                .cardinality()
+                .filter(|count| *count <= Bounds::USUAL.values_max as u64)?;
             let first = limits.min.and_then(|min| min.to_i64())?;
             (0..i64::try_from(count).ok()?)
                 .map(|step| (first + step).to_string())
@@ -250,7 +253,7 @@ pub(crate) fn small_words(part: &KeyPart) -> Option<Vec<String>> {
         }
         _ => return None,
     };
-    (words.len() as u64 <= FAN_OUT_VALUES_MAX).then_some(words)
+    (words.len() as u64 <= Bounds::USUAL.values_max as u64).then_some(words)
 }
 
 /// Whether the part holds the attribute's whole value, so that equal parts are equal attributes.

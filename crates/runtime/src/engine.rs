@@ -18,12 +18,11 @@ use singlet_model::Model;
 use singlet_model::evaluate::evaluate;
 use singlet_model::expression::Expr;
 use singlet_model::model::{Read, Return, Selection, SelectionKind};
-use singlet_plan::cost;
+use singlet_plan::Bounds;
 use singlet_plan::read::{Combination, PartPlan, ReadPlan, SelectionPlan};
 use singlet_plan::write::{WritePlan, plan_write};
 use singlet_store::{Consumed, Store};
 
-pub use count::COUNTED_ROWS_MAX;
 pub use preview::{Preview, Previewed};
 
 use self::prepared::{Admission, Planned, Prepared};
@@ -31,24 +30,6 @@ use crate::cursor::{Belongs, Cursor, Sealer};
 use crate::error::RuntimeError;
 use crate::find::{Found, Reading};
 use crate::scope::{Attributes, Caller, Scope, Setting};
-
-/// Rows in a page, where neither the caller nor the read says.
-pub const PAGE_ROWS_USUAL: usize = cost::PAGE_ROWS_USUAL as usize;
-
-/// The most rows in a page.
-pub const PAGE_ROWS_MAX: usize = cost::PAGE_ROWS_MAX as usize;
-
-/// The most rows of one element that `each` answers with.
-pub const ELEMENT_ROWS_MAX: usize = 10_000;
-
-/// The most rows of a list that comes with a row, where the list has no limit of its own.
-pub const BESIDE_ROWS_MAX: usize = 10_000;
-
-/// How many rows are asked for at once where all are wanted.
-const ROWS_AT_ONCE_MAX: usize = 1_000;
-
-/// How often a page of rows is asked for before one row that fits is given up.
-const PAGES_PER_ROW_MAX: u64 = 64;
 
 /// A model, opened on a store. Plans are made once.
 #[derive(Debug)]
@@ -118,6 +99,18 @@ impl Engine {
     /// Zone and settings.
     pub fn setting(&self) -> &Setting {
         &self.setting
+    }
+
+    /// What one request may ask for.
+    pub fn bounds(&self) -> &Bounds {
+        &self.setting.bounds
+    }
+
+    /// The same with other bounds; none of them is below 1.
+    #[must_use]
+    pub fn bounded(mut self, bounds: Bounds) -> Self {
+        self.setting.bounds = bounds;
+        self
     }
 
     /// The plan of a read.
@@ -244,6 +237,10 @@ impl<'a> Call<'a> {
         }
     }
 
+    fn bounds(&self) -> &'a Bounds {
+        self.engine.bounds()
+    }
+
     fn scope(&self) -> Scope<'_> {
         Scope {
             setting: &self.engine.setting,
@@ -348,9 +345,11 @@ impl<'a> Call<'a> {
     /// How many rows a page has.
     fn page_rows(&self) -> Result<usize, RuntimeError> {
         let asked = self.request.limit.or(self.read.page.map(|page| page as usize));
-        match asked.unwrap_or(PAGE_ROWS_USUAL) {
-            page @ 1..=PAGE_ROWS_MAX => Ok(page),
-            _ => Err(RuntimeError::Request(format!("`limit` is from 1 to {PAGE_ROWS_MAX}"))),
+        let most = self.bounds().page_rows_max;
+        let page = asked.unwrap_or(self.bounds().page_rows_usual.min(most));
+        match (1..=most).contains(&page) {
+            true => Ok(page),
+            false => Err(RuntimeError::Request(format!("`limit` is from 1 to {most}"))),
         }
     }
 
@@ -452,7 +451,7 @@ fn too_much(read: &str, rows_max: u64) -> RuntimeError {
 /// The first rows of a selection: as many as it wants, if they can be found by reading a bounded number of others.
 async fn first_rows(reading: Reading<'_>, read: &str, wanted: usize) -> Result<Found, RuntimeError> {
     let mut all = Found::default();
-    for _ in 0..PAGES_PER_ROW_MAX {
+    for _ in 0..reading.bounds().rounds_per_page {
         let found = reading.rows(wanted - all.rows.len(), &all.positions).await?;
         all.rows.extend(found.rows);
         all.consumed += found.consumed;
@@ -461,7 +460,7 @@ async fn first_rows(reading: Reading<'_>, read: &str, wanted: usize) -> Result<F
             return Ok(all);
         }
     }
-    Err(too_much(read, PAGES_PER_ROW_MAX * ROWS_AT_ONCE_MAX as u64))
+    Err(too_much(read, reading.bounds().rounds_max as u64))
 }
 
 /// The rows that come with a row: to their limit, or all. There is no cursor with which a cut list would go on.
@@ -478,7 +477,7 @@ async fn beside_rows(mut reading: Reading<'_>, read: &str, most: usize) -> Resul
 async fn all_rows(reading: Reading<'_>, read: &str, most: usize) -> Result<Found, RuntimeError> {
     let mut all = Found::default();
     loop {
-        let found = reading.rows(ROWS_AT_ONCE_MAX, &all.positions).await?;
+        let found = reading.rows(reading.bounds().rows_per_call, &all.positions).await?;
         all.rows.extend(found.rows);
         all.consumed += found.consumed;
         all.positions = found.positions;

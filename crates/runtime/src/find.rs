@@ -7,12 +7,12 @@ use std::sync::Arc;
 use futures_util::StreamExt;
 use futures_util::stream;
 use singlet_item::Item;
-use singlet_item::limits::BATCH_GET_ITEMS_MAX;
 use singlet_model::Model;
 use singlet_model::evaluate::{holds, row_order};
 use singlet_model::expression::Expr;
 use singlet_model::model::{Entity, Selection, SelectionKind};
-use singlet_plan::cost::{self, rows_asked};
+use singlet_plan::Bounds;
+use singlet_plan::cost::rows_asked;
 use singlet_plan::read::{Query, SelectionPlan};
 use singlet_store::{BatchGetRequest, BatchGetTable, Consumed, ErrorKind, GetRequest, Store, StoreError};
 
@@ -23,18 +23,6 @@ use crate::lower;
 use crate::scope::{Attributes, Scope};
 use crate::stream::{Follow, RowStream, is_of};
 use crate::{keys, retry, row};
-
-/// How many ranges are read at the same time.
-pub const FAN_OUT_AT_ONCE_MAX: usize = 16;
-
-/// How often pages are read, of all ranges at once, for one page of rows before it is given short.
-pub const PAGES_PER_ANSWER_MAX: usize = 64;
-
-/// The fewest rows that are read at once where some may be dropped.
-const FILTERED_ROWS_MIN: u32 = cost::FILTERED_ROWS_MIN as u32;
-
-/// The most rows that are read at once.
-const ROWS_PER_CALL_MAX: u32 = 1_000;
 
 /// What is read, on what, for whom.
 #[derive(Clone, Copy)]
@@ -104,13 +92,14 @@ impl<'a> Reading<'a> {
                 OneKey::Key(..) | OneKey::Several => {}
             }
         }
+        let bounds = self.bounds();
         let mut branches = self.open(positions)?;
         let lapsing = branches.iter().any(|branch| self.order_lapses(branch.entity));
         let mut found = Found::default();
         let mut rounds = 0;
         let mut requests = 0;
         let requests_max = self.requests_max.unwrap_or(usize::MAX);
-        while found.rows.len() < limit && rounds < PAGES_PER_ANSWER_MAX {
+        while found.rows.len() < limit && rounds < bounds.rounds_per_page {
             if needs_page(&branches) {
                 if requests >= requests_max {
                     break;
@@ -147,6 +136,11 @@ impl<'a> Reading<'a> {
         Ok(found)
     }
 
+    /// What one request may ask for.
+    pub(crate) fn bounds(&self) -> &'a Bounds {
+        &self.scope.setting.bounds
+    }
+
     /// The row with a key, if the meaning includes it.
     async fn got(&self, query: &Query, entity: &Entity, key: Item, exact: bool) -> Result<Found, RuntimeError> {
         let conditions = if exact { &query.rest } else { &query.meaning };
@@ -161,7 +155,7 @@ impl<'a> Reading<'a> {
             consistent: self.consistent,
             projection: Vec::new(),
         };
-        let answer = retry::retried(|| self.store.get(&request)).await?;
+        let answer = retry::retried(self.bounds(), || self.store.get(&request)).await?;
         let mut found = Found {
             consumed: answer.consumed,
             ..Found::default()
@@ -274,13 +268,16 @@ impl<'a> Reading<'a> {
 
     /// Reads a page of each range whose next row is not known yet; says how many there were.
     async fn fill(&self, branches: &mut [Branch<'a>], wanted: usize) -> Result<(Consumed, usize), RuntimeError> {
+        let bounds = self.bounds();
         let wanted = u32::try_from(wanted).unwrap_or(u32::MAX);
+        let least = u32::try_from(bounds.filtered_rows_min).unwrap_or(u32::MAX);
+        let most = u32::try_from(bounds.rows_per_call).unwrap_or(u32::MAX);
         let one = matches!(self.selection.kind, SelectionKind::Get { .. });
         let mut calls = Vec::new();
         for branch in branches.iter_mut() {
             // A filter drops rows that count toward the limit: a little more is read at once. One row is mostly the first.
             let filtered = !branch.residue.is_empty() || !branch.query.rest.is_empty();
-            let first = rows_asked(u64::from(wanted), filtered && !one);
+            let first = rows_asked(bounds, u64::from(wanted), filtered && !one);
             let first = u32::try_from(first).unwrap_or(u32::MAX);
             let entity = branch.entity;
             let whole = if branch.query.follow {
@@ -299,9 +296,9 @@ impl<'a> Reading<'a> {
                 let limit = match stream.pages_read() {
                     _ if stream.is_bare() => wanted,
                     0 => first,
-                    pages => first.max(FILTERED_ROWS_MIN).saturating_mul(1 << pages.min(6)),
+                    pages => first.max(least).saturating_mul(1 << pages.min(6)),
                 };
-                let limit = limit.min(ROWS_PER_CALL_MAX);
+                let limit = limit.min(most);
                 calls.push(stream.read_page(self.store, (self.model, entity), follow, limit, self.scope));
             }
         }
@@ -310,7 +307,7 @@ impl<'a> Reading<'a> {
             return Ok((call.await?, sent));
         }
         let mut consumed = Consumed::default();
-        let mut answers = stream::iter(calls).buffer_unordered(FAN_OUT_AT_ONCE_MAX);
+        let mut answers = stream::iter(calls).buffer_unordered(bounds.calls_at_once);
         while let Some(answer) = answers.next().await {
             consumed += answer?;
         }
@@ -491,13 +488,14 @@ pub fn primary_key(entity: &Entity, attributes: &Attributes) -> Result<Option<It
 /// Where the store fails for good, or leaves keys unprocessed again and again.
 pub async fn batch_get(
     store: &Arc<dyn Store>,
+    bounds: &Bounds,
     table: &str,
     keys: &[Item],
     consistent: bool,
 ) -> Result<(Vec<Item>, Consumed), RuntimeError> {
     let mut items = Vec::new();
     let mut consumed = Consumed::default();
-    for chunk in keys.chunks(BATCH_GET_ITEMS_MAX) {
+    for chunk in keys.chunks(bounds.batch_get_items) {
         let mut waiting = vec![BatchGetTable {
             table: table.to_owned(),
             keys: chunk.to_vec(),
@@ -506,7 +504,7 @@ pub async fn batch_get(
         }];
         let mut attempt = 0;
         while !waiting.is_empty() {
-            if attempt >= retry::ATTEMPTS_MAX {
+            if attempt as usize >= bounds.call_attempts_max {
                 let left = "the store leaves keys of a batch unprocessed";
                 return Err(StoreError::new(ErrorKind::Throttled, left).into());
             }
@@ -515,7 +513,7 @@ pub async fn batch_get(
             }
             let left = waiting.iter().map(|table| table.keys.len()).sum::<usize>();
             let request = BatchGetRequest { tables: waiting };
-            let answer = retry::retried(|| store.batch_get(&request)).await?;
+            let answer = retry::retried(bounds, || store.batch_get(&request)).await?;
             consumed += &answer.consumed;
             items.extend(answer.items.into_values().flatten());
             waiting = answer.unprocessed;

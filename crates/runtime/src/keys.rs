@@ -14,9 +14,6 @@ use singlet_store::{KeyRange, SortRange};
 use crate::error::RuntimeError;
 use crate::scope::Scope;
 
-/// The most queries that one read fans out to.
-pub const FAN_OUT_QUERIES_MAX: usize = 200;
-
 /// A range of one item collection, and keys at its ends that do not belong to it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Range {
@@ -33,7 +30,7 @@ pub struct Range {
 ///
 /// # Errors
 ///
-/// Where an expression fails, or there are more ranges than [`FAN_OUT_QUERIES_MAX`].
+/// Where an expression fails, or there are more ranges than the bounds allow.
 pub fn ranges(model: &Model, query: &Query, scope: Scope<'_>) -> Result<Vec<Range>, RuntimeError> {
     if query.scan {
         return Ok(vec![Range {
@@ -82,13 +79,20 @@ pub fn ranges(model: &Model, query: &Query, scope: Scope<'_>) -> Result<Vec<Rang
                     all.push(range);
                 }
             }
-            if all.len() > FAN_OUT_QUERIES_MAX {
-                let message = format!("this asks for more than {FAN_OUT_QUERIES_MAX} item collections at once");
-                return Err(RuntimeError::Request(message));
-            }
+            within_ranges(all.len(), scope)?;
         }
     }
     Ok(all)
+}
+
+fn within_ranges(asked: usize, scope: Scope<'_>) -> Result<(), RuntimeError> {
+    let most = scope.setting.bounds.ranges_max;
+    match asked <= most {
+        true => Ok(()),
+        false => Err(RuntimeError::Request(format!(
+            "this asks for more than {most} item collections at once"
+        ))),
+    }
 }
 
 /// The key of the one row that a query can answer with.
@@ -181,10 +185,7 @@ fn combinations(keys: &[KeyTemplate], parts: &[PartValues], scope: Scope<'_>) ->
                 next.push(longer);
             }
         }
-        if next.len() > FAN_OUT_QUERIES_MAX {
-            let message = format!("this asks for more than {FAN_OUT_QUERIES_MAX} item collections at once");
-            return Err(RuntimeError::Request(message));
-        }
+        within_ranges(next.len(), scope)?;
         all = next;
     }
     Ok(all)
@@ -279,7 +280,7 @@ fn days(from: &Expr, to: &Expr, after: bool, before: bool, scope: Scope<'_>) -> 
     let (Some(first), Some(last)) = (text_of(from, scope)?, text_of(to, scope)?) else {
         return Ok(Vec::new());
     };
-    let days = time::days_between(&first, &last, FAN_OUT_QUERIES_MAX)?;
+    let days = time::days_between(&first, &last, scope.setting.bounds.ranges_max)?;
     let kept = days
         .into_iter()
         .filter(|day| !(after && *day == first || before && *day == last));
@@ -293,7 +294,7 @@ fn cells(center: &Expr, km: &Expr, precision: u8, scope: Scope<'_>) -> Result<Ve
     let (Some(center), Some(km)) = (center, km) else {
         return Ok(Vec::new());
     };
-    let cells = geo::cover(center, km, precision, FAN_OUT_QUERIES_MAX);
+    let cells = geo::cover(center, km, precision, scope.setting.bounds.ranges_max);
     let cells = cells.ok_or_else(|| RuntimeError::Request("the circle is too large".to_owned()))?;
     Ok(cells.into_iter().map(Known::Formed).collect())
 }

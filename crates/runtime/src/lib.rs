@@ -29,10 +29,7 @@ pub mod typed;
 pub mod values;
 mod write;
 
-pub use engine::{
-    Answer, BESIDE_ROWS_MAX, COUNTED_ROWS_MAX, ELEMENT_ROWS_MAX, Engine, PAGE_ROWS_MAX, PAGE_ROWS_USUAL, Preview,
-    Previewed, Request,
-};
+pub use engine::{Answer, Engine, Preview, Previewed, Request};
 pub use error::RuntimeError;
 pub use open::{Deployment, Unsound};
 pub use scope::{Attributes, Caller, Scope, Setting};
@@ -42,4 +39,5 @@ pub use write::{Precondition, Refused, WriteRequest, Written};
 // What a program needs of other crates to embed an engine.
 pub use singlet_item::{Item, Number, Value};
 pub use singlet_model::Source;
+pub use singlet_plan::Bounds;
 pub use singlet_store::Store;

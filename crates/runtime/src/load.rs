@@ -8,6 +8,7 @@ use singlet_model::Model;
 use singlet_model::evaluate::{EvaluateError, time};
 use singlet_model::model::Entity;
 use singlet_model::types::Type;
+use singlet_plan::Bounds;
 use singlet_store::{BatchWrite, BatchWriteRequest, Store};
 
 use crate::error::RuntimeError;
@@ -15,9 +16,6 @@ use crate::scope::{Attributes, Scope};
 use crate::values::{self, Invalid, Tree};
 use crate::write::guards_of_row;
 use crate::{retry, row};
-
-/// The most items in one call.
-const ITEMS_PER_CALL_MAX: usize = 25;
 
 /// The items of one line: `{"Entity": {…}}`.
 ///
@@ -122,7 +120,7 @@ pub async fn put_all(
 ) -> Result<(), RuntimeError> {
     let items = each_once(items);
     let mut put = 0;
-    for chunk in items.chunks(ITEMS_PER_CALL_MAX) {
+    for chunk in items.chunks(Bounds::USUAL.batch_write_items) {
         let mut writes: Vec<BatchWrite> = chunk
             .iter()
             .map(|item| BatchWrite::Put {
@@ -132,7 +130,7 @@ pub async fn put_all(
             .collect();
         while !writes.is_empty() {
             let request = BatchWriteRequest { writes };
-            let answer = retry::retried(|| store.batch_write(&request)).await?;
+            let answer = retry::retried(&Bounds::USUAL, || store.batch_write(&request)).await?;
             writes = answer.unprocessed;
         }
         put += chunk.len();

@@ -1,6 +1,7 @@
 //! What is left of a meaning after the key, as a filter that the store checks; and what only the process can check.
 
 use singlet_item::Value;
+use singlet_item::limits::IN_OPERANDS_MAX;
 use singlet_model::Model;
 use singlet_model::evaluate::{decided, evaluate_as, evaluate_bound};
 use singlet_model::expression::{BinaryOp, Expr, ExprKind, FunctionId};
@@ -11,9 +12,6 @@ use singlet_store::{Comparison, Condition, Operand, Path};
 
 use crate::error::RuntimeError;
 use crate::scope::Scope;
-
-/// The most values that `IN` takes.
-const IN_VALUES_MAX: usize = 100;
 
 /// What the store checks, what the process checks, and whether anything can match at all.
 #[derive(Debug, Default)]
@@ -231,7 +229,7 @@ impl<'a> Lowering<'a> {
         if values.is_empty() {
             return Ok(Lowered::False.into());
         }
-        if values.len() > IN_VALUES_MAX {
+        if values.len() > IN_OPERANDS_MAX {
             return Ok(Lowered::No.into());
         }
         let test = Condition::In {

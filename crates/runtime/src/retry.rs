@@ -3,24 +3,22 @@
 use std::future::Future;
 use std::time::Duration;
 
+use singlet_plan::Bounds;
 use singlet_store::StoreError;
-
-/// How often a call is made before its failure is the caller's.
-pub const ATTEMPTS_MAX: u32 = 6;
 
 /// The longest wait before the second attempt; it doubles from there.
 const BACKOFF_FIRST: Duration = Duration::from_millis(20);
 
-/// Makes a call until it succeeds, fails for good, or was tried [`ATTEMPTS_MAX`] times.
+/// Makes a call until it succeeds, fails for good, or was tried as often as the bounds say.
 ///
 /// # Errors
 ///
 /// The last failure.
-pub async fn retried<T, F>(call: impl FnMut() -> F) -> Result<T, StoreError>
+pub async fn retried<T, F>(bounds: &Bounds, call: impl FnMut() -> F) -> Result<T, StoreError>
 where
     F: Future<Output = Result<T, StoreError>>,
 {
-    retried_where(|error| error.is_throttled() || error.is_unavailable(), call).await
+    retried_where(bounds, |error| error.is_throttled() || error.is_unavailable(), call).await
 }
 
 /// The same for a transaction that only reads: that somebody writes one of its items is no answer.
@@ -28,21 +26,25 @@ where
 /// # Errors
 ///
 /// The last failure.
-pub async fn retried_past_conflicts<T, F>(call: impl FnMut() -> F) -> Result<T, StoreError>
+pub async fn retried_past_conflicts<T, F>(bounds: &Bounds, call: impl FnMut() -> F) -> Result<T, StoreError>
 where
     F: Future<Output = Result<T, StoreError>>,
 {
-    retried_where(StoreError::is_retryable, call).await
+    retried_where(bounds, StoreError::is_retryable, call).await
 }
 
-async fn retried_where<T, F>(again: fn(&StoreError) -> bool, mut call: impl FnMut() -> F) -> Result<T, StoreError>
+async fn retried_where<T, F>(
+    bounds: &Bounds,
+    again: fn(&StoreError) -> bool,
+    mut call: impl FnMut() -> F,
+) -> Result<T, StoreError>
 where
     F: Future<Output = Result<T, StoreError>>,
 {
     let mut attempt = 1;
     loop {
         match call().await {
-            Err(error) if attempt < ATTEMPTS_MAX && again(&error) => {
+            Err(error) if (attempt as usize) < bounds.call_attempts_max && again(&error) => {
                 pause(attempt).await;
                 attempt += 1;
             }

@@ -7,6 +7,7 @@ use singlet_item::Value;
 use singlet_model::Model;
 use singlet_model::evaluate::Environment;
 use singlet_model::expression::{Expr, Word};
+use singlet_plan::Bounds;
 
 /// Attributes by name: a row as its entity sees it.
 pub type Attributes = BTreeMap<String, Value>;
@@ -49,6 +50,8 @@ pub struct Setting {
     pub zone: TimeZone,
     /// The values given at deployment.
     pub settings: BTreeMap<String, Value>,
+    /// What one request may ask for.
+    pub bounds: Bounds,
 }
 
 impl Setting {
@@ -57,6 +60,7 @@ impl Setting {
         Setting {
             zone: TimeZone::get(&model.zone).unwrap_or(TimeZone::UTC),
             settings,
+            bounds: Bounds::USUAL,
         }
     }
 }

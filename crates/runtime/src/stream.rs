@@ -194,9 +194,9 @@ impl<'a> RowStream<'a> {
             self.request.start = Some(next.clone());
         }
         let page = match &self.key {
-            Some(key) => self.got(store, key).await?,
-            None if self.scan => self.scanned(store).await?,
-            None => retry::retried(|| store.query(&self.request)).await?,
+            Some(key) => self.got(store, key, scope).await?,
+            None if self.scan => self.scanned(store, scope).await?,
+            None => retry::retried(&scope.setting.bounds, || store.query(&self.request)).await?,
         };
         let mut consumed = page.consumed;
         let mut arrived = Vec::with_capacity(page.items.len());
@@ -229,7 +229,7 @@ impl<'a> RowStream<'a> {
     }
 
     /// The one item as a page of its own; nothing where a page before has given it.
-    async fn got(&self, store: &Arc<dyn Store>, key: &Item) -> Result<PageAnswer, RuntimeError> {
+    async fn got(&self, store: &Arc<dyn Store>, key: &Item, scope: Scope<'_>) -> Result<PageAnswer, RuntimeError> {
         if self.request.start.is_some() {
             return Ok(PageAnswer::default());
         }
@@ -239,7 +239,7 @@ impl<'a> RowStream<'a> {
             consistent: self.request.consistent,
             projection: Vec::new(),
         };
-        let answer = retry::retried(|| store.get(&request)).await?;
+        let answer = retry::retried(&scope.setting.bounds, || store.get(&request)).await?;
         Ok(PageAnswer {
             items: answer.item.into_iter().collect(),
             consumed: answer.consumed,
@@ -247,7 +247,7 @@ impl<'a> RowStream<'a> {
         })
     }
 
-    async fn scanned(&self, store: &Arc<dyn Store>) -> Result<PageAnswer, RuntimeError> {
+    async fn scanned(&self, store: &Arc<dyn Store>, scope: Scope<'_>) -> Result<PageAnswer, RuntimeError> {
         let request = ScanRequest {
             table: self.request.table.clone(),
             filter: self.request.filter.clone(),
@@ -256,7 +256,7 @@ impl<'a> RowStream<'a> {
             start: self.request.start.clone(),
             ..ScanRequest::default()
         };
-        Ok(retry::retried(|| store.scan(&request)).await?)
+        Ok(retry::retried(&scope.setting.bounds, || store.scan(&request)).await?)
     }
 
     fn is_excepted(&self, item: &Item) -> bool {
@@ -315,7 +315,14 @@ impl Follow<'_> {
         let mut wanted: Vec<Item> = keys.iter().flatten().cloned().collect();
         wanted.sort();
         wanted.dedup();
-        let (items, cost) = batch_get(store, &model.table.name, &wanted, self.consistent).await?;
+        let (items, cost) = batch_get(
+            store,
+            &scope.setting.bounds,
+            &model.table.name,
+            &wanted,
+            self.consistent,
+        )
+        .await?;
         *consumed += &cost;
         let items: BTreeMap<Item, Item> = items.into_iter().map(|item| (table_key(model, &item), item)).collect();
         let mut whole = Vec::with_capacity(thin.len());

@@ -27,9 +27,6 @@ use crate::error::RuntimeError;
 use crate::scope::Caller;
 use crate::write::{WriteRequest, Written};
 
-/// The most rows that [`Call::all`] gathers.
-pub const ALL_ROWS_MAX: usize = 100_000;
-
 /// A read or a write about to be made. Nobody in particular calls it, now, from its first page on, unless it says otherwise.
 #[derive(Debug)]
 #[must_use = "a call does nothing until its answer is awaited"]
@@ -239,15 +236,16 @@ impl<'e> Call<'e> {
     ///
     /// # Errors
     ///
-    /// As [`Call::page`]; and where there are more than [`ALL_ROWS_MAX`].
+    /// As [`Call::page`]; and where there are more than [`Bounds::all_rows_max`](singlet_plan::Bounds).
     pub async fn all<T: DeserializeOwned>(self) -> Result<Vec<T>, RuntimeError> {
         let name = self.name.clone();
+        let most = self.engine.bounds().all_rows_max;
         let mut pages = std::pin::pin!(self.pages::<T>());
         let mut rows = Vec::new();
         while let Some(page) = pages.next().await {
             rows.extend(page?.rows);
-            if rows.len() > ALL_ROWS_MAX {
-                let message = format!("`{name}` has more than {ALL_ROWS_MAX} rows: take them page by page");
+            if rows.len() > most {
+                let message = format!("`{name}` has more than {most} rows: take them page by page");
                 return Err(RuntimeError::Request(message));
             }
         }

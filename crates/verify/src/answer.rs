@@ -7,7 +7,7 @@ use singlet_item::{Number, Value};
 use singlet_model::Model;
 use singlet_model::evaluate::{EvaluateError, evaluate};
 use singlet_model::model::{Read, Selection, SelectionKind};
-use singlet_runtime::{Attributes, BESIDE_ROWS_MAX, Scope};
+use singlet_runtime::{Attributes, Bounds, Scope};
 
 use crate::bench::Row;
 use crate::oracle::{self, Question};
@@ -120,7 +120,10 @@ impl Meant {
             };
             let most = match part.selection.kind {
                 SelectionKind::Get { .. } => 1,
-                _ => part.selection.limit.map_or(BESIDE_ROWS_MAX, |limit| limit as usize),
+                _ => part
+                    .selection
+                    .limit
+                    .map_or(Bounds::USUAL.beside_rows_max, |limit| limit as usize),
             };
             let differs = difference(model, &part.selection, meant.get(&part.name)?, got, most);
             differs.map(|what| format!("with `{}`: {what}", part.name))

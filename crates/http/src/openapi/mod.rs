@@ -13,7 +13,7 @@ mod shape;
 
 use serde_json::{Map, Value as Json, json};
 use singlet_model::Model;
-use singlet_runtime::PAGE_ROWS_MAX;
+use singlet_runtime::Bounds;
 
 use crate::routing::Routes;
 
@@ -77,7 +77,7 @@ fn parameters() -> Json {
     json!({
         "limit": {
             "name": "limit", "in": "query", "description": "Rows in a page.",
-            "schema": {"type": "integer", "minimum": 1, "maximum": PAGE_ROWS_MAX},
+            "schema": {"type": "integer", "minimum": 1, "maximum": Bounds::USUAL.page_rows_max},
         },
         "cursor": {
             "name": "cursor", "in": "query",

@@ -6,7 +6,8 @@ use singlet_model::expression::{Expr, ExprKind, Literal};
 use singlet_model::model::{LetValue, Read, Selection, SelectionKind};
 use singlet_model::types::Type;
 
-use super::{Call, FILTERED_ROWS_MIN, Origin, PAGE_ROWS_USUAL, RequestCost};
+use super::{Call, Origin, RequestCost};
+use crate::bounds::Bounds;
 use crate::read::{Neighbours, PartPlan, PartValues, Query, SelectionPlan, Together, plan_selection};
 use crate::values::Values;
 
@@ -44,9 +45,9 @@ impl Times {
 
 /// How many rows the first request for a page asks for: a filter drops rows that count toward the limit, so a little more is
 /// read at once.
-pub fn rows_asked(wanted: u64, filtered: bool) -> u64 {
+pub fn rows_asked(bounds: &Bounds, wanted: u64, filtered: bool) -> u64 {
     match filtered {
-        true => wanted.saturating_mul(2).max(FILTERED_ROWS_MIN),
+        true => wanted.saturating_mul(2).max(bounds.filtered_rows_min as u64),
         false => wanted,
     }
 }
@@ -251,15 +252,15 @@ impl Counting<'_> {
         match selection.kind {
             // One row is mostly the first.
             SelectionKind::Get { .. } => Some(1),
-            SelectionKind::Find if pages => Some(rows_asked(self.page_rows(selection.limit), filtered)),
+            SelectionKind::Find if pages => Some(rows_asked(&Bounds::USUAL, self.page_rows(selection.limit), filtered)),
             // Rows beside a row are read whole, or to their limit.
-            SelectionKind::Find if name.is_some() => Some(rows_asked(selection.limit?, filtered)),
+            SelectionKind::Find if name.is_some() => Some(rows_asked(&Bounds::USUAL, selection.limit?, filtered)),
             SelectionKind::Find | SelectionKind::Count => None,
         }
     }
 
     fn page_rows(&self, limit: Option<u64>) -> u64 {
-        let page = self.read.page.unwrap_or(PAGE_ROWS_USUAL);
+        let page = self.read.page.unwrap_or(Bounds::USUAL.page_rows_usual as u64);
         limit.map_or(page, |limit| limit.min(page))
     }
 

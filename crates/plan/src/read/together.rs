@@ -4,13 +4,13 @@
 //! says `together` has one where each of its selections asks for keys that the request gives, or that are those of the read's
 //! own row.
 
-use singlet_item::limits::TRANSACTION_ITEMS_MAX;
 use singlet_model::model::{LetValue, Read, SelectionKind};
 use singlet_model::types::Type;
 
 use super::candidate::Query;
 use super::choose::PartPlan;
 use super::neighbours::{self, Neighbour};
+use crate::bounds::Bounds;
 use crate::cost::{self, selection_of};
 use crate::values::Values;
 
@@ -104,7 +104,7 @@ pub(super) fn find(read: &Read, parts: &[PartPlan]) -> Result<Together, Apart> {
         all.items = (all.items.0.saturating_add(least), all.items.1.saturating_add(most));
         all.parts.push(Neighbour { part: at, query });
     }
-    match all.items.1 <= TRANSACTION_ITEMS_MAX as u64 {
+    match all.items.1 <= Bounds::USUAL.transaction_items_max as u64 {
         true => Ok(all),
         false => Err(Apart::TooMany(Some(all.items.1))),
     }

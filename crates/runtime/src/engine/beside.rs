@@ -10,7 +10,7 @@ use singlet_plan::read::{PartPlan, Query, SelectionPlan};
 
 use super::{Call, beside_rows};
 use crate::error::RuntimeError;
-use crate::find::{FAN_OUT_AT_ONCE_MAX, batch_get};
+use crate::find::batch_get;
 use crate::keys::OneKey;
 use crate::scope::Attributes;
 use crate::{keys, row, stream};
@@ -60,7 +60,7 @@ impl<'a> Call<'a> {
             wanted.push(key);
         }
         let consistent = part.selection.consistent || self.read.consistent.is_some();
-        let (items, consumed) = batch_get(&engine.store, &model.table.name, &once, consistent).await?;
+        let (items, consumed) = batch_get(&engine.store, engine.bounds(), &model.table.name, &once, consistent).await?;
         self.consumed += &consumed;
         let by_key: HashMap<Item, Item> = items
             .into_iter()
@@ -122,7 +122,7 @@ impl<'a> Call<'a> {
             reading.scope.row = Some(row);
             readings.push(beside_rows(reading, &self.read.name, most));
         }
-        let readings = futures_util::stream::iter(readings).buffered(FAN_OUT_AT_ONCE_MAX);
+        let readings = futures_util::stream::iter(readings).buffered(self.bounds().calls_at_once);
         let found: Vec<_> = readings.try_collect().await?;
         let mut values = Vec::with_capacity(found.len());
         for found in found {

@@ -80,7 +80,7 @@ impl<'a> Call<'a> {
             consistent: true,
             projection: Vec::new(),
         };
-        let answer = retry::retried(|| engine.store.get(&request)).await?;
+        let answer = retry::retried(engine.bounds(), || engine.store.get(&request)).await?;
         self.consumed += answer.consumed;
         let item = answer.item.filter(|item| stream::is_of(&engine.model, entity, item));
         let row = item

@@ -8,13 +8,10 @@ use singlet_model::model::Selection;
 use singlet_plan::read::SelectionPlan;
 
 use super::tally::tally;
-use super::{Call, ROWS_AT_ONCE_MAX, too_much};
+use super::{Call, too_much};
 use crate::cursor::Positions;
 use crate::error::RuntimeError;
 use crate::scope::{Attributes, Scope};
-
-/// The most rows that one request counts.
-pub const COUNTED_ROWS_MAX: u64 = 1_000_000;
 
 /// The name of the number of rows, where sums stand beside it.
 const COUNT: &str = "count";
@@ -26,14 +23,15 @@ impl<'a> Call<'a> {
         plan: &SelectionPlan,
         parent: Option<&Attributes>,
     ) -> Result<Value, RuntimeError> {
+        let most = self.bounds().counted_rows_max as u64;
         if selection.by.is_empty() && selection.sums.is_empty() {
             let mut reading = self.reading(selection, plan, None);
             reading.scope.row = parent;
-            if let Some((rows, consumed)) = tally(&reading, COUNTED_ROWS_MAX).await? {
+            if let Some((rows, consumed)) = tally(&reading, most).await? {
                 self.consumed += &consumed;
-                return match rows <= COUNTED_ROWS_MAX {
+                return match rows <= most {
                     true => Ok(Value::N(Number::from(rows))),
-                    false => Err(too_much(&self.read.name, COUNTED_ROWS_MAX)),
+                    false => Err(too_much(&self.read.name, most)),
                 };
             }
         }
@@ -42,7 +40,7 @@ impl<'a> Call<'a> {
         loop {
             let mut reading = self.reading(selection, plan, None);
             reading.scope.row = parent;
-            let found = reading.rows(ROWS_AT_ONCE_MAX, &positions).await?;
+            let found = reading.rows(self.bounds().rows_per_call, &positions).await?;
             for row in &found.rows {
                 counted.add(selection, row, reading.scope)?;
             }
@@ -51,8 +49,8 @@ impl<'a> Call<'a> {
             if positions.is_empty() {
                 return Ok(counted.value(selection, selection.by.len()));
             }
-            if counted.rows >= COUNTED_ROWS_MAX {
-                return Err(too_much(&self.read.name, COUNTED_ROWS_MAX));
+            if counted.rows >= most {
+                return Err(too_much(&self.read.name, most));
             }
         }
     }

@@ -9,10 +9,10 @@ use singlet_model::model::{Each, Selection, SelectionKind};
 use singlet_plan::read::{PartPlan, SelectionPlan};
 
 use super::neighbours::Side;
-use super::{Answer, BESIDE_ROWS_MAX, Call, ELEMENT_ROWS_MAX, all_rows, beside_rows};
+use super::{Answer, Call, all_rows, beside_rows};
 use crate::cursor::{Belongs, Cursor};
 use crate::error::RuntimeError;
-use crate::find::{FAN_OUT_AT_ONCE_MAX, Found};
+use crate::find::Found;
 use crate::row;
 use crate::scope::Attributes;
 
@@ -33,7 +33,7 @@ impl<'a> Call<'a> {
             _ if name.is_some() && self.read.pages.as_deref() == name => {
                 limit.unwrap_or(usize::MAX).min(self.page_rows()?)
             }
-            _ => limit.unwrap_or(BESIDE_ROWS_MAX),
+            _ => limit.unwrap_or(self.bounds().beside_rows_max),
         })
     }
 
@@ -124,10 +124,10 @@ impl<'a> Call<'a> {
         for bound in &scopes {
             let mut reading = self.reading(selection, plan, None);
             reading.scope.bound = bound;
-            readings.push(all_rows(reading, &self.read.name, ELEMENT_ROWS_MAX));
+            readings.push(all_rows(reading, &self.read.name, self.bounds().element_rows_max));
         }
         let found: Vec<Found> = futures_util::stream::iter(readings)
-            .buffered(FAN_OUT_AT_ONCE_MAX)
+            .buffered(self.bounds().calls_at_once)
             .try_collect()
             .await?;
         let mut answers = Vec::new();

@@ -19,9 +19,6 @@ use crate::keys;
 use crate::scope::Attributes;
 use crate::{retry, row, stream};
 
-/// The most rows that one query asks for.
-const ROWS_PER_CALL_MAX: u64 = 1_000;
-
 /// A page of an item collection, and which part of it each selection asked for.
 pub(super) struct Side<'a> {
     model: &'a Model,
@@ -95,7 +92,7 @@ impl<'a> Call<'a> {
         let request = TransactGetRequest { gets: gets.collect() };
         let mut items = Vec::new();
         if !request.gets.is_empty() {
-            let answer = retry::retried_past_conflicts(|| engine.store.transact_get(&request)).await?;
+            let answer = retry::retried_past_conflicts(engine.bounds(), || engine.store.transact_get(&request)).await?;
             self.consumed += &answer.consumed;
             items.extend(answer.items.into_iter().flatten());
         }
@@ -147,7 +144,7 @@ impl<'a> Call<'a> {
             let strong = selection.consistent || self.read.consistent.is_some();
             request.consistent = strong && index.is_none();
             let wanted = self.rows_wanted(name, selection)? as u64;
-            rows = rows.saturating_add(rows_asked(wanted, !neighbour.query.rest.is_empty()));
+            rows = rows.saturating_add(rows_asked(self.bounds(), wanted, !neighbour.query.rest.is_empty()));
             let table_keys = model.table.key.iter().map(|key| key.name.as_str());
             let index_keys = index
                 .into_iter()
@@ -167,11 +164,11 @@ impl<'a> Call<'a> {
             partition,
             sort: vec![sort],
         };
-        request.limit = u32::try_from(rows.min(ROWS_PER_CALL_MAX)).ok();
+        request.limit = u32::try_from(rows.min(self.bounds().rows_per_call as u64)).ok();
         if neighbours.descending {
             request.direction = Direction::Descending;
         }
-        let page = retry::retried(|| engine.store.query(&request)).await?;
+        let page = retry::retried(engine.bounds(), || engine.store.query(&request)).await?;
         self.consumed += &page.consumed;
         Ok(Some(Side {
             model,

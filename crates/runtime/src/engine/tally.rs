@@ -7,7 +7,7 @@ use singlet_model::model::Entity;
 use singlet_store::{Condition, Consumed, Path, QueryRequest, Select};
 
 use crate::error::RuntimeError;
-use crate::find::{FAN_OUT_AT_ONCE_MAX, Reading};
+use crate::find::Reading;
 use crate::keys;
 use crate::lower;
 use crate::retry;
@@ -40,7 +40,7 @@ pub(super) async fn tally(reading: &Reading<'_>, most: u64) -> Result<Option<(u6
         request.consistent = reading.consistent && index.is_none();
         count_pages(reading, request, most)
     });
-    let counts = futures_util::stream::iter(counting).buffer_unordered(FAN_OUT_AT_ONCE_MAX);
+    let counts = futures_util::stream::iter(counting).buffer_unordered(reading.bounds().calls_at_once);
     let counts: Vec<(u64, Consumed)> = counts.try_collect().await?;
     let mut all = (0_u64, Consumed::default());
     for (count, consumed) in &counts {
@@ -58,7 +58,7 @@ async fn count_pages(
     let mut count = 0_u64;
     let mut consumed = Consumed::default();
     loop {
-        let page = retry::retried(|| reading.store.query(&request)).await?;
+        let page = retry::retried(reading.bounds(), || reading.store.query(&request)).await?;
         count = count.saturating_add(page.count as u64);
         consumed += &page.consumed;
         request.start = page.last_key;

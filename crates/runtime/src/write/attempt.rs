@@ -286,7 +286,10 @@ impl<'a> Attempt<'a> {
             consistent: true,
             projection: Vec::new(),
         };
-        let answer = retry::retried(|| self.operation.engine.store().get(&request)).await?;
+        let answer = retry::retried(self.operation.engine.bounds(), || {
+            self.operation.engine.store().get(&request)
+        })
+        .await?;
         self.consumed += &answer.consumed;
         Ok(answer.item)
     }

@@ -12,13 +12,10 @@ use super::attempt::Attempt;
 use super::guards::{hashed, place};
 use super::steps::Element;
 use super::touched::{Action, Check, Doing};
-use super::{ATTEMPTS_MAX, Operation, Stop, Written, record};
+use super::{Operation, Stop, Written, record};
 use crate::error::RuntimeError;
 use crate::scope::Attributes;
 use crate::{retry, row, values};
-
-/// Rows looked for at a time.
-const ROWS_PER_PAGE: usize = 100;
 
 /// How far an operation came: which step, which element, how many turns did something.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -138,7 +135,7 @@ impl<'o> Bulk<'o> {
                         return Ok(Some(written));
                     }
                     tries += 1;
-                    if tries == ATTEMPTS_MAX {
+                    if tries as usize >= self.operation.engine.bounds().write_attempts_max {
                         return Err(RuntimeError::Conflict);
                     }
                     retry::pause(tries).await;
@@ -156,7 +153,10 @@ impl<'o> Bulk<'o> {
             consistent: true,
             projection: Vec::new(),
         };
-        let answer = retry::retried(|| self.operation.engine.store().get(&request)).await?;
+        let answer = retry::retried(self.operation.engine.bounds(), || {
+            self.operation.engine.store().get(&request)
+        })
+        .await?;
         self.consumed += &answer.consumed;
         Ok(answer.item.filter(|item| !record::has_expired(self.operation, item)))
     }
@@ -249,12 +249,13 @@ impl<'o> Bulk<'o> {
             return Ok(());
         };
         let Some(found) = &plan.rows else { return Ok(()) };
+        let rows_per_page = operation.engine.bounds().bulk_rows_per_page;
         let mut positions = crate::cursor::Positions::default();
         loop {
             let none = HashSet::new();
             let mut attempt = Attempt::new(operation, &none);
             attempt.bound.extend(self.bound.clone());
-            let page = attempt.find(selection, found, ROWS_PER_PAGE, &positions).await;
+            let page = attempt.find(selection, found, rows_per_page, &positions).await;
             self.consumed += &attempt.consumed;
             let page = ended(page)?;
             for row in page.rows {
@@ -304,7 +305,9 @@ impl<'o> Bulk<'o> {
                 }
                 Err(Stop::Again | Stop::Recorded | Stop::Skipped) => {
                     tries += 1;
-                    if tries == ATTEMPTS_MAX || self.is_overtaken().await? {
+                    if tries as usize >= self.operation.engine.bounds().write_attempts_max
+                        || self.is_overtaken().await?
+                    {
                         return Err(RuntimeError::Conflict);
                     }
                     retry::pause(tries).await;
@@ -386,7 +389,10 @@ impl<'o> Bulk<'o> {
             condition: None,
             return_old: false,
         };
-        let answer = retry::retried(|| self.operation.engine.store().delete(&request)).await?;
+        let answer = retry::retried(self.operation.engine.bounds(), || {
+            self.operation.engine.store().delete(&request)
+        })
+        .await?;
         self.consumed += &answer.consumed;
         Ok(())
     }

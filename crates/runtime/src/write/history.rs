@@ -17,9 +17,6 @@ use crate::error::RuntimeError;
 use crate::scope::Attributes;
 use crate::{retry, row, stream};
 
-/// Items read at once while the last version is looked for among rows of other entities.
-const ITEMS_PER_PAGE: u32 = 10;
-
 /// Whether the last version of a row says that it was deleted: it is a tombstone, or no other followed when it was closed.
 pub(super) fn is_over(entity: &Entity, row: &Attributes) -> bool {
     entity.history.as_ref().is_some_and(|history| {
@@ -58,10 +55,14 @@ impl<'a> Attempt<'a> {
         let mut request = QueryRequest::new(model.table.name.clone(), KeyRange::partition(partition, value));
         request.consistent = true;
         request.direction = Direction::Descending;
-        request.limit = Some(ITEMS_PER_PAGE);
+        let bounds = self.operation.engine.bounds();
+        request.limit = u32::try_from(bounds.versions_per_call).ok();
         let mut closed: Option<Item> = None;
         loop {
-            let page = retry::retried(|| self.operation.engine.store().query(&request)).await?;
+            let page = retry::retried(self.operation.engine.bounds(), || {
+                self.operation.engine.store().query(&request)
+            })
+            .await?;
             self.consumed += &page.consumed;
             for item in page.items {
                 let same = known

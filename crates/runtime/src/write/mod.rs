@@ -48,9 +48,6 @@ use crate::scope::{Attributes, Caller, Scope};
 use attempt::Attempt;
 pub(crate) use guards::of_row as guards_of_row;
 
-/// How often an operation is tried while others change what it looks at.
-const ATTEMPTS_MAX: u32 = 24;
-
 /// What is asked of a write.
 #[derive(Clone, Debug, Default)]
 pub struct WriteRequest {
@@ -291,7 +288,7 @@ impl<'a> Operation<'a> {
                         return Ok(Written { consumed, ..written });
                     }
                     tries += 1;
-                    if tries == ATTEMPTS_MAX {
+                    if tries as usize >= self.engine.bounds().write_attempts_max {
                         return Err(RuntimeError::Conflict);
                     }
                     retry::pause(tries).await;

@@ -87,7 +87,7 @@ impl<'a> Record<'a> {
             consistent: true,
             projection: Vec::new(),
         };
-        let answer = retry::retried(|| operation.engine.store().get(&request)).await?;
+        let answer = retry::retried(operation.engine.bounds(), || operation.engine.store().get(&request)).await?;
         *consumed += &answer.consumed;
         let Some(item) = answer.item.filter(|item| !has_expired(operation, item)) else {
             return Ok(None);

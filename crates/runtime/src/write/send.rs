@@ -11,9 +11,6 @@ use super::{Operation, Stop, refuse};
 use crate::error::RuntimeError;
 use crate::retry;
 
-/// The most actions in one transaction.
-const ACTIONS_MAX: usize = 100;
-
 /// Sends the actions of an operation: one call for one row, one transaction for several. Gives the changed item back where it is
 /// asked for and one row is updated.
 pub(super) async fn send(
@@ -22,9 +19,10 @@ pub(super) async fn send(
     wants_new: bool,
     consumed: &mut Consumed,
 ) -> Result<Option<Item>, Stop> {
-    if actions.len() > ACTIONS_MAX {
+    let most = operation.engine.bounds().transaction_items_max;
+    if actions.len() > most {
         let message = format!(
-            "`{}` would change {} rows at once, of at most {ACTIONS_MAX}",
+            "`{}` would change {} rows at once, of at most {most}",
             operation.write.name,
             actions.len()
         );
@@ -115,7 +113,7 @@ async fn transaction(
         // The token makes it safe to send the same bytes again when nobody knows whether they arrived. Then a conflict may
         // be with the first sending itself: evaluated anew, with new ids and another token, the operation could happen twice.
         let same_again = error.is_unavailable() || is_throttled(&error) || (unknown && error.is_conflict());
-        if same_again && attempt < retry::ATTEMPTS_MAX {
+        if same_again && (attempt as usize) < operation.engine.bounds().call_attempts_max {
             retry::pause(attempt).await;
             continue;
         }
@@ -181,7 +179,7 @@ async fn single(
             }
             Err(error) => error,
         };
-        let again = attempt < retry::ATTEMPTS_MAX;
+        let again = (attempt as usize) < operation.engine.bounds().call_attempts_max;
         match error.kind() {
             ErrorKind::ConditionFailed { old } if unknown && is_done(request, old.as_ref()) => return Ok(old.clone()),
             // Refused, or done and changed by others since.

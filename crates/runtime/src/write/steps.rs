@@ -16,9 +16,6 @@ use super::{Refused, Stop, refuse};
 use crate::row;
 use crate::scope::Attributes;
 
-/// The most rows that a loop over found rows goes through in one transaction.
-const ROWS_MAX: usize = 100;
-
 /// An element of a loop: its value, and the row that it is.
 pub(super) type Element = (Value, Option<usize>);
 
@@ -69,7 +66,9 @@ impl<'a> Attempt<'a> {
                 let (Some(entity), Some(found)) = (entity, &plan.rows) else {
                     return Ok(Vec::new());
                 };
-                let most = selection.limit.map_or(ROWS_MAX, |limit| limit as usize);
+                let most = selection
+                    .limit
+                    .map_or(self.operation.engine.bounds().loop_rows_max, |limit| limit as usize);
                 let rows = self
                     .find(selection, found, most, &crate::cursor::Positions::default())
                     .await?

@@ -13,7 +13,7 @@ use singlet_model::types::Type;
 use singlet_model::{Model, Source};
 use singlet_plan::read::Combination;
 pub use singlet_runtime::values;
-use singlet_runtime::{Answer, Attributes, Caller, Engine, PAGE_ROWS_USUAL, Request, RuntimeError, Scope, load, table};
+use singlet_runtime::{Answer, Attributes, Bounds, Caller, Engine, Request, RuntimeError, Scope, load, table};
 use singlet_store::Store;
 use tokio::sync::OnceCell;
 
@@ -275,7 +275,7 @@ impl System {
 
     /// Checks how many requests there were, where the plan says.
     fn check_count(&self, read: &str, request: &Request, combination: &Combination, sent: u64) {
-        let usual = request.limit == Some(PAGE_ROWS_USUAL) && request.cursor.is_none();
+        let usual = request.limit == Some(Bounds::USUAL.page_rows_usual) && request.cursor.is_none();
         let known = combination.requests.iter().all(|cost| !cost.reads_on) && combination.apart.is_empty();
         let least: u64 = combination.requests.iter().map(|cost| cost.sent().0).sum();
         let most: Option<u64> = combination.requests.iter().map(|cost| cost.sent().1).sum();

@@ -1,7 +1,7 @@
 //! What comes with a row, and what is read at one instant.
 
 use serde_json::{Value as Json, json};
-use singlet_runtime::{BESIDE_ROWS_MAX, Caller, RuntimeError};
+use singlet_runtime::{Bounds, Caller, RuntimeError};
 
 use crate::recorder::Asked;
 use crate::support::{System, values};
@@ -203,7 +203,11 @@ async fn a_list_beside_each_row_is_whole() {
 
 #[tokio::test]
 async fn a_list_beside_a_row_that_cannot_be_held_is_refused_and_not_cut() {
-    let system = System::of(MODEL, &(account("a", 7) + &transfers("a", BESIDE_ROWS_MAX + 1))).await;
+    let system = System::of(
+        MODEL,
+        &(account("a", 7) + &transfers("a", Bounds::USUAL.beside_rows_max + 1)),
+    )
+    .await;
     let refused = system.refused("page", &[("number", "a")], &Caller::anonymous()).await;
     assert_eq!(refused.to_string(), "`page` would read more than 10000 rows");
 }

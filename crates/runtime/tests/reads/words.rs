@@ -1,7 +1,7 @@
 //! Each word of a read that the five systems do not use, or not in every way.
 
 use serde_json::{Value as Json, json};
-use singlet_runtime::{Attributes, Caller, ELEMENT_ROWS_MAX, Engine, Request, RuntimeError};
+use singlet_runtime::{Attributes, Bounds, Caller, Engine, Request, RuntimeError};
 
 use crate::support::{NOW, System, listed, model_of, names, text, values};
 
@@ -282,7 +282,7 @@ async fn a_count_has_every_row_and_sums_beside_it() {
 #[tokio::test]
 async fn each_element_is_answered_whole_or_not_at_all() {
     let many = 2_345;
-    let system = system(&[("a", many), ("b", 3), ("c", ELEMENT_ROWS_MAX + 1)]).await;
+    let system = system(&[("a", many), ("b", 3), ("c", Bounds::USUAL.element_rows_max + 1)]).await;
     let anybody = Caller::anonymous();
     let answers = system
         .one("eachShelf", &[("shelves", r#"["a", "z", "b"]"#)], &anybody)
