@@ -18,6 +18,7 @@ pub mod bench;
 pub mod generate;
 pub mod mismatch;
 pub mod oracle;
+pub mod probe;
 pub mod writes;
 
 pub use bench::{Bench, Case, Outcome};

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use singlet_item::{Item, Value};
 use singlet_model::Model;
-use singlet_model::model::{Entity, Role};
+use singlet_model::model::{Attribute, Entity, KeyTemplate, Role, Stored};
 use singlet_runtime::{Attributes, RuntimeError, Scope, load, row, values};
 use singlet_store::{ScanRequest, Store};
 
@@ -94,9 +94,30 @@ pub fn difference(model: &Model, items: &[Item], scope: Scope<'_>) -> Result<Opt
 
 /// The entity of an item that is a row of its own: no mirror, no guard, no record of a request.
 fn entity_of<'m>(model: &'m Model, item: &Item) -> Option<&'m Entity> {
-    let name = item.get(model.table.type_attribute.as_ref()?)?.as_str()?;
-    let entity = model.entity_named(name)?;
-    Some(entity).filter(|entity| entity.mirror.is_none() && entity.role.is_none())
+    let is_own = |entity: &&Entity| entity.mirror.is_none() && entity.role.is_none();
+    match &model.table.type_attribute {
+        Some(name) => model.entity_named(item.get(name)?.as_str()?).filter(is_own),
+        // Without a word for it, an item is a row of the entity that could have such a key and has what its rows must have.
+        None => model
+            .entities
+            .iter()
+            .filter(is_own)
+            .find(|entity| can_be_of(entity, item)),
+    }
+}
+
+fn can_be_of(entity: &Entity, item: &Item) -> bool {
+    let fits = |key: &KeyTemplate| {
+        let value = item.get(&key.attribute);
+        value.is_some_and(|value| key.template.decode(value).is_ok())
+    };
+    let has = |attribute: &Attribute| match &attribute.stored {
+        Stored::Own => item.contains_key(&attribute.name),
+        Stored::As(name) => item.contains_key(name),
+        Stored::No => true,
+    };
+    let needed = |attribute: &&Attribute| !attribute.optional && attribute.is.is_none() && attribute.alias.is_none();
+    entity.key.iter().any(|choice| choice.keys.iter().all(fits)) && entity.attributes.iter().filter(needed).all(has)
 }
 
 /// An item without the end of its versions, which the guard of an identity remembers.

@@ -36,7 +36,9 @@ pub struct Op {
 /// A table, and what must be in it.
 #[derive(Debug)]
 pub struct Sequence {
-    engine: Engine,
+    /// What decides; the engine may have been opened with another.
+    judge: Arc<Model>,
+    engine: Arc<Engine>,
     oracle: Oracle,
     /// The engine's values of what the oracle made up.
     made: BTreeMap<String, String>,
@@ -57,16 +59,25 @@ impl Sequence {
         let model = Arc::new(model.ok_or_else(|| errors.join("\n"))?);
         let created = store.create_table(&table::spec(&model)).await;
         created.map_err(|error| error.to_string())?;
-        Ok(Sequence {
-            engine: Engine::open(model, store, settings, [7; 32]),
-            oracle: Oracle::default(),
+        let engine = Engine::open(Arc::clone(&model), store, settings, [7; 32]);
+        Ok(Self::on(model, Arc::new(engine), Vec::new()))
+    }
+
+    /// A table in which rows are already, as the judge has them.
+    pub fn on(judge: Arc<Model>, engine: Arc<Engine>, rows: Vec<world::Row>) -> Self {
+        let mut oracle = Oracle::default();
+        oracle.rows = rows;
+        Sequence {
+            judge,
+            engine,
+            oracle,
             made: BTreeMap::new(),
-        })
+        }
     }
 
     /// The model.
     pub fn model(&self) -> &Model {
-        self.engine.model()
+        &self.judge
     }
 
     /// The rows, as the engine has them.
@@ -76,10 +87,9 @@ impl Sequence {
 
     /// What an operation would come to, without doing it.
     pub fn meant(&self, write: &Write, request: &WriteRequest) -> Outcome {
-        let model = self.engine.model();
         let meant = self
             .oracle
-            .meant(model, self.engine.setting(), write, request, NUMBER_OF_NONE);
+            .meant(&self.judge, self.engine.setting(), write, request, NUMBER_OF_NONE);
         meant.outcome
     }
 
@@ -103,7 +113,7 @@ impl Sequence {
         let mut known = Made::default();
         known.known = self.made.clone();
         let request = translated(&known, op.request.clone());
-        let model = Arc::clone(self.engine.model());
+        let model = Arc::clone(&self.judge);
         let write = write_named(&model, &op.write)?;
         let mut meant = self
             .oracle
@@ -122,7 +132,7 @@ impl Sequence {
     }
 
     async fn compare_rows(&self, made: &mut Made, meant: &[world::Row], now: i64) -> Result<(), String> {
-        let model = self.engine.model();
+        let model = &self.judge;
         let failed = |error: RuntimeError| format!("the table cannot be read: {error}");
         let items = dump::items(model, self.engine.store()).await.map_err(failed)?;
         let (nothing, nobody) = (Attributes::new(), Caller::anonymous());

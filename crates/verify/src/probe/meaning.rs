@@ -1,0 +1,588 @@
+//! What a read means, by looking at every row: who may, the names of `let`, the rows, their order, and the shape of the answer.
+//!
+//! It knows no key, no index and no plan: only the evaluator of expressions, and what entities promise of time.
+
+use std::cmp::Ordering;
+use std::collections::BTreeMap;
+
+use singlet_item::{Number, Value};
+use singlet_model::Model;
+use singlet_model::evaluate::{EvaluateError, evaluate, evaluate_as, evaluate_bound, holds, time};
+use singlet_model::expression::{Expr, ExprKind};
+use singlet_model::model::{Entity, LetValue, Order, Read, Return, Selection, SelectionKind};
+use singlet_model::types::{EntityId, Type};
+use singlet_runtime::{Attributes, Request, Scope, Setting, values};
+
+use super::shape::Shape;
+use crate::oracle;
+use crate::writes::world::{self, Row};
+
+/// What a read must come to.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Expected {
+    /// An answer.
+    Answer(Shape),
+    /// No such row, or none that the caller may see.
+    NotFound,
+    /// The caller may not.
+    Forbidden,
+    /// The caller has shown no credentials.
+    Unauthenticated,
+    /// The request is wrong.
+    BadRequest,
+    /// An expression leaves the range of its type.
+    Fails(String),
+}
+
+/// Why a read has no answer.
+pub(super) enum Stop {
+    Because(Expected),
+    Failed(EvaluateError),
+}
+
+impl From<EvaluateError> for Stop {
+    fn from(error: EvaluateError) -> Self {
+        Stop::Failed(error)
+    }
+}
+
+/// A read on its way: its arguments and names.
+pub(super) struct Asking<'a> {
+    pub model: &'a Model,
+    pub setting: &'a Setting,
+    pub read: &'a Read,
+    pub request: &'a Request,
+    pub rows: &'a [Row],
+    pub args: Attributes,
+    pub bound: Attributes,
+}
+
+/// What a read must come to on these rows.
+pub(super) fn expected(asking: &mut Asking<'_>) -> Expected {
+    let answer = asking.prepare().and_then(|()| asking.answer());
+    match answer {
+        Ok(shape) => Expected::Answer(shape),
+        Err(Stop::Because(expected)) => expected,
+        Err(Stop::Failed(error)) => Expected::Fails(error.to_string()),
+    }
+}
+
+impl<'a> Asking<'a> {
+    pub fn new(model: &'a Model, setting: &'a Setting, read: &'a Read, request: &'a Request, rows: &'a [Row]) -> Self {
+        Asking {
+            model,
+            setting,
+            read,
+            request,
+            rows,
+            args: Attributes::new(),
+            bound: Attributes::new(),
+        }
+    }
+
+    pub fn scope(&self) -> Scope<'_> {
+        Scope {
+            setting: self.setting,
+            now: self.request.now,
+            args: &self.args,
+            caller: &self.request.caller,
+            attributes: None,
+            row: None,
+            bound: &self.bound,
+        }
+    }
+
+    /// Arguments, who may, and the names of `let`.
+    pub fn prepare(&mut self) -> Result<(), Stop> {
+        self.take_arguments()?;
+        for conjunct in self.read.allow.conjuncts() {
+            let of_a_row = !conjunct.attributes().is_empty();
+            let of_a_name = conjunct.any(|part| matches!(part.kind, ExprKind::Bound(_)));
+            if !of_a_row && !of_a_name && !holds(conjunct, &self.scope())? {
+                return Err(Stop::Because(match self.request.caller.authenticated {
+                    true => Expected::Forbidden,
+                    false => Expected::Unauthenticated,
+                }));
+            }
+        }
+        self.bind_lets()?;
+        for conjunct in self.read.allow.conjuncts() {
+            if conjunct.attributes().is_empty() && !holds(conjunct, &self.scope())? {
+                return Err(Stop::Because(Expected::NotFound));
+            }
+        }
+        Ok(())
+    }
+
+    fn take_arguments(&mut self) -> Result<(), Stop> {
+        let wrong = || Stop::Because(Expected::BadRequest);
+        for (name, value) in &self.request.args {
+            let arg = self.read.arg(name).ok_or_else(wrong)?;
+            let value = values::checked(value, &arg.ty).map_err(|_| wrong())?;
+            self.args.insert(name.clone(), value);
+        }
+        let left_open = self
+            .read
+            .args
+            .iter()
+            .filter(|arg| arg.optional && arg.default.is_none());
+        let sent: Vec<&String> = left_open
+            .map(|arg| &arg.name)
+            .filter(|name| self.args.contains_key(*name))
+            .collect();
+        let listed = self.read.combinations.iter();
+        let is_listed = listed
+            .clone()
+            .any(|known| known.len() == sent.len() && sent.iter().all(|name| known.contains(name)));
+        if !self.read.combinations.is_empty() && !is_listed {
+            return Err(wrong());
+        }
+        for arg in &self.read.args {
+            if self.args.contains_key(&arg.name) {
+                continue;
+            }
+            match &arg.default {
+                Some(default) => {
+                    let value = evaluate(default, &self.scope())?;
+                    self.args.extend(value.map(|value| (arg.name.clone(), value)));
+                }
+                None if arg.optional => {}
+                None => return Err(wrong()),
+            }
+        }
+        Ok(())
+    }
+
+    fn bind_lets(&mut self) -> Result<(), Stop> {
+        for bound in &self.read.lets {
+            let value = match &bound.value {
+                LetValue::Value(expr) => match &expr.kind {
+                    ExprKind::Entity { entity, key } => self.row_by_key(*entity, key)?.map(Value::M),
+                    _ => evaluate_bound(expr, &self.scope())?,
+                },
+                LetValue::Read(selection) => {
+                    let found = self.found(selection, self.scope(), None, false)?.into_iter();
+                    match selection.kind {
+                        SelectionKind::Find => {
+                            let most = selection.limit.map_or(usize::MAX, |limit| limit as usize);
+                            Some(Value::L(found.take(most).map(Value::M).collect()))
+                        }
+                        _ => found.take(1).next().map(Value::M),
+                    }
+                }
+            };
+            match value {
+                Some(value) => {
+                    self.bound.insert(bound.name.clone(), value);
+                }
+                None if bound.optional => {}
+                None => return Err(Stop::Because(Expected::NotFound)),
+            }
+        }
+        Ok(())
+    }
+
+    fn row_by_key(&self, entity: EntityId, key: &[(String, Expr)]) -> Result<Option<Attributes>, Stop> {
+        let Some(described) = self.model.entity(entity) else {
+            return Ok(None);
+        };
+        let mut wanted = Attributes::new();
+        for (name, expr) in key {
+            let ty = described
+                .attribute(name)
+                .map_or(&Type::Unknown, |attribute| &attribute.ty);
+            let value = evaluate_as(expr, ty, &self.scope())?;
+            wanted.extend(value.map(|value| (name.clone(), value)));
+        }
+        let identity = world::identity(self.model, entity, &wanted);
+        if identity.iter().any(Option::is_none) {
+            return Ok(None);
+        }
+        let rows = self.seen(described, false)?;
+        Ok(rows
+            .into_iter()
+            .find(|row| world::identity(self.model, entity, row) == identity))
+    }
+
+    fn answer(&mut self) -> Result<Shape, Stop> {
+        if self.read.each.is_some() {
+            return self.each();
+        }
+        let Some(selection) = self.read.selection.as_ref() else {
+            return Ok(Shape::Map(self.groups(None)?));
+        };
+        let rows = self.found(selection, self.scope(), Some(&self.read.allow), true)?;
+        match selection.kind {
+            SelectionKind::Count => Ok(Shape::Value(Some(counted(selection, &rows, self.scope())?))),
+            SelectionKind::Get { optional } => {
+                let groups = self.tied(selection, rows)?;
+                match groups.into_iter().next() {
+                    Some(first) => Ok(Shape::Any(self.shapes(first)?)),
+                    None if optional => Ok(Shape::Value(None)),
+                    None => Err(Stop::Because(Expected::NotFound)),
+                }
+            }
+            SelectionKind::Find => {
+                if rows.is_empty() && self.read.empty == Some(404) {
+                    return Err(Stop::Because(Expected::NotFound));
+                }
+                let groups = self.tied(selection, rows)?.into_iter();
+                Ok(Shape::Rows {
+                    groups: groups.map(|group| self.shapes(group)).collect::<Result<_, _>>()?,
+                    most: selection.limit.map_or(usize::MAX, |limit| limit as usize),
+                })
+            }
+        }
+    }
+
+    fn shapes(&self, rows: Vec<Attributes>) -> Result<Vec<Shape>, Stop> {
+        rows.into_iter().map(|row| self.shape(&row)).collect()
+    }
+
+    /// A row as it is answered, with what comes with it.
+    fn shape(&self, row: &Attributes) -> Result<Shape, Stop> {
+        let own = self.returned(row)?;
+        if self.read.with.is_empty() {
+            return Ok(Shape::Value(Some(own)));
+        }
+        let Value::M(own) = own else {
+            return Ok(Shape::Value(Some(own)));
+        };
+        let own = own.into_iter().map(|(name, value)| (name, Shape::Value(Some(value))));
+        let mut fields: BTreeMap<String, Shape> = own.collect();
+        fields.extend(self.groups(Some(row))?);
+        Ok(Shape::Map(fields))
+    }
+
+    fn returned(&self, row: &Attributes) -> Result<Value, Stop> {
+        let scope = self.scope().with_row(row);
+        Ok(match &self.read.returns {
+            Return::Usual | Return::Nothing => Value::M(row.clone()),
+            Return::Value(expr) => evaluate(expr, &scope)?.unwrap_or(Value::Null),
+            Return::Fields(fields) => {
+                let mut map = Attributes::new();
+                for (name, expr) in fields {
+                    map.extend(evaluate(expr, &scope)?.map(|value| (name.clone(), value)));
+                }
+                Value::M(map)
+            }
+        })
+    }
+
+    /// What comes with a row, or with nothing.
+    fn groups(&self, parent: Option<&Attributes>) -> Result<BTreeMap<String, Shape>, Stop> {
+        let mut bound = self.bound.clone();
+        if let Some(parent) = parent {
+            bound.insert("row".to_owned(), Value::M(parent.clone()));
+        }
+        let scope = Scope {
+            row: parent,
+            bound: &bound,
+            ..self.scope()
+        };
+        let mut groups = BTreeMap::new();
+        for part in &self.read.with {
+            let rows = self.found(&part.selection, scope, part.allow.as_ref(), false)?;
+            let shape = match part.selection.kind {
+                SelectionKind::Count => Shape::Value(Some(counted(&part.selection, &rows, scope)?)),
+                SelectionKind::Get { .. } => match self.tied(&part.selection, rows)?.into_iter().next() {
+                    Some(first) => Shape::Any(plain(first)),
+                    None => Shape::Value(None),
+                },
+                SelectionKind::Find => Shape::Rows {
+                    groups: self.tied(&part.selection, rows)?.into_iter().map(plain).collect(),
+                    most: part.selection.limit.map_or(usize::MAX, |limit| limit as usize),
+                },
+            };
+            groups.insert(part.name.clone(), shape);
+        }
+        Ok(groups)
+    }
+
+    fn each(&mut self) -> Result<Shape, Stop> {
+        let (Some(each), Some(selection)) = (&self.read.each, &self.read.selection) else {
+            return Ok(Shape::Value(None));
+        };
+        let too_many = || Stop::Because(Expected::BadRequest);
+        // A list too long to be made asks for too much.
+        let elements = match evaluate(&each.list, &self.scope()).map_err(|_| too_many())? {
+            Some(Value::L(elements)) => elements,
+            _ => Vec::new(),
+        };
+        if elements.len() as u64 > each.at_most {
+            return Err(too_many());
+        }
+        let names = self.bound.clone();
+        let mut groups = Vec::new();
+        for element in elements {
+            self.bound = names.clone();
+            self.bound.insert(each.name.clone(), element);
+            let rows = self.found(selection, self.scope(), Some(&self.read.allow), false)?;
+            let orders = self.orders(selection, rows)?;
+            let mut shapes = Vec::new();
+            for rows in orders {
+                self.bound
+                    .insert("rows".to_owned(), Value::L(rows.into_iter().map(Value::M).collect()));
+                shapes.push(Shape::Value(Some(self.returned(&Attributes::new())?)));
+            }
+            groups.push(vec![Shape::Any(shapes)]);
+        }
+        self.bound = names;
+        Ok(Shape::Rows {
+            groups,
+            most: usize::MAX,
+        })
+    }
+
+    /// Every order in which rows may come, where those are few; of many, that which they have.
+    fn orders(&self, selection: &Selection, rows: Vec<Attributes>) -> Result<Vec<Vec<Attributes>>, Stop> {
+        let mut orders: Vec<Vec<Attributes>> = vec![Vec::new()];
+        for group in self.tied(selection, rows)? {
+            let mut longer = Vec::new();
+            for permuted in permutations(&group) {
+                for order in &orders {
+                    let mut order = order.clone();
+                    order.extend(permuted.iter().cloned());
+                    longer.push(order);
+                }
+            }
+            longer.truncate(ORDERS_MAX);
+            orders = longer;
+        }
+        Ok(orders)
+    }
+
+    /// The rows that are meant, in their order. A read's own selection may be of another instant, or of all versions.
+    pub fn found(
+        &self,
+        selection: &Selection,
+        scope: Scope<'_>,
+        allow: Option<&Expr>,
+        own: bool,
+    ) -> Result<Vec<Attributes>, Stop> {
+        let mut rows = Vec::new();
+        for entity in selection.entities.iter().filter_map(|id| self.model.entity(*id)) {
+            for row in self.seen(entity, own)? {
+                if self.means(selection, allow, scope.with_row(&row))? {
+                    rows.push(row);
+                }
+            }
+        }
+        let order = self.order(selection, own)?;
+        let mut failed = None;
+        let sorting = sorted_by(selection, order);
+        rows.sort_by(|a, b| {
+            oracle::compare(self.model, &sorting, a, b).unwrap_or_else(|error| {
+                failed = Some(error);
+                Ordering::Equal
+            })
+        });
+        failed.map_or(Ok(rows), |error| Err(Stop::Failed(error)))
+    }
+
+    fn order(&self, selection: &Selection, own: bool) -> Result<Vec<Order>, Stop> {
+        let mut order = selection.order.clone();
+        if let Some(reverse) = self.read.reverse.as_ref().filter(|_| own)
+            && holds(reverse, &self.scope())?
+        {
+            order.iter_mut().for_each(|order| order.descending = !order.descending);
+        }
+        Ok(order)
+    }
+
+    /// Rows in groups of those that are equal in the order.
+    pub fn tied(&self, selection: &Selection, rows: Vec<Attributes>) -> Result<Vec<Vec<Attributes>>, Stop> {
+        let mut groups: Vec<Vec<Attributes>> = Vec::new();
+        for row in rows {
+            let last = groups.last().and_then(|group| group.first());
+            let tied = match last {
+                Some(last) => oracle::compare(self.model, selection, last, &row)?.is_eq(),
+                None => false,
+            };
+            match groups.last_mut().filter(|_| tied) {
+                Some(group) => group.push(row),
+                None => groups.push(vec![row]),
+            }
+        }
+        Ok(groups)
+    }
+
+    fn means(&self, selection: &Selection, allow: Option<&Expr>, scope: Scope<'_>) -> Result<bool, Stop> {
+        for conjunct in selection.filter.iter().flat_map(Expr::conjuncts) {
+            if !self.is_left_out(conjunct) && !holds(conjunct, &scope)? {
+                return Ok(false);
+            }
+        }
+        Ok(match allow {
+            Some(allow) => holds(allow, &scope)?,
+            None => true,
+        })
+    }
+
+    /// `attribute OP args.x` is left out where the optional `x` was not sent; a test of `x` itself is not.
+    fn is_left_out(&self, conjunct: &Expr) -> bool {
+        let unsent = |expr: &Expr| match &expr.kind {
+            ExprKind::Arg(name) => !self.args.contains_key(name) && self.read.arg(name).is_some_and(|arg| arg.optional),
+            _ => false,
+        };
+        match &conjunct.kind {
+            ExprKind::Binary(op, left, right) if op.is_comparison() => {
+                (unsent(left) && !right.is_absent()) || (unsent(right) && !left.is_absent())
+            }
+            ExprKind::Call(_, args) => args.iter().any(unsent),
+            _ => false,
+        }
+    }
+
+    /// The rows of an entity as everybody sees them; of a mirror, those of its source, with what it carries.
+    fn seen(&self, entity: &Entity, own: bool) -> Result<Vec<Attributes>, Stop> {
+        let source = self.model.source_of(entity);
+        let (nothing, scope) = (Attributes::new(), self.scope());
+        let scope = Scope {
+            bound: &nothing,
+            ..scope
+        };
+        let mut rows = Vec::new();
+        for (_, row) in self.rows.iter().filter(|(id, _)| *id == source.id) {
+            if !self.is_version(source, row, own)? {
+                continue;
+            }
+            let Some(seen) = world::seen(source, row, scope)? else {
+                continue;
+            };
+            if entity.mirror.is_none() {
+                rows.push(seen);
+            } else if has_key(entity, row) {
+                let carried = seen.into_iter().filter(|(name, _)| entity.attribute(name).is_some());
+                rows.push(carried.collect());
+            }
+        }
+        Ok(rows)
+    }
+
+    /// Whether a row is the version that is asked for: the current one, that of an instant, or any.
+    fn is_version(&self, entity: &Entity, row: &Attributes, own: bool) -> Result<bool, Stop> {
+        let Some(history) = &entity.history else {
+            return Ok(true);
+        };
+        if own && self.read.all_versions {
+            return Ok(true);
+        }
+        let Some(at) = self.read.at.as_ref().filter(|_| own) else {
+            return Ok(world::is_current(entity, row));
+        };
+        let Some(at) = evaluate_as(at, &Type::Millis, &self.scope())? else {
+            return Ok(false);
+        };
+        let at = at.as_number().and_then(Number::to_i64);
+        let instant = |name: &String| -> Result<Option<i64>, EvaluateError> {
+            let ty = entity.attribute(name).map_or(&Type::Time, |attribute| &attribute.ty);
+            Ok(row
+                .get(name)
+                .map(|value| time::millis_of(value, ty))
+                .transpose()?
+                .flatten())
+        };
+        let (begun, until) = (instant(&history.at)?, instant(&history.until)?);
+        let holds = begun <= at && until.is_none_or(|until| at.is_some_and(|at| at < until));
+        Ok(holds && !world::is_deleted(history, row))
+    }
+}
+
+/// The most orders of the rows of one element that are tried.
+const ORDERS_MAX: usize = 24;
+
+/// The most rows that are equal in an order and are tried in every order.
+const PERMUTED_MAX: usize = 4;
+
+fn permutations(rows: &[Attributes]) -> Vec<Vec<Attributes>> {
+    let Some((first, rest)) = rows.split_first().filter(|_| rows.len() <= PERMUTED_MAX) else {
+        return vec![rows.to_vec()];
+    };
+    let mut all = Vec::new();
+    for others in permutations(rest) {
+        for at in 0..=others.len() {
+            let mut order = others.clone();
+            order.insert(at, first.clone());
+            all.push(order);
+        }
+    }
+    all
+}
+
+fn sorted_by(selection: &Selection, order: Vec<Order>) -> Selection {
+    Selection {
+        order,
+        ..selection.clone()
+    }
+}
+
+fn plain(rows: Vec<Attributes>) -> Vec<Shape> {
+    rows.into_iter().map(|row| Shape::Value(Some(Value::M(row)))).collect()
+}
+
+fn has_key(entity: &Entity, row: &Attributes) -> bool {
+    let mut parts = entity.key_templates().flat_map(|key| &key.parts);
+    parts.all(|part| {
+        let mut names = part.path.split('.');
+        let first = names.next().and_then(|name| row.get(name));
+        let value = names.try_fold(first, |value, name| {
+            Some(value.and_then(|value| value.as_map()?.get(name)))
+        });
+        value.flatten().is_some()
+    })
+}
+
+/// How many rows, in all or by groups, with sums beside.
+pub(super) fn counted(selection: &Selection, rows: &[Attributes], scope: Scope<'_>) -> Result<Value, EvaluateError> {
+    let all: Vec<&Attributes> = rows.iter().collect();
+    counted_by(selection, &selection.by, &all, scope)
+}
+
+fn counted_by(
+    selection: &Selection,
+    by: &[String],
+    rows: &[&Attributes],
+    scope: Scope<'_>,
+) -> Result<Value, EvaluateError> {
+    let count = Value::N(Number::from(i64::try_from(rows.len()).unwrap_or(i64::MAX)));
+    let Some((first, rest)) = by.split_first() else {
+        if selection.sums.is_empty() {
+            return Ok(count);
+        }
+        let mut map = Attributes::from([("count".to_owned(), count)]);
+        for (name, expr) in &selection.sums {
+            let mut sum = Number::ZERO;
+            for row in rows {
+                if let Some(Value::N(number)) = evaluate(expr, &scope.with_row(row))? {
+                    let added = sum.checked_add(number);
+                    sum = added.map_err(|error| EvaluateError::Arithmetic(error.to_string()))?;
+                }
+            }
+            map.insert(name.clone(), Value::N(sum));
+        }
+        return Ok(Value::M(map));
+    };
+    let mut groups: BTreeMap<String, Vec<&Attributes>> = BTreeMap::new();
+    for row in rows {
+        // A row without one of the attributes is in no group.
+        let whole = by.iter().all(|name| row.get(name).and_then(word).is_some());
+        if let Some(word) = row.get(first).and_then(word).filter(|_| whole) {
+            groups.entry(word).or_default().push(row);
+        }
+    }
+    let mut map = Attributes::new();
+    for (word, rows) in groups {
+        map.insert(word, counted_by(selection, rest, &rows, scope)?);
+    }
+    Ok(Value::M(map))
+}
+
+fn word(value: &Value) -> Option<String> {
+    match value {
+        Value::S(text) => Some(text.clone()),
+        Value::N(number) => Some(number.to_string()),
+        Value::Bool(truth) => Some(truth.to_string()),
+        _ => None,
+    }
+}

@@ -1,0 +1,227 @@
+//! Any model against its own meaning: rows that it allows are drawn, every read and write is run on a real engine and compared with
+//! what it means, and what differs is made small.
+//!
+//! What decides (the *judge*, a model) and what is tried (the *subject*, an engine on a store) are apart: the subject may have
+//! been opened with another model, with other plans, or on a store that does something else. Nothing here knows of it.
+//!
+//! # Terms
+//!
+//! - A *case* is one call, with drawn arguments and caller, on a drawn table.
+//! - A *finding* is a case that differs, with the fewest rows and calls and the simplest values that still do.
+
+mod by_hand;
+mod finding;
+mod hints;
+mod meaning;
+mod pattern;
+mod reads;
+mod request;
+mod shape;
+mod shrink;
+mod subject;
+mod table;
+mod values;
+mod worker;
+mod writes;
+
+use std::collections::BTreeMap;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Instant;
+
+use singlet_model::Model;
+use singlet_model::model::Read;
+use singlet_plan::read::plan_read;
+use singlet_runtime::{Attributes, Setting};
+
+pub use finding::{Call, Finding, Kind};
+pub use subject::Subject;
+
+use hints::Hints;
+use reads::Tried;
+use table::Judge;
+use worker::Worker;
+
+/// Makes what is tried: an engine on a table of its own, empty or not. It is asked once for each thread, and again where a
+/// subject cannot be used any more.
+pub type Subjects<'a> = dyn Fn() -> Pin<Box<dyn Future<Output = Result<Subject, String>> + 'a>> + Sync + 'a;
+
+/// Hears how far it is: the operation, how it is run, and how many of its cases were tried.
+pub type Progress<'a> = dyn Fn(&str, Kind, usize) + Sync + 'a;
+
+/// How much is tried.
+#[derive(Clone, Copy)]
+pub struct Options<'a> {
+    /// All that is drawn follows from it.
+    pub seed: u64,
+    /// Cases of each operation.
+    pub cases: usize,
+    /// The operations that are tried; all, if none is named.
+    pub only: &'a [String],
+    /// When no more cases are begun.
+    pub until: Option<Instant>,
+    /// Threads.
+    pub workers: usize,
+    /// Hears how far it is.
+    pub progress: Option<&'a Progress<'a>>,
+}
+
+impl Options<'_> {
+    /// So many cases of each operation, on two threads.
+    pub fn new(seed: u64, cases: usize) -> Self {
+        Options {
+            seed,
+            cases,
+            only: &[],
+            until: None,
+            workers: 2,
+            progress: None,
+        }
+    }
+
+    fn is_over(&self) -> bool {
+        self.until.is_some_and(|until| Instant::now() >= until)
+    }
+
+    fn advance(&self, operation: &str, kind: Kind, cases: usize) {
+        if let Some(progress) = self.progress {
+            progress(operation, kind, cases);
+        }
+    }
+}
+
+/// What came of it.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Report {
+    /// Each operation, in the order of the model: reads, conditions by hand, writes.
+    pub operations: Vec<OperationReport>,
+}
+
+impl Report {
+    /// What differs.
+    pub fn findings(&self) -> impl Iterator<Item = &Finding> {
+        self.operations
+            .iter()
+            .filter_map(|operation| operation.finding.as_deref())
+    }
+
+    /// How many cases were tried.
+    pub fn cases(&self) -> usize {
+        self.operations.iter().map(|operation| operation.cases).sum()
+    }
+}
+
+/// What came of one operation.
+#[derive(Clone, Debug, PartialEq)]
+pub struct OperationReport {
+    /// Its name.
+    pub name: String,
+    /// How it was run.
+    pub kind: Kind,
+    /// How many cases were tried.
+    pub cases: usize,
+    /// How many of them must come to what, in a word: `rows`, `empty`, `done`, a refusal's name.
+    pub outcomes: BTreeMap<String, usize>,
+    /// What differs.
+    pub finding: Option<Box<Finding>>,
+    /// Why it was not tried, or not to the end.
+    pub skipped: Option<String>,
+}
+
+impl OperationReport {
+    fn new(name: &str, kind: Kind) -> Self {
+        OperationReport {
+            name: name.to_owned(),
+            kind,
+            cases: 0,
+            outcomes: BTreeMap::new(),
+            finding: None,
+            skipped: None,
+        }
+    }
+
+    fn saw(&mut self, word: &str) {
+        *self.outcomes.entry(word.to_owned()).or_default() += 1;
+    }
+}
+
+/// Tries every read and write of a model, each in as many cases as are wanted or until one differs.
+pub fn run<'s>(judge: &Arc<Model>, settings: &Attributes, subjects: &'s Subjects<'s>, options: &Options<'_>) -> Report {
+    let setting = Setting::of(judge, settings.clone());
+    let hints = Hints::of_model(judge);
+    let judge = Judge {
+        model: judge,
+        setting: &setting,
+        hints: &hints,
+    };
+    let jobs = jobs(&judge, options);
+    let next = AtomicUsize::new(0);
+    let done: Mutex<BTreeMap<usize, OperationReport>> = Mutex::default();
+    let work = || {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+        let Ok(runtime) = runtime else { return };
+        let mut worker = Worker::new(subjects);
+        while let Some((at, job)) = {
+            let at = next.fetch_add(1, Ordering::Relaxed);
+            jobs.get(at).map(|job| (at, job))
+        } {
+            let report = runtime.block_on(try_job(&mut worker, &judge, *job, options));
+            done.lock().unwrap_or_else(PoisonError::into_inner).insert(at, report);
+        }
+    };
+    std::thread::scope(|scope| {
+        let others: Vec<_> = (1..options.workers.max(1)).map(|_| scope.spawn(work)).collect();
+        scope.spawn(work);
+        drop(others);
+    });
+    let done = done.into_inner().unwrap_or_else(PoisonError::into_inner);
+    Report {
+        operations: done.into_values().collect(),
+    }
+}
+
+#[derive(Clone, Copy)]
+enum Job<'m> {
+    Read(&'m Read, Kind),
+    Write(&'m singlet_model::model::Write),
+}
+
+fn jobs<'m>(judge: &Judge<'m>, options: &Options<'_>) -> Vec<Job<'m>> {
+    let wanted = |name: &String| options.only.is_empty() || options.only.contains(name);
+    let model: &'m Model = judge.model;
+    let reads = model.reads.iter().filter(|read| wanted(&read.name));
+    let by_hand = reads.clone().filter(|read| read.using.is_some());
+    let writes = model.writes.iter().filter(|write| wanted(&write.name));
+    let reads = reads.map(|read| Job::Read(read, Kind::Read));
+    let by_hand = by_hand.map(|read| Job::Read(read, Kind::Using));
+    reads.chain(by_hand).chain(writes.map(Job::Write)).collect()
+}
+
+async fn try_job(worker: &mut Worker<'_>, judge: &Judge<'_>, job: Job<'_>, options: &Options<'_>) -> OperationReport {
+    match job {
+        Job::Read(read, kind) => {
+            if let Some(reason) = unplanned(judge, read).filter(|_| kind == Kind::Read) {
+                let mut report = OperationReport::new(&read.name, kind);
+                report.skipped = Some(reason);
+                return report;
+            }
+            reads::try_read(worker, Tried { judge, read, kind }, options).await
+        }
+        Job::Write(write) => writes::try_write(worker, judge, write, options).await,
+    }
+}
+
+/// Why a read cannot be run by a plan: a combination of its arguments has none.
+fn unplanned(judge: &Judge<'_>, read: &Read) -> Option<String> {
+    let plan = plan_read(judge.model, read);
+    let open = plan.combinations.iter().find(|combination| {
+        let apart = matches!(&combination.together, Some(Err(_)));
+        apart || combination.parts.iter().any(|part| part.plan.queries.is_empty())
+    })?;
+    Some(match open.sent.is_empty() {
+        true => "no key answers it".to_owned(),
+        false => format!("no key answers it with [{}]", open.sent.join(", ")),
+    })
+}

@@ -1,0 +1,235 @@
+//! Reads: each answered by the engine and by looking at every row.
+
+use singlet_item::Value;
+use singlet_model::model::Read;
+use singlet_runtime::{Request, RuntimeError};
+
+use super::by_hand;
+use super::finding::{Call, Finding, Kind, answer_lines, given_rows, key_lines, sent_lines};
+use super::hints::Hints;
+use super::meaning::{Asking, Expected, expected};
+use super::request::{RequestDraw, entities_of_read};
+use super::shrink;
+use super::table::{Judge, Table, TableDraw};
+use super::worker::{Worker, seeded};
+use super::{OperationReport, Options};
+
+/// The most pages of one answer: a cursor that does not move would never end.
+const PAGES_MAX: usize = 2_000;
+
+/// Cases on one table.
+const CASES_PER_TABLE: usize = 20;
+
+/// A table, and what is asked of it.
+#[derive(Clone, Debug)]
+pub(super) struct ReadCase {
+    pub table: Table,
+    pub request: Request,
+}
+
+/// What came of a case.
+pub(super) struct Compared {
+    /// What differs; nothing where the answer is as it must be.
+    pub difference: Option<String>,
+    pub expected: Expected,
+    pub got: Result<Option<Value>, RuntimeError>,
+}
+
+/// A read and how it is run.
+#[derive(Clone, Copy)]
+pub(super) struct Tried<'a> {
+    pub judge: &'a Judge<'a>,
+    pub read: &'a Read,
+    pub kind: Kind,
+}
+
+/// Tries a read in as many cases as are wanted, until one differs.
+pub(super) async fn try_read(worker: &mut Worker<'_>, tried: Tried<'_>, options: &Options<'_>) -> OperationReport {
+    let (judge, read) = (tried.judge, tried.read);
+    let mut report = OperationReport::new(&read.name, tried.kind);
+    let hints = Hints::of_read(read);
+    let about = entities_of_read(read);
+    let own = read.selection.iter().filter_map(|selection| selection.entity());
+    let own: Vec<_> = own.chain(about.iter().copied()).collect();
+    for round in 0u64.. {
+        if report.cases >= options.cases || options.is_over() {
+            break;
+        }
+        let rng = seeded(options.seed, &read.name, round);
+        let draw = TableDraw::new(judge, rng.clone(), &about);
+        let table = draw.table;
+        if let Err(reason) = worker.fill(judge, &table).await {
+            report.skipped = Some(reason);
+            break;
+        }
+        let mut requests = RequestDraw::new(judge, &hints, draw.values.rng, table.now);
+        for _ in 0..CASES_PER_TABLE.min(options.cases - report.cases) {
+            let focus = own
+                .get(..1.max(requests.values.rng.usize(..=own.len().min(2))))
+                .unwrap_or(&own);
+            let request = requests.read(read, focus, &table.rows);
+            let case = ReadCase {
+                table: table.clone(),
+                request,
+            };
+            report.cases += 1;
+            let compared = compare(worker, tried, &case).await;
+            report.saw(&word(&compared));
+            if compared.difference.is_some() {
+                let number = report.cases;
+                report.finding = Some(Box::new(found(worker, tried, case, number).await));
+                return report;
+            }
+        }
+        options.advance(&read.name, tried.kind, report.cases);
+    }
+    report
+}
+
+/// What a case came to, in a word.
+fn word(compared: &Compared) -> String {
+    match &compared.expected {
+        Expected::Answer(shape) if shape.is_full() => "rows".to_owned(),
+        Expected::Answer(_) => "empty".to_owned(),
+        Expected::NotFound => "not found".to_owned(),
+        Expected::Forbidden => "forbidden".to_owned(),
+        Expected::Unauthenticated => "unauthenticated".to_owned(),
+        Expected::BadRequest => "bad request".to_owned(),
+        Expected::Fails(_) => "fails".to_owned(),
+    }
+}
+
+/// Answers a case twice, on the table that is filled.
+pub(super) async fn compare(worker: &Worker<'_>, tried: Tried<'_>, case: &ReadCase) -> Compared {
+    let (judge, read) = (tried.judge, tried.read);
+    if tried.kind == Kind::Using {
+        return by_hand::compare(worker, tried, case).await;
+    }
+    let mut asking = Asking::new(judge.model, judge.setting, read, &case.request, &case.table.rows);
+    let expected = expected(&mut asking);
+    let got = ask(worker, read, &case.request).await;
+    Compared {
+        difference: difference(&expected, &got),
+        expected,
+        got,
+    }
+}
+
+/// How what came differs from what must come.
+pub(super) fn difference(expected: &Expected, got: &Result<Option<Value>, RuntimeError>) -> Option<String> {
+    match (expected, got) {
+        (Expected::Answer(shape), Ok(value)) => shape.difference(value.as_ref()),
+        (Expected::Answer(super::shape::Shape::Any(several)), Err(_)) if several.len() > 1 => None,
+        (Expected::Answer(_), Err(error)) => Some(format!("it fails: {error}")),
+        (Expected::NotFound, Err(RuntimeError::NotFound))
+        | (Expected::Forbidden, Err(RuntimeError::Forbidden))
+        | (Expected::Unauthenticated, Err(RuntimeError::Unauthenticated))
+        | (Expected::BadRequest, Err(_))
+        // Which rows an expression is evaluated on depends on how they are found.
+        | (Expected::Fails(_), _) => None,
+        (Expected::NotFound, Ok(_)) => Some("it answers, though there is no such row".to_owned()),
+        (Expected::Forbidden | Expected::Unauthenticated, Ok(_)) => {
+            Some("it answers a caller who may not ask".to_owned())
+        }
+        (Expected::BadRequest, Ok(_)) => Some("it answers a request that is wrong".to_owned()),
+        (_, Err(error)) => Some(format!("it fails otherwise: {error}")),
+    }
+}
+
+/// The whole answer, all pages in one.
+async fn ask(worker: &Worker<'_>, read: &Read, request: &Request) -> Result<Option<Value>, RuntimeError> {
+    let engine = worker.engine()?;
+    let mut whole: Option<Value> = None;
+    let mut request = request.clone();
+    for _ in 0..PAGES_MAX {
+        let answer = engine.read(&read.name, &request).await?;
+        let page = page_rows(read, answer.value.as_ref());
+        if let (Some(limit), Some(rows)) = (request.limit, page)
+            && read.each.is_none()
+            && rows > limit
+        {
+            return Err(RuntimeError::Stored(format!(
+                "a page has {rows} rows, asked for {limit}"
+            )));
+        }
+        whole = joined(read, whole, answer.value);
+        match answer.next {
+            Some(next) => request.cursor = Some(next),
+            None => return Ok(whole),
+        }
+    }
+    Err(RuntimeError::Stored(format!("there are more than {PAGES_MAX} pages")))
+}
+
+fn page_rows(read: &Read, value: Option<&Value>) -> Option<usize> {
+    let list = match (value?, &read.pages) {
+        (Value::M(groups), Some(name)) => groups.get(name)?,
+        (value, None) => value,
+        _ => return None,
+    };
+    list.as_list().map(<[Value]>::len)
+}
+
+/// An answer with its next page.
+fn joined(read: &Read, before: Option<Value>, page: Option<Value>) -> Option<Value> {
+    match (before, page, &read.pages) {
+        (Some(Value::L(mut rows)), Some(Value::L(more)), _) => {
+            rows.extend(more);
+            Some(Value::L(rows))
+        }
+        (Some(Value::M(mut before)), Some(Value::M(mut page)), Some(name)) => {
+            let more = page.remove(name);
+            if let (Some(Value::L(rows)), Some(Value::L(more))) = (before.get_mut(name), more) {
+                rows.extend(more);
+            }
+            Some(Value::M(before))
+        }
+        (before, page, _) => page.or(before),
+    }
+}
+
+/// A case that differs, made as small as it gets, and shown.
+async fn found(worker: &mut Worker<'_>, tried: Tried<'_>, case: ReadCase, number: usize) -> Finding {
+    let case = shrink::smallest_read(worker, tried, case).await;
+    let judge = tried.judge;
+    // What is not filled anew may have been changed by what is tried.
+    let filled = worker.fill(judge, &case.table).await;
+    worker.watch();
+    let compared = compare(worker, tried, &case).await;
+    let sent = worker.sent();
+    let what = match (filled, compared.difference) {
+        (Err(reason), _) => reason,
+        (Ok(()), Some(what)) => what,
+        (Ok(()), None) => "it differs, but not every time".to_owned(),
+    };
+    let expected = match &compared.expected {
+        Expected::Answer(shape) => answer_lines(shape.shown().as_ref()),
+        Expected::Fails(reason) => vec![reason.clone()],
+        other => vec![format!("{other:?}").to_lowercase()],
+    };
+    let got = match &compared.got {
+        Ok(value) => answer_lines(value.as_ref()),
+        Err(error) => vec![error.to_string()],
+    };
+    let request = &case.request;
+    Finding {
+        operation: tried.read.name.clone(),
+        kind: tried.kind,
+        case: number,
+        what,
+        given: given_rows(judge.model, &case.table),
+        calls: vec![Call {
+            operation: tried.read.name.clone(),
+            args: request.args.clone(),
+            caller: request.caller.clone(),
+            page: request.limit,
+            request_key: None,
+            version: None,
+            now: request.now,
+        }],
+        expected,
+        got,
+        keys: key_lines(judge, &case.table, &sent),
+        sent: sent_lines(&sent),
+    }
+}

@@ -1,0 +1,69 @@
+//! One thread's subject: filled, asked, and made anew where it cannot be used again.
+
+use std::sync::Arc;
+
+use fastrand::Rng;
+use singlet_runtime::{Engine, RuntimeError};
+
+use super::Subjects;
+use super::subject::{Sent, Subject};
+use super::table::{Judge, Table};
+
+/// A random source that follows from the seed, the operation and the round.
+pub(super) fn seeded(seed: u64, operation: &str, round: u64) -> Rng {
+    // FNV-1a: the same on every machine and in every version of the compiler.
+    let mut hash: u64 = 0xcbf2_9ce4_8422_2325;
+    let bytes = operation.bytes().chain(seed.to_le_bytes()).chain(round.to_le_bytes());
+    for byte in bytes {
+        hash = (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3);
+    }
+    Rng::with_seed(hash)
+}
+
+/// What one thread tries.
+pub(super) struct Worker<'s> {
+    make: &'s Subjects<'s>,
+    subject: Option<Subject>,
+}
+
+impl<'s> Worker<'s> {
+    pub fn new(make: &'s Subjects<'s>) -> Self {
+        Worker { make, subject: None }
+    }
+
+    /// The subject, on a table that has these rows and no others.
+    pub async fn fill(&mut self, judge: &Judge<'_>, table: &Table) -> Result<(), String> {
+        let items = judge.items(table).ok_or("a row that was drawn has no key")?;
+        if let Some(subject) = &self.subject
+            && matches!(subject.refill(items.clone()).await, Ok(true))
+        {
+            return Ok(());
+        }
+        let subject = (self.make)().await?;
+        let filled = subject
+            .refill(items)
+            .await
+            .map_err(|error| format!("the rows cannot be stored: {error}"))?;
+        self.subject = Some(subject);
+        match filled {
+            true => Ok(()),
+            false => Err("the table cannot be emptied".to_owned()),
+        }
+    }
+
+    /// The engine that is tried.
+    pub fn engine(&self) -> Result<&Arc<Engine>, RuntimeError> {
+        let subject = self.subject.as_ref();
+        subject
+            .map(|subject| &subject.engine)
+            .ok_or_else(|| RuntimeError::Stored("there is nothing to try".to_owned()))
+    }
+
+    pub fn watch(&self) {
+        self.subject.iter().for_each(Subject::watch);
+    }
+
+    pub fn sent(&self) -> Vec<Sent> {
+        self.subject.as_ref().map(Subject::sent).unwrap_or_default()
+    }
+}

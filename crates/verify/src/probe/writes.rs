@@ -1,0 +1,285 @@
+//! Writes: sequences of them on a table that begins with rows, each done by the engine and by the oracle.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use singlet_model::model::Write;
+use singlet_runtime::{Precondition, WriteRequest};
+
+use super::finding::{Call, Finding, Kind, given_rows, sent_lines};
+use super::hints::Hints;
+use super::request::{RequestDraw, entities_of_write};
+use super::shrink;
+use super::table::{Judge, Table, TableDraw};
+use super::worker::{Worker, seeded};
+use super::{OperationReport, Options};
+use crate::writes::{Op, Sequence};
+
+/// Operations of the write that is tried, on one table.
+const OPERATIONS_PER_TABLE: usize = 12;
+
+/// How many requests are drawn until one comes to what is wanted.
+const REQUESTS_TRIED: usize = 6;
+
+/// Spans by which the clock moves on, in milliseconds: mostly none, then within a second, and past leases and days.
+const JUMPS: [i64; 20] = [
+    0,
+    0,
+    0,
+    0,
+    0,
+    0,
+    0,
+    0,
+    0,
+    0,
+    1,
+    1,
+    350,
+    1_000,
+    1_000,
+    61_000,
+    3_600_000,
+    20_000_000,
+    90_000_000,
+    8 * 86_400_000,
+];
+
+/// A table, and operations on it.
+#[derive(Clone, Debug)]
+pub(super) struct WriteCase {
+    pub table: Table,
+    pub ops: Vec<Op>,
+}
+
+/// Tries a write in as many cases as are wanted, until one differs.
+pub(super) async fn try_write(
+    worker: &mut Worker<'_>,
+    judge: &Judge<'_>,
+    write: &Write,
+    options: &Options<'_>,
+) -> OperationReport {
+    let mut report = OperationReport::new(&write.name, Kind::Write);
+    let known: Vec<(&Write, Hints)> = judge
+        .model
+        .writes
+        .iter()
+        .map(|write| (write, Hints::of_write(judge.model, write)))
+        .collect();
+    for round in 0u64.. {
+        if report.cases >= options.cases || options.is_over() {
+            break;
+        }
+        let rng = seeded(options.seed, &write.name, round);
+        let table = TableDraw::new(judge, rng.clone(), &entities_of_write(judge.model, write));
+        let mut draw = Draw {
+            judge,
+            known: &known,
+            write,
+            rng: table.values.rng,
+            now: table.table.now,
+            last: None,
+        };
+        let table = table.table;
+        if let Err(reason) = worker.fill(judge, &table).await {
+            report.skipped = Some(reason);
+            break;
+        }
+        if let Err(case) = run_sequence(worker, &mut draw, table, &mut report, options.cases).await {
+            report.finding = Some(Box::new(found(worker, judge, case, report.cases).await));
+            return report;
+        }
+        options.advance(&write.name, Kind::Write, report.cases);
+    }
+    report
+}
+
+/// Operations until there are enough, or one differs.
+async fn run_sequence(
+    worker: &Worker<'_>,
+    draw: &mut Draw<'_>,
+    table: Table,
+    report: &mut OperationReport,
+    cases: usize,
+) -> Result<(), WriteCase> {
+    let mut case = WriteCase { table, ops: Vec::new() };
+    let Ok(engine) = worker.engine() else { return Ok(()) };
+    let mut sequence = Sequence::on(
+        Arc::clone(draw.judge.model),
+        Arc::clone(engine),
+        case.table.rows.clone(),
+    );
+    let mut own = 0;
+    for number in 1..=(OPERATIONS_PER_TABLE as u64 * 2) {
+        if own >= OPERATIONS_PER_TABLE || report.cases >= cases {
+            break;
+        }
+        let Some((write, request)) = draw.operation(&sequence, &report.outcomes) else {
+            break;
+        };
+        let op = Op {
+            number,
+            write: write.name.clone(),
+            request: sequence.recorded(request),
+        };
+        case.ops.push(op.clone());
+        let is_own = op.write == draw.write.name;
+        let outcome = sequence.step(&op).await;
+        if is_own {
+            own += 1;
+            report.cases += 1;
+        }
+        match outcome {
+            Ok(outcome) if is_own => report.saw(&outcome.word()),
+            Ok(_) => {}
+            Err(_) => return Err(case),
+        }
+    }
+    Ok(())
+}
+
+/// Which of some operations is the first to differ, and how.
+pub(super) async fn first_difference(
+    worker: &mut Worker<'_>,
+    judge: &Judge<'_>,
+    case: &WriteCase,
+) -> Option<(usize, String)> {
+    worker.fill(judge, &case.table).await.ok()?;
+    let engine = Arc::clone(worker.engine().ok()?);
+    let mut sequence = Sequence::on(Arc::clone(judge.model), engine, case.table.rows.clone());
+    for (at, op) in case.ops.iter().enumerate() {
+        worker.watch();
+        if let Err(what) = sequence.step(op).await {
+            return Some((at, what));
+        }
+    }
+    None
+}
+
+struct Draw<'d> {
+    judge: &'d Judge<'d>,
+    known: &'d [(&'d Write, Hints)],
+    /// The write that is tried.
+    write: &'d Write,
+    rng: fastrand::Rng,
+    now: i64,
+    last: Option<(&'d Write, WriteRequest)>,
+}
+
+/// What an operation is drawn for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Goal {
+    /// To be done.
+    Done,
+    /// To come to what its write has come to least.
+    Rare,
+    /// To be whatever it is.
+    Any,
+}
+
+impl<'d> Draw<'d> {
+    /// The next operation: mostly of the write that is tried; now and then the last one again.
+    fn operation(
+        &mut self,
+        sequence: &Sequence,
+        outcomes: &BTreeMap<String, usize>,
+    ) -> Option<(&'d Write, WriteRequest)> {
+        self.now += self.rng.choice(JUMPS).unwrap_or_default();
+        if self.rng.u8(..100) < 6
+            && let Some((write, request)) = &self.last
+        {
+            let now = self.now;
+            return Some((write, WriteRequest { now, ..request.clone() }));
+        }
+        let own = self.rng.u8(..10) < 8;
+        let (write, hints) = match own {
+            true => self.known.iter().find(|(write, _)| std::ptr::eq(*write, self.write))?,
+            false => self.rng.choice(self.known)?,
+        };
+        let goal = match self.rng.u8(..100) {
+            0..45 => Goal::Done,
+            45..70 => Goal::Rare,
+            _ => Goal::Any,
+        };
+        let request = self.request(sequence, (write, hints), goal, outcomes);
+        if request.idempotency_key.is_some() {
+            self.last = Some((write, request.clone()));
+        }
+        Some((write, request))
+    }
+
+    fn request(
+        &mut self,
+        sequence: &Sequence,
+        (write, hints): (&'d Write, &'d Hints),
+        goal: Goal,
+        outcomes: &BTreeMap<String, usize>,
+    ) -> WriteRequest {
+        let about = entities_of_write(self.judge.model, write);
+        let mut requests = RequestDraw::new(self.judge, hints, self.rng.fork(), self.now);
+        let mut rarest: Option<(usize, WriteRequest)> = None;
+        for _ in 0..REQUESTS_TRIED {
+            let drawn = requests.write(write, &about, sequence.rows());
+            if goal == Goal::Any {
+                return drawn;
+            }
+            let word = sequence.meant(write, &drawn).word();
+            let seen = match goal {
+                Goal::Done if word == "done" => return drawn,
+                _ => outcomes.get(&word).copied().unwrap_or_default(),
+            };
+            if goal == Goal::Rare && seen == 0 {
+                return drawn;
+            }
+            if rarest.as_ref().is_none_or(|(known, _)| seen < *known) {
+                rarest = Some((seen, drawn));
+            }
+        }
+        match rarest {
+            Some((_, drawn)) => drawn,
+            None => requests.write(write, &about, sequence.rows()),
+        }
+    }
+}
+
+/// A case that differs, made as small as it gets, and shown.
+async fn found(worker: &mut Worker<'_>, judge: &Judge<'_>, case: WriteCase, number: usize) -> Finding {
+    let mut case = shrink::smallest_write(worker, judge, case).await;
+    let difference = first_difference(worker, judge, &case).await;
+    let mut sent = worker.sent();
+    // The table is read to be compared.
+    sent.retain(|sent| !sent.text.starts_with("scan"));
+    let what = match difference {
+        Some((at, what)) => {
+            case.ops.truncate(at + 1);
+            what
+        }
+        None => "it differs, but not every time".to_owned(),
+    };
+    let operation = case.ops.last().map(|op| op.write.clone()).unwrap_or_default();
+    let mut lines = what.lines();
+    let calls = case.ops.iter().map(|op| Call {
+        operation: op.write.clone(),
+        args: op.request.args.clone(),
+        caller: op.request.caller.clone(),
+        page: None,
+        request_key: op.request.idempotency_key.clone(),
+        version: match &op.request.precondition {
+            Precondition::Version(versions) => versions.first().map(ToString::to_string),
+            _ => None,
+        },
+        now: op.request.now,
+    });
+    Finding {
+        kind: Kind::Write,
+        case: number,
+        what: lines.next().unwrap_or_default().to_owned(),
+        given: given_rows(judge.model, &case.table),
+        calls: calls.collect(),
+        expected: Vec::new(),
+        got: lines.map(|line| line.trim_start().to_owned()).collect(),
+        sent: sent_lines(&sent),
+        keys: Vec::new(),
+        operation,
+    }
+}
