@@ -19,7 +19,7 @@ use crate::query::Query;
 
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
 
-/// The response of a read: a row, `{"items": […], "next": …}`, or groups.
+/// The response of a read: a row, `null` where it may be missing and is, `{"items": […], "next": …}`, or groups.
 pub(crate) fn read(model: &Model, read: &Read, answer: Answer, query: &Query, incoming: &Incoming) -> Response {
     let tag = tag(model, read, &answer);
     if let Some(tag) = tag.as_ref().filter(|tag| etag::is_known(&incoming.headers, tag)) {
@@ -48,17 +48,24 @@ fn text(read: &Read, answer: &Answer) -> Vec<u8> {
         Some(next) => json_text::string(out, next),
         None => out.extend_from_slice(b"null"),
     };
+    let kind = read.selection.as_ref().map(|own| own.kind);
+    let lists = read.each.is_some() || kind == Some(SelectionKind::Find);
     match &answer.value {
-        Some(rows @ Value::L(_)) if read.bare => json_text::write(&mut out, rows),
-        Some(rows @ Value::L(_)) => {
+        // One row that may be missing, and is.
+        None => out.extend_from_slice(b"null"),
+        Some(rows) if lists && read.bare => json_text::write(&mut out, rows),
+        Some(rows) if lists => {
             out.extend_from_slice(b"{\"items\":");
             json_text::write(&mut out, rows);
             out.extend_from_slice(b",\"next\":");
             next(&mut out);
             out.push(b'}');
         }
-        Some(row @ Value::M(_)) if read.pages.is_some() => {
-            json_text::write(&mut out, row);
+        Some(Value::M(row)) if read.pages.is_some() => {
+            // The cursor stands in a member of its own, which no attribute may take.
+            let others = row.iter().filter(|(name, _)| *name != "next");
+            let others = others.map(|(name, value)| (name.clone(), value.clone())).collect();
+            json_text::write(&mut out, &Value::M(others));
             if out.pop() == Some(b'}') && out.len() > 1 {
                 out.push(b',');
             }
@@ -66,14 +73,12 @@ fn text(read: &Read, answer: &Answer) -> Vec<u8> {
             next(&mut out);
             out.push(b'}');
         }
-        Some(count @ Value::N(_)) => {
+        Some(count @ Value::N(_)) if kind == Some(SelectionKind::Count) => {
             out.extend_from_slice(b"{\"count\":");
             json_text::write(&mut out, count);
             out.push(b'}');
         }
         Some(value) => json_text::write(&mut out, value),
-        None if read.bare => out.extend_from_slice(b"[]"),
-        None => out.extend_from_slice(b"{\"items\":[],\"next\":null}"),
     }
     out
 }

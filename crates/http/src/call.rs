@@ -266,6 +266,10 @@ impl<'a> Call<'a> {
             RuntimeError::Unauthenticated => self.system.authenticator.missing(),
             RuntimeError::Forbidden => Problem::new(StatusCode::FORBIDDEN, "forbidden", "this caller may not do this"),
             RuntimeError::NotFound => Problem::new(StatusCode::NOT_FOUND, "not_found", "there is no such row"),
+            RuntimeError::Several(_) => {
+                let detail = "more than one row fits where one is expected";
+                Problem::new(StatusCode::CONFLICT, "several_rows", detail)
+            }
             RuntimeError::Refused(refused) => self.refusal(*refused),
             RuntimeError::Conflict => conflict(),
             RuntimeError::VersionMismatch => version_differs(),

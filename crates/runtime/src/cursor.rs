@@ -13,8 +13,14 @@ use crate::scope::{Attributes, Caller};
 
 const NONCE_BYTES: usize = 24;
 
-/// The longest cursor that is looked at, in bytes.
+/// The longest cursor that is looked at, in bytes: twice what the places of ranges may take ([`Bounds::cursor_bytes`]), the row
+/// that was given last, and what base64 adds.
+///
+/// [`Bounds::cursor_bytes`]: singlet_plan::Bounds
 const CURSOR_BYTES_MAX: usize = 64 * 1024;
+
+/// What a place takes in a cursor beside its names and values.
+const PLACE_BYTES: usize = 16;
 
 /// What a cursor holds.
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
@@ -35,12 +41,46 @@ pub struct Positions {
     pub ranges: u64,
     /// One for each range.
     pub each: Vec<Position>,
+    /// The last row that was given, where a range is [`Position::Behind`].
+    pub passed: Option<Passed>,
+}
+
+/// The last row that was given, as the merge of ranges has it: by its order, then by the number of its range.
+///
+/// **Invariant:** all rows before it in that order were given or left out, and none after it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Passed {
+    /// The range that it came from.
+    pub range: usize,
+    /// What it is ordered by.
+    pub order: Vec<Option<Value>>,
 }
 
 impl Positions {
-    /// Whether there are none: at the beginning, and after the last row.
-    pub fn is_empty(&self) -> bool {
-        self.each.is_empty()
+    /// Whether the places of all ranges fit into so many bytes. That of one range alone always does: a key is no longer than
+    /// DynamoDB lets it be.
+    pub fn fit(&self, bytes_max: usize) -> bool {
+        let begun = self.each.iter().filter(|place| matches!(place, Position::After(_)));
+        begun.count() <= 1 || self.each.iter().map(Position::bytes).sum::<usize>() <= bytes_max
+    }
+
+    /// Leaves out places until the others fit; never that of the range `last`, from which the last row was given.
+    pub fn shorten(&mut self, bytes_max: usize, last: usize, order: impl FnOnce() -> Vec<Option<Value>>) {
+        if self.fit(bytes_max) {
+            return;
+        }
+        let mut left = bytes_max;
+        let others = self.each.iter_mut().enumerate().filter(|(at, _)| *at != last);
+        for (_, place) in others {
+            match left.checked_sub(place.bytes()) {
+                Some(rest) => left = rest,
+                None => *place = Position::Behind,
+            }
+        }
+        self.passed = Some(Passed {
+            range: last,
+            order: order(),
+        });
     }
 }
 
@@ -53,6 +93,21 @@ pub enum Position {
     After(Item),
     /// It has no more rows.
     Done,
+    /// Left out for its length: it is read from its beginning, and rows up to [`Positions::passed`] are passed over.
+    Behind,
+}
+
+impl Position {
+    /// About how long it is in a cursor.
+    fn bytes(&self) -> usize {
+        match self {
+            Position::After(key) => key
+                .iter()
+                .map(|(name, value)| name.len() + value.size_bytes() + PLACE_BYTES)
+                .sum(),
+            Position::Start | Position::Done | Position::Behind => 0,
+        }
+    }
 }
 
 /// A key that nobody else has.
@@ -150,7 +205,11 @@ mod tests {
             now: 5,
             positions: Positions {
                 ranges: 9,
-                each: vec![Position::Start, Position::After(key), Position::Done],
+                each: vec![Position::Start, Position::After(key), Position::Done, Position::Behind],
+                passed: Some(Passed {
+                    range: 1,
+                    order: vec![None, Some(Value::Bool(true))],
+                }),
             },
             given: 20,
         }

@@ -28,7 +28,8 @@ pub use preview::{Preview, Previewed};
 use self::prepared::{Admission, Planned, Prepared};
 use crate::cursor::{Belongs, Cursor, Sealer};
 use crate::error::RuntimeError;
-use crate::find::{Found, Reading};
+use crate::find::{Found, Onward, Reading};
+use crate::read_on::{Rows, all_rows, first_rows, only, only_row, rows_of_get};
 use crate::scope::{Attributes, Caller, Scope, Setting};
 
 /// A model, opened on a store. Plans are made once.
@@ -260,6 +261,7 @@ impl<'a> Call<'a> {
         allow: Option<&'r Expr>,
     ) -> Reading<'r> {
         Reading {
+            name: &self.read.name,
             model: &self.engine.model,
             store: &self.engine.store,
             scope: self.scope(),
@@ -281,12 +283,15 @@ impl<'a> Call<'a> {
         let allow = self.admission.to_a_row.as_ref();
         let side = self.at_once(combination, cursor.as_ref()).await?;
         let beside = match &side {
-            Some(side) => side.found(None, &self.reading(selection, plan, allow), 1)?,
+            Some(side) => {
+                let reading = self.reading(selection, plan, allow);
+                side.found(None, &reading, rows_of_get(&reading))?
+            }
             None => None,
         };
         let row = match beside {
-            Some(found) => found.rows.into_iter().next(),
-            None => self.first_row(selection, plan, allow).await?,
+            Some(found) => only(&self.read.name, found.rows)?,
+            None => self.one_row(selection, plan, allow).await?,
         };
         let Some(row) = row else {
             return match selection.kind {
@@ -320,11 +325,11 @@ impl<'a> Call<'a> {
     ) -> Result<Answer, RuntimeError> {
         let first = cursor.is_none();
         let reading = self.reading(selection, plan, self.admission.to_a_row.as_ref());
-        let (found, next) = self.page(reading, cursor, belongs).await?;
+        let (found, next) = match first && self.read.empty == Some(404) {
+            true => self.page_with_rows(reading, belongs).await?,
+            false => self.page(reading, cursor, belongs).await?,
+        };
         self.consumed += found.consumed;
-        if found.rows.is_empty() && first && found.positions.is_empty() && self.read.empty == Some(404) {
-            return Err(RuntimeError::NotFound);
-        }
         let beside = match parts.len() {
             0 | 1 => Vec::new(),
             _ => self.beside(parts, &found.rows).await?,
@@ -366,10 +371,35 @@ impl<'a> Call<'a> {
             .selection
             .limit
             .map_or(usize::MAX, |limit| limit.saturating_sub(given) as usize);
-        let positions = cursor.map(|cursor| cursor.positions).unwrap_or_default();
-        let found = reading.rows(page.min(left), &positions).await?;
+        let onward = cursor.map_or(Onward::Start, |cursor| Onward::At(cursor.positions));
+        let found = reading.page(page.min(left), &onward).await?;
         let next = self.next(&found, given, left, belongs)?;
         Ok((found, next))
+    }
+
+    /// The first page of a list that must not be empty. That a page is empty says nothing; that it is the last one does.
+    async fn page_with_rows(
+        &self,
+        reading: Reading<'_>,
+        belongs: &Belongs<'_>,
+    ) -> Result<(Found, Option<String>), RuntimeError> {
+        let left = reading.selection.limit.map_or(usize::MAX, |limit| limit as usize);
+        let page = self.page_rows()?.min(left);
+        let mut all = reading.page(page, &Onward::Start).await?;
+        while all.rows.is_empty() && all.onward != Onward::End {
+            if all.rounds >= self.bounds().rounds_max {
+                return Err(reading.reads_on_and_on());
+            }
+            let more = reading.page(page, &all.onward).await?;
+            all.consumed += more.consumed;
+            all.rounds += more.rounds;
+            (all.rows, all.onward) = (more.rows, more.onward);
+        }
+        if all.rows.is_empty() {
+            return Err(RuntimeError::NotFound);
+        }
+        let next = self.next(&all, 0, left, belongs)?;
+        Ok((all, next))
     }
 
     fn next(
@@ -379,27 +409,30 @@ impl<'a> Call<'a> {
         left: usize,
         belongs: &Belongs<'_>,
     ) -> Result<Option<String>, RuntimeError> {
-        if found.positions.is_empty() || found.rows.len() >= left {
+        let Onward::At(positions) = &found.onward else {
+            return Ok(None);
+        };
+        if found.rows.len() >= left {
             return Ok(None);
         }
         let cursor = Cursor {
             now: self.now,
-            positions: found.positions.clone(),
+            positions: positions.clone(),
             given: given + found.rows.len() as u64,
         };
         self.engine.sealer.seal(&cursor, belongs).map(Some)
     }
 
-    /// The first row of a selection, if there is one.
-    async fn first_row(
+    /// The one row of a selection, if there is one.
+    async fn one_row(
         &mut self,
         selection: &Selection,
         plan: &SelectionPlan,
         allow: Option<&Expr>,
     ) -> Result<Option<Attributes>, RuntimeError> {
-        let found = first_rows(self.reading(selection, plan, allow), &self.read.name, 1).await?;
-        self.consumed += found.consumed;
-        Ok(found.rows.into_iter().next())
+        let (row, consumed) = only_row(self.reading(selection, plan, allow)).await?;
+        self.consumed += consumed;
+        Ok(row)
     }
 
     /// The answer's shape for one row; for the rows of one element, which `rows` names, there is none.
@@ -443,49 +476,17 @@ fn combination<'p>(read: &Read, plan: &'p ReadPlan, args: &Attributes) -> Result
     })
 }
 
-/// What a read is refused with that would read on and on.
-fn too_much(read: &str, rows_max: u64) -> RuntimeError {
-    RuntimeError::Request(format!("`{read}` would read more than {rows_max} rows"))
-}
-
-/// The first rows of a selection: as many as it wants, if they can be found by reading a bounded number of others.
-async fn first_rows(reading: Reading<'_>, read: &str, wanted: usize) -> Result<Found, RuntimeError> {
-    let mut all = Found::default();
-    for _ in 0..reading.bounds().rounds_per_page {
-        let found = reading.rows(wanted - all.rows.len(), &all.positions).await?;
-        all.rows.extend(found.rows);
-        all.consumed += found.consumed;
-        all.positions = found.positions;
-        if all.positions.is_empty() || all.rows.len() >= wanted {
-            return Ok(all);
-        }
-    }
-    Err(too_much(read, reading.bounds().rounds_max as u64))
-}
-
 /// The rows that come with a row: to their limit, or all. There is no cursor with which a cut list would go on.
-async fn beside_rows(mut reading: Reading<'_>, read: &str, most: usize) -> Result<Found, RuntimeError> {
-    reading.requests_max = None;
-    let whole = reading.selection.kind == SelectionKind::Find && reading.selection.limit.is_none();
-    match whole {
-        true => all_rows(reading, read, most).await,
-        false => first_rows(reading, read, most).await,
-    }
-}
-
-/// All rows of a selection and what they cost, if they are not more than can be held at once.
-async fn all_rows(reading: Reading<'_>, read: &str, most: usize) -> Result<Found, RuntimeError> {
-    let mut all = Found::default();
-    loop {
-        let found = reading.rows(reading.bounds().rows_per_call, &all.positions).await?;
-        all.rows.extend(found.rows);
-        all.consumed += found.consumed;
-        all.positions = found.positions;
-        if all.positions.is_empty() {
-            return Ok(all);
+async fn beside_rows(reading: Reading<'_>, most: usize) -> Result<Rows, RuntimeError> {
+    match (reading.selection.kind, reading.selection.limit) {
+        (SelectionKind::Get { .. }, _) => {
+            let (row, consumed) = only_row(reading).await?;
+            Ok(Rows {
+                rows: row.into_iter().collect(),
+                consumed,
+            })
         }
-        if all.rows.len() >= most {
-            return Err(too_much(read, most as u64));
-        }
+        (_, None) => all_rows(reading, most).await,
+        (_, Some(_)) => first_rows(reading, most).await,
     }
 }

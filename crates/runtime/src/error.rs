@@ -19,6 +19,8 @@ pub enum RuntimeError {
     Unauthenticated,
     /// There is no such row, or none that this caller may see.
     NotFound,
+    /// More than one row fits where the model expects one: the name of the read or write.
+    Several(String),
     /// A cursor was made for something else, or by somebody else.
     Cursor,
     /// A rule said no.
@@ -79,6 +81,7 @@ impl fmt::Display for RuntimeError {
             RuntimeError::Forbidden => out.write_str("the caller may not do this"),
             RuntimeError::Unauthenticated => out.write_str("credentials are needed"),
             RuntimeError::NotFound => out.write_str("there is no such row"),
+            RuntimeError::Several(name) => write!(out, "more than one row fits where `{name}` expects one"),
             RuntimeError::Cursor => out.write_str("the cursor does not belong to this request"),
             RuntimeError::Refused(refused) => write!(out, "refused: {}", refused.name),
             RuntimeError::Conflict => out.write_str("others are changing the same rows; try again"),

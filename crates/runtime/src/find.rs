@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use futures_util::StreamExt;
 use futures_util::stream;
-use singlet_item::Item;
+use singlet_item::{Item, Value};
 use singlet_model::Model;
 use singlet_model::evaluate::{holds, row_order};
 use singlet_model::expression::Expr;
@@ -14,9 +14,9 @@ use singlet_model::model::{Entity, Selection, SelectionKind};
 use singlet_plan::Bounds;
 use singlet_plan::cost::rows_asked;
 use singlet_plan::read::{Query, SelectionPlan};
-use singlet_store::{BatchGetRequest, BatchGetTable, Consumed, ErrorKind, GetRequest, Store, StoreError};
+use singlet_store::{Consumed, GetRequest, Store};
 
-use crate::cursor::{Position, Positions};
+use crate::cursor::{Passed, Position, Positions};
 use crate::error::RuntimeError;
 use crate::keys::OneKey;
 use crate::lower;
@@ -27,6 +27,8 @@ use crate::{keys, retry, row};
 /// What is read, on what, for whom.
 #[derive(Clone, Copy)]
 pub struct Reading<'a> {
+    /// The read or write that asks, for messages.
+    pub name: &'a str,
     /// The model.
     pub model: &'a Model,
     /// The store.
@@ -46,13 +48,31 @@ pub struct Reading<'a> {
     pub requests_max: Option<usize>,
 }
 
+/// Where a selection goes on.
+///
+/// **Invariant: a short page is not the last one.** Rows that have expired, that a filter drops or that belong to another entity
+/// leave pages short or empty anywhere; only [`Onward::End`] says that no row is left. Whoever wants more than one page takes
+/// [`Walk`](crate::read_on::Walk), which reads until it is there.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub enum Onward {
+    /// From the beginning.
+    Start,
+    /// After what was read so far.
+    At(Positions),
+    /// Nowhere: there are no more rows.
+    #[default]
+    End,
+}
+
 /// Some rows, where the next ones begin, and what it cost.
 #[derive(Debug, Default)]
 pub struct Found {
     /// The rows, in order.
     pub rows: Vec<Attributes>,
-    /// Where each range goes on; empty where there are no more rows.
-    pub positions: Positions,
+    /// Where the rows after them are.
+    pub onward: Onward,
+    /// How often the ranges were read on.
+    pub rounds: usize,
     /// What was consumed.
     pub consumed: Consumed,
 }
@@ -77,13 +97,18 @@ impl Branch<'_> {
 }
 
 impl<'a> Reading<'a> {
-    /// At most `limit` rows, going on at `positions`.
+    /// One page: at most `limit` rows, from `onward` on.
     ///
     /// # Errors
     ///
-    /// Where the store fails for good or an expression leaves its range.
-    pub async fn rows(&self, limit: usize, positions: &Positions) -> Result<Found, RuntimeError> {
-        if let ([query], [], true) = (&*self.plan.queries, &*self.plan.covers, positions.is_empty())
+    /// Where the store fails for good, an expression leaves its range, or it would read on and on.
+    pub async fn page(&self, limit: usize, onward: &Onward) -> Result<Found, RuntimeError> {
+        let positions = match onward {
+            Onward::Start => None,
+            Onward::At(positions) => Some(positions),
+            Onward::End => return Ok(Found::default()),
+        };
+        if let ([query], [], None) = (&*self.plan.queries, &*self.plan.covers, positions)
             && let Some(entity) = self.model.entity(query.entity)
         {
             match keys::one_key(self.model, query, self.scope)? {
@@ -92,23 +117,30 @@ impl<'a> Reading<'a> {
                 OneKey::Key(..) | OneKey::Several => {}
             }
         }
-        let bounds = self.bounds();
         let mut branches = self.open(positions)?;
+        let passed = positions.and_then(|positions| positions.passed.as_ref());
         let lapsing = branches.iter().any(|branch| self.order_lapses(branch.entity));
         let mut found = Found::default();
-        let mut rounds = 0;
         let mut requests = 0;
-        let requests_max = self.requests_max.unwrap_or(usize::MAX);
-        while found.rows.len() < limit && rounds < bounds.rounds_per_page {
+        let mut last = 0;
+        // Rows that have arrived are always taken, up to the limit, before the page may end: a range that is read without the
+        // keys of its rows goes on after all that it has read, and a row that was left in its buffer would be on no page.
+        while found.rows.len() < limit {
             if needs_page(&branches) {
-                if requests >= requests_max {
+                if self.may_end(&branches, found.rounds, requests) {
                     break;
+                }
+                if found.rounds >= self.bounds().rounds_max {
+                    return Err(self.reads_on_and_on());
                 }
                 let wanted = limit - found.rows.len();
                 let (consumed, sent) = self.fill(&mut branches, wanted).await?;
                 found.consumed += consumed;
                 requests += sent;
-                rounds += 1;
+                found.rounds += 1;
+                if let Some(passed) = passed {
+                    self.pass_over(&mut branches, passed)?;
+                }
                 // A page of which nothing was left says nothing about what comes first.
                 continue;
             }
@@ -122,18 +154,72 @@ impl<'a> Reading<'a> {
                 break;
             };
             if self.keeps(&branches, branch, &row)? {
+                last = branches
+                    .iter()
+                    .take(branch)
+                    .map(|branch| branch.streams.len())
+                    .sum::<usize>()
+                    + stream;
                 found.rows.push(row);
             }
         }
-        let streams = branches.iter().flat_map(|branch| &branch.streams);
-        let done = streams.clone().all(RowStream::is_done);
-        if !done {
-            found.positions = Positions {
-                ranges: identity(&branches),
-                each: streams.map(position).collect(),
-            };
-        }
+        found.onward = self.onward(&branches, found.rows.last(), last);
         Ok(found)
+    }
+
+    /// Whether a page may be given short: enough was read, and what comes next fits into a cursor. Ranges that are behind must
+    /// have caught up, for their places say nothing yet.
+    fn may_end(&self, branches: &[Branch<'a>], rounds: usize, requests: usize) -> bool {
+        let enough = rounds >= self.bounds().rounds_per_page || self.requests_max.is_some_and(|most| requests >= most);
+        let mut streams = branches.iter().flat_map(|branch| &branch.streams);
+        enough && !streams.any(RowStream::is_behind) && positions(branches).fit(self.bounds().cursor_bytes)
+    }
+
+    /// Where the rows after the last one are.
+    fn onward(&self, branches: &[Branch<'a>], row: Option<&Attributes>, last: usize) -> Onward {
+        let mut streams = branches.iter().flat_map(|branch| &branch.streams);
+        if streams.all(RowStream::is_done) {
+            return Onward::End;
+        }
+        let mut positions = positions(branches);
+        if let Some(row) = row {
+            let values = || {
+                let order = self.selection.order.iter();
+                order.map(|order| row::at_path(row, &order.path).cloned()).collect()
+            };
+            positions.shorten(self.bounds().cursor_bytes, last, values);
+        }
+        Onward::At(positions)
+    }
+
+    /// Drops rows that earlier pages have given, from ranges that were begun anew because their place did not fit.
+    fn pass_over(&self, branches: &mut [Branch<'a>], passed: &Passed) -> Result<(), RuntimeError> {
+        let mut at = 0;
+        for branch in branches {
+            let entity = branch.entity;
+            for stream in &mut branch.streams {
+                while let Some(arrived) = stream.peek().filter(|_| stream.is_behind()) {
+                    let value = |at: usize| passed.order.get(at).and_then(Option::as_ref);
+                    match self.compare_with(entity, &arrived.row, value)? {
+                        Ordering::Less => drop(stream.take()),
+                        // Of rows in the same order those of the first range come first.
+                        Ordering::Equal if at < passed.range => drop(stream.take()),
+                        Ordering::Equal | Ordering::Greater => stream.catch_up(),
+                    }
+                }
+                if stream.is_done() {
+                    stream.catch_up();
+                }
+                at += 1;
+            }
+        }
+        Ok(())
+    }
+
+    /// What a request is refused with that would read on without an end.
+    pub(crate) fn reads_on_and_on(&self) -> RuntimeError {
+        let most = self.bounds().rounds_max;
+        RuntimeError::Request(format!("`{}` would read on more than {most} times", self.name))
     }
 
     /// What one request may ask for.
@@ -174,22 +260,26 @@ impl<'a> Reading<'a> {
         Ok(found)
     }
 
-    /// The positions after a row, where the selection has one range.
+    /// Where the rows after one are, where the selection has one range.
     ///
     /// # Errors
     ///
     /// Where an expression leaves its range.
-    pub fn after(&self, key: Item) -> Result<Positions, RuntimeError> {
-        let branches = self.open(&Positions::default())?;
-        Ok(Positions {
+    pub fn after(&self, key: Item) -> Result<Onward, RuntimeError> {
+        let branches = self.open(None)?;
+        let streams = branches.iter().flat_map(|branch| &branch.streams);
+        Ok(Onward::At(Positions {
             ranges: identity(&branches),
-            each: vec![Position::After(key)],
-        })
+            each: streams
+                .map(|stream| Position::After(stream.own_part(key.clone())))
+                .collect(),
+            passed: None,
+        }))
     }
 
-    fn open(&self, positions: &Positions) -> Result<Vec<Branch<'a>>, RuntimeError> {
+    fn open(&self, positions: Option<&Positions>) -> Result<Vec<Branch<'a>>, RuntimeError> {
         let mut branches = Vec::new();
-        let mut resumed = positions.each.iter();
+        let mut resumed = positions.iter().flat_map(|positions| &positions.each);
         for query in self.queries()? {
             let Some(entity) = self.model.entity(query.entity) else {
                 continue;
@@ -204,15 +294,13 @@ impl<'a> Reading<'a> {
             let exact = !query.follow && ranges.iter().all(|range| range.exact);
             let mut streams = Vec::with_capacity(ranges.len());
             for range in ranges {
-                let (start, done) = match resumed.next() {
-                    Some(Position::After(key)) => (Some(key), false),
-                    Some(Position::Done) => (None, true),
-                    Some(Position::Start) | None => (None, false),
-                };
-                let mut stream = RowStream::open(self.model, query, range, split.filter.clone(), start);
+                let mut stream = RowStream::open(self.model, query, range, split.filter.clone());
                 stream.consistent(self.consistent && query.index.is_none());
-                if done {
-                    stream.end();
+                match resumed.next() {
+                    Some(Position::After(key)) => stream.go_on_after(key),
+                    Some(Position::Done) => stream.end(),
+                    Some(Position::Behind) => stream.fall_behind(),
+                    Some(Position::Start) | None => {}
                 }
                 streams.push(stream);
             }
@@ -228,7 +316,7 @@ impl<'a> Reading<'a> {
                 streams,
             });
         }
-        if !positions.is_empty() && positions.ranges != identity(&branches) {
+        if positions.is_some_and(|positions| positions.ranges != identity(&branches)) {
             return Err(RuntimeError::Cursor);
         }
         let alone = branches.iter().map(|branch| branch.streams.len()).sum::<usize>() == 1;
@@ -303,7 +391,10 @@ impl<'a> Reading<'a> {
             }
         }
         let sent = calls.len();
-        if let (1, Some(call)) = (sent, calls.pop()) {
+        // Most reads have one range: it is waited for as it is.
+        if sent == 1
+            && let Some(call) = calls.pop()
+        {
             return Ok((call.await?, sent));
         }
         let mut consumed = Consumed::default();
@@ -349,11 +440,22 @@ impl<'a> Reading<'a> {
     }
 
     fn compare(&self, entity: &Entity, a: &Attributes, b: &Attributes) -> Result<Ordering, RuntimeError> {
-        for order in &self.selection.order {
+        let order = &self.selection.order;
+        self.compare_with(entity, a, |at| row::at_path(b, &order.get(at)?.path))
+    }
+
+    /// Compares a row with values of what rows are ordered by, by their number.
+    fn compare_with<'v>(
+        &self,
+        entity: &Entity,
+        a: &Attributes,
+        b: impl Fn(usize) -> Option<&'v Value>,
+    ) -> Result<Ordering, RuntimeError> {
+        for (at, order) in self.selection.order.iter().enumerate() {
             let Some((ty, _)) = self.model.type_at(entity, &order.path) else {
                 continue;
             };
-            let (a, b) = (row::at_path(a, &order.path), row::at_path(b, &order.path));
+            let (a, b) = (row::at_path(a, &order.path), b(at));
             let compared = match (a, b) {
                 (Some(a), Some(b)) => row_order(a, b, &ty)?,
                 (None, Some(_)) => Ordering::Less,
@@ -457,70 +559,16 @@ fn identity(branches: &[Branch<'_>]) -> u64 {
     hasher.finish()
 }
 
-fn position(stream: &RowStream<'_>) -> Position {
-    match stream.is_done() {
+/// Where each range goes on.
+fn positions(branches: &[Branch<'_>]) -> Positions {
+    let streams = branches.iter().flat_map(|branch| &branch.streams);
+    let place = |stream: &RowStream<'_>| match stream.is_done() {
         true => Position::Done,
         false => stream.position().map_or(Position::Start, Position::After),
-    }
-}
-
-/// The primary key of a row; none where a part of it is absent.
-pub fn primary_key(entity: &Entity, attributes: &Attributes) -> Result<Option<Item>, RuntimeError> {
-    let mut key = Item::new();
-    let Some(choice) = entity.key.first() else {
-        return Ok(None);
     };
-    for template in &choice.keys {
-        let lookup = |path: &str| row::at_path(attributes, path);
-        match row::encode_key(entity, template, &lookup)? {
-            Some(value) => key.insert(template.attribute.clone(), value),
-            None => return Ok(None),
-        };
+    Positions {
+        ranges: identity(branches),
+        each: streams.map(place).collect(),
+        passed: None,
     }
-    Ok(Some(key))
-}
-
-/// Several items by key, past what one call holds, in no order; keys that were not processed are asked for again, later each
-/// time.
-///
-/// # Errors
-///
-/// Where the store fails for good, or leaves keys unprocessed again and again.
-pub async fn batch_get(
-    store: &Arc<dyn Store>,
-    bounds: &Bounds,
-    table: &str,
-    keys: &[Item],
-    consistent: bool,
-) -> Result<(Vec<Item>, Consumed), RuntimeError> {
-    let mut items = Vec::new();
-    let mut consumed = Consumed::default();
-    for chunk in keys.chunks(bounds.batch_get_items) {
-        let mut waiting = vec![BatchGetTable {
-            table: table.to_owned(),
-            keys: chunk.to_vec(),
-            consistent,
-            projection: Vec::new(),
-        }];
-        let mut attempt = 0;
-        while !waiting.is_empty() {
-            if attempt as usize >= bounds.call_attempts_max {
-                let left = "the store leaves keys of a batch unprocessed";
-                return Err(StoreError::new(ErrorKind::Throttled, left).into());
-            }
-            if attempt > 0 {
-                retry::pause(attempt).await;
-            }
-            let left = waiting.iter().map(|table| table.keys.len()).sum::<usize>();
-            let request = BatchGetRequest { tables: waiting };
-            let answer = retry::retried(bounds, || store.batch_get(&request)).await?;
-            consumed += &answer.consumed;
-            items.extend(answer.items.into_values().flatten());
-            waiting = answer.unprocessed;
-            // A batch that gives something, though not all, is on its way; one that gives nothing is throttled.
-            let more = waiting.iter().map(|table| table.keys.len()).sum::<usize>();
-            attempt = if more < left { 1 } else { attempt + 1 };
-        }
-    }
-    Ok((items, consumed))
 }

@@ -11,6 +11,7 @@
 //!
 //! It knows neither HTTP nor a terminal, and no engine: only the [`singlet_store::Store`] trait.
 
+mod by_key;
 pub mod cursor;
 mod digest;
 mod engine;
@@ -20,6 +21,7 @@ pub mod keys;
 pub mod load;
 pub mod lower;
 mod open;
+mod read_on;
 mod retry;
 pub mod row;
 mod scope;

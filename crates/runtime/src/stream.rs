@@ -13,8 +13,8 @@ use singlet_store::{
     SortRange, Store,
 };
 
+use crate::by_key::{batch_get, primary_key};
 use crate::error::RuntimeError;
-use crate::find::{batch_get, primary_key};
 use crate::keys::Range;
 use crate::retry;
 use crate::row;
@@ -61,17 +61,13 @@ pub struct RowStream<'a> {
     after: Option<Item>,
     /// The key of the last row that was taken.
     taken: Option<Key<'a>>,
+    /// Whether it was begun anew: rows that earlier pages gave may come again.
+    behind: bool,
 }
 
 impl<'a> RowStream<'a> {
-    /// Opens a range; with a position it goes on after that.
-    pub fn open(
-        model: &'a Model,
-        query: &'a Query,
-        range: Range,
-        filter: Option<Condition>,
-        position: Option<&Item>,
-    ) -> Self {
+    /// Opens a range.
+    pub fn open(model: &'a Model, query: &'a Query, range: Range, filter: Option<Condition>) -> Self {
         let index = query.index.and_then(|index| model.index(index));
         let mut request = QueryRequest::new(model.table.name.clone(), range.keys);
         request.index = index.map(|index| index.name.clone());
@@ -81,7 +77,6 @@ impl<'a> RowStream<'a> {
         } else {
             Direction::Ascending
         };
-        request.start = position.cloned();
         let sorts = model.table.key.len().saturating_sub(1);
         let equal = request
             .range
@@ -101,8 +96,9 @@ impl<'a> RowStream<'a> {
             ended: false,
             pages_read: 0,
             is_one,
-            after: position.cloned(),
+            after: None,
             taken: None,
+            behind: false,
         }
     }
 
@@ -135,6 +131,47 @@ impl<'a> RowStream<'a> {
         (&self.request.index, &self.request.range, self.request.direction).hash(hasher);
     }
 
+    /// Goes on after a key, of which the range's own part was left out.
+    pub fn go_on_after(&mut self, own_part: &Item) {
+        let range = &self.request.range;
+        let mut key = own_part.clone();
+        let sort = range.sort.iter().filter_map(|(name, sort)| match sort {
+            SortRange::Equal(value) => Some((name.clone(), value.clone())),
+            _ => None,
+        });
+        key.extend(range.partition.iter().cloned().chain(sort));
+        self.request.start = Some(key.clone());
+        self.after = Some(key);
+    }
+
+    /// What of a key the range does not say itself.
+    pub fn own_part(&self, mut key: Item) -> Item {
+        let range = &self.request.range;
+        let fixed = range
+            .sort
+            .iter()
+            .filter(|(_, sort)| matches!(sort, SortRange::Equal(_)))
+            .map(|(name, _)| name)
+            .chain(range.partition.iter().map(|(name, _)| name));
+        fixed.for_each(|name| drop(key.remove(name)));
+        key
+    }
+
+    /// Begins anew, because its place was left out of a cursor.
+    pub fn fall_behind(&mut self) {
+        self.behind = true;
+    }
+
+    /// Whether rows that earlier pages gave may still come.
+    pub fn is_behind(&self) -> bool {
+        self.behind
+    }
+
+    /// Says that all rows from here on are new.
+    pub fn catch_up(&mut self) {
+        self.behind = false;
+    }
+
     /// Ends the stream: an earlier page saw all of it.
     pub fn end(&mut self) {
         self.ended = true;
@@ -162,12 +199,17 @@ impl<'a> RowStream<'a> {
         Some(arrived.row)
     }
 
-    /// The key after which a later page goes on; none at the beginning.
+    /// The key after which a later page goes on, without what the range says itself; none at the beginning.
+    ///
+    /// **Invariant:** it lies after every row that was taken and every row that was dropped while the buffer was empty, and before
+    /// every row in the buffer. A bare stream does not know the keys of its rows: it goes on after the page that it has read,
+    /// so its buffer must be empty.
     pub fn position(&self) -> Option<Item> {
-        if self.is_bare && self.pages_read > 0 {
-            return self.next.clone();
-        }
-        self.taken.as_ref().map(item_of).or_else(|| self.after.clone())
+        let key = match self.is_bare && self.pages_read > 0 {
+            true => self.next.clone(),
+            false => self.taken.as_ref().map(item_of).or_else(|| self.after.clone()),
+        };
+        key.map(|key| self.own_part(key))
     }
 
     /// Whether there are no more rows.

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use singlet_item::{Number, Value};
 use singlet_model::Model;
 use singlet_model::evaluate::{EvaluateError, evaluate};
-use singlet_model::model::{Read, Selection, SelectionKind};
+use singlet_model::model::{Read, Selection, SelectionKind, WithPart};
 use singlet_runtime::{Attributes, Bounds, Scope};
 
 use crate::bench::Row;
@@ -93,6 +93,9 @@ impl Meant {
             SelectionKind::Count => {
                 return (got.first() != self.counted.as_ref()).then(|| "the count differs".to_owned());
             }
+            SelectionKind::Get { .. } if is_ambiguous(selection, &self.rows) => {
+                return Some("one row came where several fit".to_owned());
+            }
             SelectionKind::Get { .. } => 1,
             SelectionKind::Find => selection.limit.map_or(usize::MAX, |limit| limit as usize),
         };
@@ -130,6 +133,16 @@ impl Meant {
         })
     }
 
+    /// Whether more than one row fits where the read, or what comes with it, expects one: that is refused.
+    pub fn is_ambiguous(&self, read: &Read) -> bool {
+        let own = read.selection.iter().any(|own| is_ambiguous(own, &self.rows));
+        let with = |groups: &BTreeMap<String, Vec<Attributes>>| {
+            let rows = |part: &WithPart| groups.get(&part.name).map_or(&[][..], Vec::as_slice);
+            read.with.iter().any(|part| is_ambiguous(&part.selection, rows(part)))
+        };
+        own || self.with.iter().any(with)
+    }
+
     /// As values, to be shown.
     pub fn shown(&self) -> Vec<Value> {
         let counted = self.counted.iter().cloned();
@@ -137,6 +150,11 @@ impl Meant {
         let rows = self.rows.iter().chain(with);
         counted.chain(rows.cloned().map(Value::M)).collect()
     }
+}
+
+/// Of rows in an order the first is meant; else a `get` means one row, and no other may fit.
+fn is_ambiguous(selection: &Selection, rows: &[Attributes]) -> bool {
+    matches!(selection.kind, SelectionKind::Get { .. }) && selection.order.is_empty() && rows.len() > 1
 }
 
 /// Answers are `{of: element, found: rows}`, one for each element.
@@ -162,7 +180,8 @@ fn each_difference(
             Some(Value::L(found)) => found.as_slice(),
             _ => &[],
         };
-        difference(model, selection, rows, found, usize::MAX)
+        let most = selection.limit.map_or(usize::MAX, |limit| limit as usize);
+        difference(model, selection, rows, found, most)
     })
 }
 

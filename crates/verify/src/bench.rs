@@ -128,6 +128,7 @@ impl Bench {
         let mut got = Vec::new();
         let what = match (self.answer(read, case, &mut got).await, failed) {
             (Err(RuntimeError::Request(_)), _) => return Ok(Outcome::Refused),
+            (Err(RuntimeError::Several(_)), None) if meant.is_ambiguous(read) => return Ok(Outcome::Refused),
             (Err(RuntimeError::Forbidden | RuntimeError::Unauthenticated), _) if meant.rows.is_empty() => None,
             (Err(error), None) => Some(format!("the read fails: {error}")),
             (Err(_), Some(_)) => None,

@@ -217,8 +217,7 @@ fn shown(answer: &Answer, predicted: &[String], format: Format) -> String {
     }
     let mut text = match &answer.value {
         Some(Value::L(rows)) => rows_table(rows),
-        Some(_) => format!("{value:#}\n"),
-        None => String::new(),
+        Some(_) | None => format!("{value:#}\n"),
     };
     text.push_str(&format!(
         "{} read units; predicted: {}\n",

@@ -5,6 +5,7 @@ use singlet_model::Model;
 use singlet_model::expression::Expr;
 use singlet_model::model::{Entity, IdempotencyNeed, Read, Return, SelectionKind, Step, StepKind, Write};
 use singlet_model::types::{EntityId, Type};
+use singlet_plan::read::may_find_several;
 use singlet_plan::write::possible_refusals;
 
 use super::access;
@@ -97,11 +98,14 @@ fn of_reads(model: &Model, endpoints: &[Endpoint], schemas: &mut Schemas<'_>, sa
         let one = read
             .selection
             .as_ref()
-            .is_some_and(|own| matches!(own.kind, SelectionKind::Get { .. }));
+            .is_some_and(|own| own.kind == SelectionKind::Get { optional: false });
         one || read.lets.iter().any(|bound| !bound.optional) || access::of_rows(&read.allow) || read.empty == Some(404)
     };
     if reads.iter().any(may_miss) {
         problems.add(404, &["not_found"]);
+    }
+    if reads.iter().any(|read| may_find_several(model, read)) {
+        problems.add(409, &["several_rows"]);
     }
     common_problems(model, &mut problems);
     problems.responses(schemas, &mut responses);

@@ -10,6 +10,16 @@ use super::schema::{Schemas, insert, object};
 
 /// The answer of a read.
 pub fn of_read(model: &Model, read: &Read, schemas: &mut Schemas<'_>) -> Json {
+    let kind = read.selection.as_ref().map(|own| own.kind);
+    let answer = found(model, read, schemas);
+    match kind {
+        Some(SelectionKind::Get { optional: true }) => json!({"anyOf": [answer, {"type": "null"}]}),
+        _ => answer,
+    }
+}
+
+/// The answer of a read that finds what it asks for.
+fn found(model: &Model, read: &Read, schemas: &mut Schemas<'_>) -> Json {
     let Some(selection) = &read.selection else {
         let (properties, required) = groups(model, read, schemas);
         return paged(

@@ -307,3 +307,53 @@ fn what_the_store_would_not_take_is_wrong_input() {
         assert!((400..500).contains(&add(count).status), "{}", add(count).text());
     }
 }
+
+/// The schema of a read's answer in the document, and the statuses that it names.
+fn described(running: &Running, path: &str) -> (Json, Vec<String>) {
+    let document = running.get("notes", "-", "/openapi.json").json();
+    let paths = document["paths"].as_object().unwrap();
+    let (_, item) = paths.iter().find(|(known, _)| known.ends_with(path)).unwrap();
+    let responses = item["get"]["responses"].as_object().unwrap();
+    let schema = responses["200"]["content"]["application/json"]["schema"].clone();
+    (schema, responses.keys().cloned().collect())
+}
+
+#[test]
+fn one_row_that_may_be_missing_is_null() {
+    let running = notes();
+    let missing = running.get("notes", "ada", "/maybe/n");
+    assert_eq!((missing.status, missing.text().as_str()), (200, "null"));
+    assert_eq!(running.get("notes", "ada", "/notes/n").status, 404);
+    made(&running, r#"{"id": "n"}"#);
+    assert_eq!(running.get("notes", "ada", "/maybe/n").json()["id"], "n");
+    let (schema, statuses) = described(&running, "/maybe/{id}");
+    assert_eq!(schema["anyOf"][1], json!({"type": "null"}), "{schema}");
+    assert!(!statuses.contains(&"404".to_owned()), "{statuses:?}");
+    let (_, statuses) = described(&running, "/notes/{id}");
+    assert!(statuses.contains(&"404".to_owned()), "{statuses:?}");
+}
+
+#[test]
+fn a_second_row_is_refused_where_one_is_expected() {
+    let running = notes();
+    assert_eq!(running.get("notes", "ada", "/only").status, 404);
+    made(&running, r#"{"id": "a"}"#);
+    assert_eq!(running.get("notes", "ada", "/only").json()["id"], "a");
+    made(&running, r#"{"id": "b"}"#);
+    let several = running.get("notes", "ada", "/only");
+    assert_eq!(refused(&several), (409, "several_rows".to_owned()));
+    let (_, statuses) = described(&running, "/only");
+    assert!(statuses.contains(&"409".to_owned()), "{statuses:?}");
+    let (_, statuses) = described(&running, "/notes/{id}");
+    assert!(
+        !statuses.contains(&"409".to_owned()),
+        "a whole key has one row: {statuses:?}"
+    );
+}
+
+#[test]
+fn a_list_that_one_row_returns_is_no_page() {
+    let running = notes();
+    made(&running, r#"{"id": "n", "tags": ["b", "a"]}"#);
+    assert_eq!(running.get("notes", "ada", "/tags/n").json(), json!(["a", "b"]));
+}

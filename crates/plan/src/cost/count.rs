@@ -8,7 +8,7 @@ use singlet_model::types::Type;
 
 use super::{Call, Origin, RequestCost};
 use crate::bounds::Bounds;
-use crate::read::{Neighbours, PartPlan, PartValues, Query, SelectionPlan, Together, plan_selection};
+use crate::read::{Neighbours, OneRow, PartPlan, PartValues, Query, SelectionPlan, Together, one_row, plan_selection};
 use crate::values::Values;
 
 /// What follows a list.
@@ -163,7 +163,7 @@ impl Counting<'_> {
         for (at, query) in plan.queries.iter().enumerate() {
             let cost = RequestCost {
                 origin: origin(at),
-                ..self.query(name, selection, query, outer.clone())
+                ..self.query(name, selection, plan, query, outer.clone())
             };
             let follow = query.follow.then(|| RequestCost {
                 origin: match &cost.origin {
@@ -184,7 +184,14 @@ impl Counting<'_> {
         all
     }
 
-    fn query(&self, name: Option<&str>, selection: &Selection, query: &Query, outer: Times) -> RequestCost {
+    fn query(
+        &self,
+        name: Option<&str>,
+        selection: &Selection,
+        plan: &SelectionPlan,
+        query: &Query,
+        outer: Times,
+    ) -> RequestCost {
         let mut times = fan_out(query).into_iter().fold(outer.clone(), Times::and);
         if query.in_sequence {
             // One range is read after the other, and the first may suffice.
@@ -210,7 +217,11 @@ impl Counting<'_> {
             rows: if query.is_get() {
                 Some(1)
             } else {
-                self.rows(name, selection, !query.rest.is_empty())
+                match selection.kind {
+                    // A second row is looked for, to be refused.
+                    SelectionKind::Get { .. } if one_row(self.model, selection, plan) == OneRow::Unproven => Some(2),
+                    _ => self.rows(name, selection, !query.rest.is_empty()),
+                }
             },
             reads_on: self.may_drop(query) && !query.is_get(),
         }
@@ -222,7 +233,13 @@ impl Counting<'_> {
         for neighbour in &neighbours.parts {
             let part = parts.get(neighbour.part)?;
             let selection = selection_of(self.read, part)?;
-            all.push(self.query(part.name.as_deref(), selection, &neighbour.query, Times::once()));
+            all.push(self.query(
+                part.name.as_deref(),
+                selection,
+                &part.plan,
+                &neighbour.query,
+                Times::once(),
+            ));
         }
         let first = all.first()?.clone();
         Some(RequestCost {

@@ -10,6 +10,7 @@ mod ends;
 mod implied;
 mod layout;
 mod neighbours;
+mod one_row;
 mod order;
 mod show;
 mod sort;
@@ -20,6 +21,7 @@ pub use choose::{Combination, PartPlan, ReadPlan, SelectionPlan, plan_read, plan
 pub use ends::{Ends, KeyEnd, after};
 pub use layout::{Held, Layout};
 pub use neighbours::{Neighbour, Neighbours};
+pub use one_row::{OneRow, may_find_several, one_row};
 pub use show::{PlanRow, condition, describe, plan_rows, plan_text, priced_plan_text};
 pub use sort::{End, SortBound};
 pub use together::{Apart, Together};

@@ -1,6 +1,6 @@
 //! What comes with each row of a list: rows by their keys in batches, anything else row by row.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use futures_util::{StreamExt, TryStreamExt};
 use singlet_item::{Item, Value};
@@ -9,8 +9,8 @@ use singlet_model::model::{SelectionKind, WithPart};
 use singlet_plan::read::{PartPlan, Query, SelectionPlan};
 
 use super::{Call, beside_rows};
+use crate::by_key::batch_get;
 use crate::error::RuntimeError;
-use crate::find::batch_get;
 use crate::keys::OneKey;
 use crate::scope::Attributes;
 use crate::{keys, row, stream};
@@ -48,7 +48,7 @@ impl<'a> Call<'a> {
         let engine = self.engine;
         let model = engine.model.as_ref();
         let mut wanted: Vec<Option<Item>> = Vec::with_capacity(rows.len());
-        let mut once: Vec<Item> = Vec::new();
+        let mut once: BTreeSet<Item> = BTreeSet::new();
         for row in rows {
             let mut scope = self.scope();
             scope.row = Some(row);
@@ -56,9 +56,10 @@ impl<'a> Call<'a> {
                 OneKey::Key(key, _) => Some(key),
                 OneKey::Nothing | OneKey::Several => None,
             };
-            once.extend(key.clone().filter(|key| !once.contains(key)));
+            once.extend(key.clone());
             wanted.push(key);
         }
+        let once: Vec<Item> = once.into_iter().collect();
         let consistent = part.selection.consistent || self.read.consistent.is_some();
         let (items, consumed) = batch_get(&engine.store, engine.bounds(), &model.table.name, &once, consistent).await?;
         self.consumed += &consumed;
@@ -120,7 +121,7 @@ impl<'a> Call<'a> {
         for row in rows {
             let mut reading = self.reading(selection, plan, part.allow.as_ref());
             reading.scope.row = Some(row);
-            readings.push(beside_rows(reading, &self.read.name, most));
+            readings.push(beside_rows(reading, most));
         }
         let readings = futures_util::stream::iter(readings).buffered(self.bounds().calls_at_once);
         let found: Vec<_> = readings.try_collect().await?;

@@ -9,8 +9,8 @@ use singlet_plan::read::SelectionPlan;
 use singlet_store::GetRequest;
 
 use super::Call;
+use crate::by_key::primary_key;
 use crate::error::RuntimeError;
-use crate::find::primary_key;
 use crate::scope::Attributes;
 use crate::{retry, row, stream};
 
@@ -46,7 +46,7 @@ impl<'a> Call<'a> {
                 _ => evaluate_bound(expr, &self.scope())?,
             },
             LetValue::Read(selection) => match plan {
-                Some(plan) => self.first_row(selection, plan, None).await?.map(Value::M),
+                Some(plan) => self.one_row(selection, plan, None).await?.map(Value::M),
                 None => None,
             },
         };

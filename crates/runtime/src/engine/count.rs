@@ -7,10 +7,10 @@ use singlet_model::evaluate::{EvaluateError, evaluate};
 use singlet_model::model::Selection;
 use singlet_plan::read::SelectionPlan;
 
+use super::Call;
 use super::tally::tally;
-use super::{Call, too_much};
-use crate::cursor::Positions;
 use crate::error::RuntimeError;
+use crate::read_on::{Walk, too_many};
 use crate::scope::{Attributes, Scope};
 
 /// The name of the number of rows, where sums stand beside it.
@@ -23,36 +23,33 @@ impl<'a> Call<'a> {
         plan: &SelectionPlan,
         parent: Option<&Attributes>,
     ) -> Result<Value, RuntimeError> {
-        let most = self.bounds().counted_rows_max as u64;
+        let most = self.bounds().counted_rows_max;
         if selection.by.is_empty() && selection.sums.is_empty() {
             let mut reading = self.reading(selection, plan, None);
             reading.scope.row = parent;
-            if let Some((rows, consumed)) = tally(&reading, most).await? {
+            if let Some((rows, consumed)) = tally(&reading, most as u64).await? {
                 self.consumed += &consumed;
-                return match rows <= most {
+                return match rows <= most as u64 {
                     true => Ok(Value::N(Number::from(rows))),
-                    false => Err(too_much(&self.read.name, most)),
+                    false => Err(too_many(&self.read.name, most)),
                 };
             }
         }
         let mut counted = Counted::default();
-        let mut positions = Positions::default();
-        loop {
-            let mut reading = self.reading(selection, plan, None);
-            reading.scope.row = parent;
-            let found = reading.rows(self.bounds().rows_per_call, &positions).await?;
-            for row in &found.rows {
+        let mut reading = self.reading(selection, plan, None);
+        reading.scope.row = parent;
+        let mut walk = Walk::new(reading);
+        while let Some(rows) = walk.next(usize::MAX).await? {
+            for row in &rows {
                 counted.add(selection, row, reading.scope)?;
             }
-            self.consumed += &found.consumed;
-            positions = found.positions;
-            if positions.is_empty() {
-                return Ok(counted.value(selection, selection.by.len()));
-            }
-            if counted.rows >= most {
-                return Err(too_much(&self.read.name, most));
+            if counted.rows > most as u64 {
+                return Err(too_many(&self.read.name, most));
             }
         }
+        let consumed = walk.consumed;
+        self.consumed += consumed;
+        Ok(counted.value(selection, selection.by.len()))
     }
 }
 

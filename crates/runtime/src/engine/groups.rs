@@ -9,10 +9,11 @@ use singlet_model::model::{Each, Selection, SelectionKind};
 use singlet_plan::read::{PartPlan, SelectionPlan};
 
 use super::neighbours::Side;
-use super::{Answer, Call, all_rows, beside_rows};
+use super::{Answer, Call, beside_rows};
 use crate::cursor::{Belongs, Cursor};
 use crate::error::RuntimeError;
-use crate::find::Found;
+use crate::find::{Found, Reading};
+use crate::read_on::{Rows, all_rows, first_rows, only, rows_of_get};
 use crate::row;
 use crate::scope::Attributes;
 
@@ -64,7 +65,10 @@ impl<'a> Call<'a> {
             let mut reading = self.reading(selection, plan, part.allow.as_ref());
             reading.scope.row = parent;
             let one = matches!(selection.kind, SelectionKind::Get { .. });
-            let most = self.rows_wanted(Some(&part.name), selection)?;
+            let most = match one {
+                true => rows_of_get(&reading),
+                false => self.rows_wanted(Some(&part.name), selection)?,
+            };
             let beside = match side {
                 Some(side) => side.found(Some(&part.name), &reading, most)?,
                 None => None,
@@ -83,11 +87,18 @@ impl<'a> Call<'a> {
                     next = more;
                     found
                 }
-                None => beside_rows(reading, &read.name, most).await?,
+                None => {
+                    let Rows { rows, consumed } = beside_rows(reading, most).await?;
+                    Found {
+                        rows,
+                        consumed,
+                        ..Found::default()
+                    }
+                }
             };
             self.consumed += &found.consumed;
             let value = match one {
-                true => found.rows.first().map(row::as_value),
+                true => only(&read.name, found.rows)?.map(Value::M),
                 false => Some(Value::L(found.rows.iter().map(row::as_value).collect())),
             };
             if let Some(value) = value {
@@ -124,9 +135,9 @@ impl<'a> Call<'a> {
         for bound in &scopes {
             let mut reading = self.reading(selection, plan, None);
             reading.scope.bound = bound;
-            readings.push(all_rows(reading, &self.read.name, self.bounds().element_rows_max));
+            readings.push(element_rows(reading, self.bounds().element_rows_max));
         }
-        let found: Vec<Found> = futures_util::stream::iter(readings)
+        let found: Vec<Rows> = futures_util::stream::iter(readings)
             .buffered(self.bounds().calls_at_once)
             .try_collect()
             .await?;
@@ -139,5 +150,13 @@ impl<'a> Call<'a> {
             answers.push(self.returned(Attributes::new())?);
         }
         Ok(self.shaped(Value::L(answers)))
+    }
+}
+
+/// The rows of one element: to the limit of the selection, or all.
+async fn element_rows(reading: Reading<'_>, most: usize) -> Result<Rows, RuntimeError> {
+    match reading.selection.limit {
+        Some(limit) => first_rows(reading, limit as usize).await,
+        None => all_rows(reading, most).await,
     }
 }

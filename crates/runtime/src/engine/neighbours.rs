@@ -216,7 +216,7 @@ impl Side<'_> {
             let key: Item = names
                 .filter_map(|name| Some(((*name).to_owned(), last.get(*name)?.clone())))
                 .collect();
-            found.positions = reading.after(key)?;
+            found.onward = reading.after(key)?;
         }
         Ok(Some(found))
     }

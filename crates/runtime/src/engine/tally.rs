@@ -57,7 +57,7 @@ async fn count_pages(
 ) -> Result<(u64, Consumed), RuntimeError> {
     let mut count = 0_u64;
     let mut consumed = Consumed::default();
-    loop {
+    for _ in 0..reading.bounds().rounds_max {
         let page = retry::retried(reading.bounds(), || reading.store.query(&request)).await?;
         count = count.saturating_add(page.count as u64);
         consumed += &page.consumed;
@@ -66,6 +66,7 @@ async fn count_pages(
             return Ok((count, consumed));
         }
     }
+    Err(reading.reads_on_and_on())
 }
 
 /// Several entities may share an item collection: those of another kind do not count.

@@ -12,7 +12,7 @@ use super::attempt::Attempt;
 use super::create::key_in;
 use super::guards::Guards;
 use super::touched::{Action, Change, Check, Doing, Parts, Touched, absent_now, present, stored_name};
-use crate::find::primary_key;
+use crate::by_key::primary_key;
 use crate::row;
 use crate::scope::Attributes;
 

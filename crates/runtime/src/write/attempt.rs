@@ -16,8 +16,10 @@ use super::generate::Generating;
 use super::refuse::{Denial, Rule};
 use super::touched::{Action, Before, Check, Touched, present_now};
 use super::{Operation, Refused, Stop, Written};
+use crate::by_key::primary_key;
 use crate::error::RuntimeError;
-use crate::find::{Reading, primary_key};
+use crate::find::{Found, Onward, Reading};
+use crate::read_on::{self, Rows};
 use crate::scope::{Attributes, Scope};
 use crate::{retry, row, stream};
 
@@ -294,28 +296,48 @@ impl<'a> Attempt<'a> {
         Ok(answer.item)
     }
 
-    /// Rows by what is known of them.
-    pub async fn find(
-        &mut self,
-        selection: &'a Selection,
-        plan: &'a SelectionPlan,
-        most: usize,
-        positions: &crate::cursor::Positions,
-    ) -> Result<crate::find::Found, Stop> {
-        let on_table = plan.queries.iter().all(|query| query.index.is_none());
-        let reading = Reading {
+    /// Reads strongly where that can be: an index is never up to date for certain.
+    fn reading<'s>(&'s self, selection: &'s Selection, plan: &'s SelectionPlan) -> Reading<'s> {
+        Reading {
+            name: &self.operation.write.name,
             model: self.operation.model,
             store: self.operation.engine.store(),
             scope: self.scope(None),
             selection,
             plan,
             allow: None,
-            consistent: on_table,
+            consistent: plan.queries.iter().all(|query| query.index.is_none()),
             requests_max: None,
-        };
-        let found = reading.rows(most, positions).await?;
+        }
+    }
+
+    /// A page of rows by what is known of them; only [`Onward::End`] says that it is the last one.
+    pub async fn found_page(
+        &mut self,
+        selection: &'a Selection,
+        plan: &'a SelectionPlan,
+        most: usize,
+        onward: &Onward,
+    ) -> Result<Found, Stop> {
+        let found = self.reading(selection, plan).page(most, onward).await?;
         self.consumed += &found.consumed;
         Ok(found)
+    }
+
+    /// Rows by what is known of them: to the limit of the selection, or all. Where they are more than one transaction goes
+    /// through, nothing is done.
+    pub async fn found_rows(
+        &mut self,
+        selection: &'a Selection,
+        plan: &'a SelectionPlan,
+    ) -> Result<Vec<Attributes>, Stop> {
+        let reading = self.reading(selection, plan);
+        let Rows { rows, consumed } = match selection.limit {
+            Some(limit) => read_on::first_rows(reading, limit as usize).await?,
+            None => read_on::all_rows(reading, reading.bounds().loop_rows_max).await?,
+        };
+        self.consumed += &consumed;
+        Ok(rows)
     }
 
     pub async fn find_one(
@@ -324,12 +346,9 @@ impl<'a> Attempt<'a> {
         selection: &'a Selection,
         plan: &'a SelectionPlan,
     ) -> Result<Option<usize>, Stop> {
-        let found = self
-            .find(selection, plan, 1, &crate::cursor::Positions::default())
-            .await?;
-        let Some(row) = found.rows.into_iter().next() else {
-            return Ok(None);
-        };
+        let (row, consumed) = read_on::only_row(self.reading(selection, plan)).await?;
+        self.consumed += &consumed;
+        let Some(row) = row else { return Ok(None) };
         self.found_row(entity, row, selection).await
     }
 

@@ -250,22 +250,20 @@ impl<'o> Bulk<'o> {
         };
         let Some(found) = &plan.rows else { return Ok(()) };
         let rows_per_page = operation.engine.bounds().bulk_rows_per_page;
-        let mut positions = crate::cursor::Positions::default();
-        loop {
+        let mut onward = crate::find::Onward::Start;
+        while onward != crate::find::Onward::End {
             let none = HashSet::new();
             let mut attempt = Attempt::new(operation, &none);
             attempt.bound.extend(self.bound.clone());
-            let page = attempt.find(selection, found, rows_per_page, &positions).await;
+            let page = attempt.found_page(selection, found, rows_per_page, &onward).await;
             self.consumed += &attempt.consumed;
             let page = ended(page)?;
             for row in page.rows {
                 self.turn(operation, step, plan, Some(Turn::Row(row)), false).await?;
             }
-            positions = page.positions;
-            if positions.is_empty() {
-                return Ok(());
-            }
+            onward = page.onward;
         }
+        Ok(())
     }
 
     /// One transaction: what the turn does, and that it is done.

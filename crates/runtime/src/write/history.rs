@@ -58,7 +58,7 @@ impl<'a> Attempt<'a> {
         let bounds = self.operation.engine.bounds();
         request.limit = u32::try_from(bounds.versions_per_call).ok();
         let mut closed: Option<Item> = None;
-        loop {
+        for _ in 0..bounds.rounds_max {
             let page = retry::retried(self.operation.engine.bounds(), || {
                 self.operation.engine.store().query(&request)
             })
@@ -92,6 +92,12 @@ impl<'a> Attempt<'a> {
                 None => return Ok(closed),
             }
         }
+        let (write, most) = (&self.operation.write.name, bounds.rounds_max);
+        let message = format!(
+            "`{write}` would read on more than {most} times for the last version of `{}`",
+            entity.name
+        );
+        Err(Stop::Failed(RuntimeError::Request(message)))
     }
 
     /// The instant of the next version: now, or just after the last, or when that was closed.

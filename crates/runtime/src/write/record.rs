@@ -12,8 +12,8 @@ use super::guards::{hashed, place};
 use super::refuse::Denial;
 use super::touched::{Action, Check, Doing, absent, stored_name};
 use super::{Operation, Written};
+use crate::by_key::primary_key;
 use crate::error::RuntimeError;
-use crate::find::primary_key;
 use crate::scope::Attributes;
 use crate::{retry, row, values};
 

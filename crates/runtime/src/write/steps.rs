@@ -66,15 +66,8 @@ impl<'a> Attempt<'a> {
                 let (Some(entity), Some(found)) = (entity, &plan.rows) else {
                     return Ok(Vec::new());
                 };
-                let most = selection
-                    .limit
-                    .map_or(self.operation.engine.bounds().loop_rows_max, |limit| limit as usize);
-                let rows = self
-                    .find(selection, found, most, &crate::cursor::Positions::default())
-                    .await?
-                    .rows;
                 let mut elements = Vec::new();
-                for found in rows {
+                for found in self.found_rows(selection, found).await? {
                     if let Some(at) = self.found_row(entity, found, selection).await? {
                         let value = self.rows.get(at).and_then(|touched| touched.row()).map(row::as_value);
                         elements.extend(value.map(|value| (value, Some(at))));

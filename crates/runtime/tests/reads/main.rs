@@ -10,6 +10,7 @@
 )]
 
 mod booking;
+mod bounds;
 mod changing;
 mod country;
 mod cursors;

@@ -1,0 +1,114 @@
+//! Reading to the end: the one way to take more of a selection than a page.
+
+use singlet_plan::read::{OneRow, one_row};
+use singlet_store::Consumed;
+
+use crate::error::RuntimeError;
+use crate::find::{Onward, Reading};
+use crate::scope::Attributes;
+
+/// A selection, page by page until there are no more rows.
+pub(crate) struct Walk<'a> {
+    reading: Reading<'a>,
+    onward: Onward,
+    rounds: usize,
+    /// What it cost so far.
+    pub consumed: Consumed,
+}
+
+/// Rows that no cursor goes on from: all that were asked for, or all that there are.
+#[derive(Debug, Default)]
+pub(crate) struct Rows {
+    pub rows: Vec<Attributes>,
+    pub consumed: Consumed,
+}
+
+impl<'a> Walk<'a> {
+    /// From the beginning. `requests: ..n` ends pages, and there is none here to end.
+    pub fn new(reading: Reading<'a>) -> Self {
+        Walk {
+            reading: Reading {
+                requests_max: None,
+                ..reading
+            },
+            onward: Onward::Start,
+            rounds: 0,
+            consumed: Consumed::default(),
+        }
+    }
+
+    /// Some of the next rows, perhaps none; nothing at the end.
+    pub async fn next(&mut self, limit: usize) -> Result<Option<Vec<Attributes>>, RuntimeError> {
+        if self.onward == Onward::End {
+            return Ok(None);
+        }
+        if self.rounds >= self.reading.bounds().rounds_max {
+            return Err(self.reading.reads_on_and_on());
+        }
+        let limit = limit.min(self.reading.bounds().rows_per_call);
+        let found = self.reading.page(limit, &self.onward).await?;
+        self.consumed += found.consumed;
+        self.rounds += found.rounds;
+        self.onward = found.onward;
+        Ok(Some(found.rows))
+    }
+
+    async fn gathered(mut self, most: usize) -> Result<Rows, RuntimeError> {
+        let mut rows = Vec::new();
+        while rows.len() < most
+            && let Some(more) = self.next(most - rows.len()).await?
+        {
+            rows.extend(more);
+        }
+        Ok(Rows {
+            rows,
+            consumed: self.consumed,
+        })
+    }
+}
+
+/// The first rows: `most` of them, or all where there are fewer.
+pub(crate) async fn first_rows(reading: Reading<'_>, most: usize) -> Result<Rows, RuntimeError> {
+    Walk::new(reading).gathered(most).await
+}
+
+/// All rows, if they are not more than can be held at once.
+pub(crate) async fn all_rows(reading: Reading<'_>, most: usize) -> Result<Rows, RuntimeError> {
+    let found = Walk::new(reading).gathered(most.saturating_add(1)).await?;
+    match found.rows.len() <= most {
+        true => Ok(found),
+        false => Err(too_many(reading.name, most)),
+    }
+}
+
+/// The one row of a selection, if there is one.
+///
+/// # Errors
+///
+/// [`RuntimeError::Several`] where there is a second one.
+pub(crate) async fn only_row(reading: Reading<'_>) -> Result<(Option<Attributes>, Consumed), RuntimeError> {
+    let found = first_rows(reading, rows_of_get(&reading)).await?;
+    Ok((only(reading.name, found.rows)?, found.consumed))
+}
+
+/// How many rows a `get` looks for: a second one, unless the model keeps it from being there.
+pub(crate) fn rows_of_get(reading: &Reading<'_>) -> usize {
+    match one_row(reading.model, reading.selection, reading.plan) {
+        OneRow::Kept => 1,
+        OneRow::Generated | OneRow::Unproven => 2,
+    }
+}
+
+/// The one row of a `get`; a second one is refused.
+pub(crate) fn only(name: &str, rows: Vec<Attributes>) -> Result<Option<Attributes>, RuntimeError> {
+    let mut rows = rows.into_iter();
+    match (rows.next(), rows.next()) {
+        (_, Some(_)) => Err(RuntimeError::Several(name.to_owned())),
+        (row, None) => Ok(row),
+    }
+}
+
+/// What a request is refused with that has more rows than can be held.
+pub(crate) fn too_many(name: &str, rows_max: usize) -> RuntimeError {
+    RuntimeError::Request(format!("`{name}` would read more than {rows_max} rows"))
+}
