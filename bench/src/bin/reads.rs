@@ -86,7 +86,7 @@ impl Bench {
             cells,
             center,
         };
-        bench.engine.put_lines(&bench.rows()).await?;
+        bench.engine.load_lines(&bench.rows()).await?;
         Ok(bench)
     }
 

@@ -122,7 +122,7 @@ impl Bench {
             ),
             r#"{"Account": {"user_id": "u", "orders": 0}}"#
         );
-        engine.put_lines(&rows).await?;
+        engine.load_lines(&rows).await?;
         Ok(Bench { engine, store })
     }
 

@@ -32,7 +32,7 @@ pub async fn fill(folder: &Path) -> Outcome<()> {
     for (name, engine) in engines(&store)? {
         engine.create_table().await?;
         let rows = if name == "todo" { todo() } else { ecobid() };
-        engine.put_lines(&rows.join("\n")).await?;
+        engine.load_lines(&rows.join("\n")).await?;
     }
     Ok(())
 }

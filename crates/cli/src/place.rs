@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use singlet_face::Company;
 use singlet_store::{Store, StoreError};
 use singlet_store_dynamodb::{DynamoDbStore, Settings};
 use singlet_store_embedded::EmbeddedStore;
@@ -89,6 +90,14 @@ impl Place {
             } => format!("`{url}`: {error}"),
             Place::DynamoDb { .. } => format!("DynamoDB: {error}"),
             Place::Memory | Place::Folder(_) => error.to_string(),
+        }
+    }
+
+    /// Whether others may be at work on the data: a folder has one process.
+    pub fn company(&self) -> Company {
+        match self {
+            Place::Memory | Place::Folder(_) => Company::Alone,
+            Place::DynamoDb { .. } => Company::Shared,
         }
     }
 

@@ -4,20 +4,14 @@ use std::io::IsTerminal;
 
 use indicatif::{ProgressBar, ProgressStyle};
 
-/// A bar on the terminal; nothing where nobody watches.
-pub fn bar(unit: &str) -> ProgressBar {
+/// A bar over the bytes of a file on the terminal, with a message; nothing where nobody watches.
+pub fn bytes_bar(length: u64) -> ProgressBar {
     if !std::io::stderr().is_terminal() {
-        return none();
+        return ProgressBar::hidden();
     }
-    let bar = ProgressBar::new(0);
-    let style = ProgressStyle::with_template(&format!("{{bar:40}} {{pos}}/{{len}} {unit}, {{eta}} left"));
-    match style {
+    let bar = ProgressBar::new(length);
+    match ProgressStyle::with_template("{bar:40} {bytes}/{total_bytes}, {eta} left, {msg}") {
         Ok(style) => bar.with_style(style),
         Err(_) => bar,
     }
-}
-
-/// A bar that nobody sees.
-pub fn none() -> ProgressBar {
-    ProgressBar::hidden()
 }

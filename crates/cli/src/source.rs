@@ -28,7 +28,7 @@ pub fn read(path: &Path) -> Result<Vec<u8>, String> {
 }
 
 /// What the operating system says, without its number.
-fn reason(error: &std::io::Error) -> String {
+pub fn reason(error: &std::io::Error) -> String {
     match error.kind() {
         std::io::ErrorKind::NotFound => "there is no such file".to_owned(),
         std::io::ErrorKind::PermissionDenied => "permission denied".to_owned(),

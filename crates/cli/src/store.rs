@@ -4,9 +4,8 @@ use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use clap::Args;
-use indicatif::ProgressBar;
 use singlet_model::Model;
-use singlet_runtime::{Attributes, Caller, Engine, Scope, load, table};
+use singlet_runtime::{Attributes, Engine, OpenError, TableOpening, TableState, TableUse, load, values};
 
 use crate::place::Place;
 
@@ -22,25 +21,131 @@ pub struct StoreArgs {
     /// With `dynamodb`: the region; what the environment says, unless given.
     #[arg(long, env = "SINGLET_REGION", value_name = "REGION")]
     region: Option<String>,
+    /// A value for one of the model's `settings`.
+    #[arg(long = "set", value_name = "NAME=VALUE")]
+    set: Vec<String>,
 }
 
 impl StoreArgs {
     /// Opens a model on the store; a table that is not there yet is created.
-    pub async fn open(&self, model: Model) -> Result<Engine, String> {
-        let place = Place::parse(&self.store, self.endpoint_url.clone(), self.region.clone())?;
-        let store = place.open().await?;
-        let spec = table::spec(&model);
-        let tables = store.list_tables().await.map_err(|error| place.failed(&error))?;
-        if !tables.contains(&spec.name) {
-            store.create_table(&spec).await.map_err(|error| place.failed(&error))?;
+    pub async fn open(&self, model: Model, used_for: TableUse) -> Result<Engine, String> {
+        let place = self.place()?;
+        let engine = self.engine(&place, model).await?;
+        open_table(&place, &engine, used_for, true).await?;
+        Ok(engine)
+    }
+
+    /// Opens a model on a table that is there, whoever wrote its rows: to get at them.
+    pub async fn open_as_it_is(&self, model: Model) -> Result<Engine, String> {
+        let place = self.place()?;
+        let engine = self.engine(&place, model).await?;
+        let table = &engine.model().table.name;
+        let tables = engine
+            .store()
+            .list_tables()
+            .await
+            .map_err(|error| place.failed(&error))?;
+        match tables.contains(table) {
+            true => Ok(engine),
+            false => Err(format!("there is no table `{table}` {}", place.shown())),
         }
-        Ok(Engine::open(Arc::new(model), store, Attributes::new(), cursor_key()))
+    }
+
+    fn place(&self) -> Result<Place, String> {
+        Place::parse(&self.store, self.endpoint_url.clone(), self.region.clone())
+    }
+
+    async fn engine(&self, place: &Place, model: Model) -> Result<Engine, String> {
+        let pairs = self.set.iter().map(|text| {
+            let pair = text
+                .split_once('=')
+                .ok_or_else(|| format!("`{text}` is not `name=value`"))?;
+            Ok((pair.0.to_owned(), pair.1.to_owned()))
+        });
+        let settings = settings(&model, &pairs.collect::<Result<Vec<_>, String>>()?)?;
+        let store = place.open().await?;
+        Ok(Engine::open(Arc::new(model), store, settings, cursor_key()))
     }
 
     /// Whether the data is gone with the process.
     pub fn is_memory(&self) -> bool {
         self.store == "memory"
     }
+}
+
+/// Opens the table of an engine; what keeps the model from it comes with a way out.
+pub async fn open_table(
+    place: &Place,
+    engine: &Engine,
+    used_for: TableUse,
+    makes_tables: bool,
+) -> Result<TableState, String> {
+    let opening = TableOpening {
+        makes_tables,
+        company: place.company(),
+        used_for,
+        now: now(),
+    };
+    let model = engine.model();
+    let table = &model.table.name;
+    engine.open_table(&opening).await.map_err(|error| match &error {
+        OpenError::NoTable => format!("there is no table `{table}`, which `{}` needs", model.name),
+        OpenError::Failed(singlet_runtime::RuntimeError::Store(error)) => {
+            format!("table `{table}` of `{}`: {}", model.name, place.failed(error))
+        }
+        OpenError::Failed(_) => format!("table `{table}` of `{}`: {error}", model.name),
+        OpenError::Table(_) | OpenError::Model(_) | OpenError::Rows(..) => {
+            format!(
+                "table `{table}` is not for this `{}`: {error}\n{}",
+                model.name,
+                way_out(place, &error, used_for)
+            )
+        }
+    })
+}
+
+/// What can be done about a table that a model cannot work on.
+fn way_out(place: &Place, error: &OpenError, used_for: TableUse) -> String {
+    let store = match place {
+        Place::DynamoDb { .. } => "dynamodb".to_owned(),
+        Place::Folder(folder) => format!("embedded:{}", folder.display()),
+        Place::Memory => "memory".to_owned(),
+    };
+    let elsewhere = match place {
+        Place::DynamoDb { .. } => {
+            "give the table another name in the model, then `singlet load MODEL rows.jsonl --store dynamodb`"
+        }
+        _ => "`singlet load MODEL rows.jsonl --store embedded:NEW-FOLDER`",
+    };
+    let mut ways = vec![
+        "go on with the model that wrote the rows".to_owned(),
+        format!("take the rows along: `singlet dump MODEL --store {store} > rows.jsonl`, {elsewhere}"),
+    ];
+    match (error, used_for, place) {
+        (OpenError::Model(_), TableUse::Reading | TableUse::Writing, _) => ways.push(
+            "where no row is concerned: `singlet serve MODEL --adopt` or `singlet load MODEL ROWS --adopt` looks at every row, \
+             and takes the table over if all fit (end every other process on it first)"
+                .to_owned(),
+        ),
+        (OpenError::Table(_), _, Place::DynamoDb { .. }) => ways.push("change the table in DynamoDB".to_owned()),
+        _ => {}
+    }
+    let ways: Vec<String> = ways.into_iter().map(|way| format!("help: {way}")).collect();
+    ways.join("\n")
+}
+
+/// The values of a model's settings.
+pub fn settings(model: &Model, given: &[(String, String)]) -> Result<Attributes, String> {
+    let mut settings = Attributes::new();
+    for (name, text) in given {
+        let Some(known) = model.settings.iter().find(|known| known.name == *name) else {
+            return Err(format!("`{}` has no setting `{name}`", model.name));
+        };
+        let value = values::from_text(text, &known.ty)
+            .map_err(|wrong| format!("setting `{name}` of `{}`: {wrong}", model.name))?;
+        settings.insert(name.clone(), value);
+    }
+    Ok(settings)
 }
 
 /// Cursors of the command line are for this machine's next call only; a service brings a key of its own.
@@ -56,30 +161,8 @@ pub fn now() -> i64 {
     i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
 }
 
-/// Loads lines of `{"Entity": {…}}` into an engine's table; says how many rows and items there were.
-pub async fn load_rows(engine: &Engine, text: &str, now: i64, bar: &ProgressBar) -> Result<(usize, usize), String> {
-    let nothing = Attributes::new();
-    let nobody = Caller::anonymous();
-    let scope = Scope {
-        setting: engine.setting(),
-        now,
-        args: &nothing,
-        caller: &nobody,
-        attributes: None,
-        row: None,
-        bound: &nothing,
-    };
-    let mut items = Vec::new();
-    let mut rows = 0;
-    for (at, line) in text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
-        items.extend(load::items(engine.model(), line, scope).map_err(|error| format!("line {}: {error}", at + 1))?);
-        rows += 1;
-    }
-    let count = items.len();
-    bar.set_length(count as u64);
-    let progress = |put: usize| bar.set_position(put as u64);
-    load::put_all(engine.store(), &engine.model().table.name, items, progress)
-        .await
-        .map_err(|error| error.to_string())?;
-    Ok((rows, count))
+/// Loads rows that are at hand, as of an instant.
+pub async fn load_text(engine: &Engine, text: &str, now: i64) -> Result<(), String> {
+    let loaded = load::load_text(engine, text, now).await;
+    loaded.map(drop).map_err(|error| error.to_string())
 }

@@ -26,7 +26,7 @@ async fn lines() -> Result<Vec<String>, Box<dyn std::error::Error>> {
     let engine = Engine::load(&model, Arc::new(EmbeddedStore::memory()?), Deployment::default())?;
     engine.create_table().await?;
     engine
-        .put_lines(include_str!("../../../systems/todo/sample.jsonl"))
+        .load_lines(include_str!("../../../systems/todo/sample.jsonl"))
         .await?;
 
     let ada = Caller::with_id("ada");

@@ -3,13 +3,15 @@
 use std::fmt;
 use std::sync::Arc;
 
+use singlet_face::Company;
 use singlet_model::{Diagnostics, Severity, Source};
 use singlet_store::Store;
 
+use crate::control::{OpenError, TableOpening, TableUse};
 use crate::engine::Engine;
-use crate::error::RuntimeError;
-use crate::scope::{Attributes, Caller, Scope};
-use crate::{cursor, load, table};
+use crate::load::LoadError;
+use crate::scope::Attributes;
+use crate::{cursor, load};
 
 /// What a deployment brings to a model.
 #[derive(Clone, Debug)]
@@ -49,43 +51,30 @@ impl Engine {
         ))
     }
 
-    /// Creates the model's table, unless there is one of its name.
+    /// Opens the model's table where nobody else is at work on it: makes it where it is missing, and has it know the model.
     ///
     /// # Errors
     ///
-    /// Where the store fails.
-    pub async fn create_table(&self) -> Result<(), RuntimeError> {
-        let spec = table::spec(self.model());
-        if !self.store().list_tables().await?.contains(&spec.name) {
-            self.store().create_table(&spec).await?;
-        }
-        Ok(())
+    /// Why the model cannot work on the table that is there.
+    pub async fn create_table(&self) -> Result<(), OpenError> {
+        let opening = TableOpening {
+            makes_tables: true,
+            company: Company::Alone,
+            used_for: TableUse::Writing,
+            now: jiff::Timestamp::now().as_millisecond(),
+        };
+        self.open_table(&opening).await.map(drop)
     }
 
-    /// Puts rows, a line `{"Entity": {…}}` for each, over whatever is there; says how many there were.
+    /// Loads rows, a line `{"Entity": {…}}` for each, as creates would make them; says how many were written. Rows that are
+    /// there already are passed over.
     ///
     /// # Errors
     ///
-    /// What is wrong with a line, before anything is put; or the store fails.
-    pub async fn put_lines(&self, text: &str) -> Result<usize, RuntimeError> {
-        let (nothing, nobody) = (Attributes::new(), Caller::anonymous());
-        let scope = Scope {
-            setting: self.setting(),
-            now: jiff::Timestamp::now().as_millisecond(),
-            args: &nothing,
-            caller: &nobody,
-            attributes: None,
-            row: None,
-            bound: &nothing,
-        };
-        let (mut items, mut rows) = (Vec::new(), 0);
-        for (at, line) in text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
-            let of_line = load::items(self.model(), line, scope);
-            items.extend(of_line.map_err(|error| RuntimeError::Request(format!("line {}: {error}", at + 1)))?);
-            rows += 1;
-        }
-        load::put_all(self.store(), &self.model().table.name, items, |_| {}).await?;
-        Ok(rows)
+    /// What is wrong with lines, before anything is written; the line at which the table refused a row; or the store fails.
+    pub async fn load_lines(&self, text: &str) -> Result<u64, LoadError> {
+        let now = jiff::Timestamp::now().as_millisecond();
+        Ok(load::load_text(self, text, now).await?.rows)
     }
 }
 

@@ -320,7 +320,7 @@ pub(crate) fn whole_key(model: &Model, range: &KeyRange) -> Option<Item> {
 }
 
 /// Whether an item's key is one that the entity's templates make.
-fn has_key_of(entity: &Entity, item: &Item) -> bool {
+pub(crate) fn has_key_of(entity: &Entity, item: &Item) -> bool {
     let fits = |key: &KeyTemplate| {
         let value = item.get(&key.attribute);
         value.is_some_and(|value| key.template.decode(value).is_ok())

@@ -1,67 +1,50 @@
-//! Rows that are given, as items. What a create would fill in is filled in here too.
+//! Rows that are given, loaded as `singlet load` loads them: what a create fills in is filled in.
 
 use serde_json::{Map, Value as Json};
-use singlet_item::Item;
-use singlet_model::Diagnostic;
-use singlet_model::evaluate;
-use singlet_model::model::Entity;
-use singlet_model::types::Type;
-use singlet_runtime::{Attributes, Caller, Engine, Scope, load, values};
+use singlet_model::{Diagnostic, Span};
+use singlet_runtime::{Engine, load};
 
 use crate::file::Row;
 use crate::names::Names;
 use crate::rules;
 
-/// The items of a row.
-pub fn items(engine: &Engine, row: &Row, names: &Names, now: i64) -> Result<Vec<Item>, Box<Diagnostic>> {
-    let model = engine.model();
-    let nothing = Attributes::new();
-    let nobody = Caller::anonymous();
-    let scope = Scope {
-        setting: engine.setting(),
-        now,
-        args: &nothing,
-        caller: &nobody,
-        attributes: None,
-        row: None,
-        bound: &nothing,
-    };
-    let mut fields = match names.json(&row.attributes)? {
-        Json::Object(fields) => fields,
-        _ => Map::new(),
-    };
-    let wrong = |message: String| Box::new(Diagnostic::new(&rules::MISTAKE, row.attributes.span(), message));
-    if let Some(entity) = model.entity_named(&row.entity.text) {
-        fill(entity, &mut fields, scope);
-        let missing = entity.attributes.iter().find(|attribute| {
-            let made = attribute.is.is_some() || attribute.alias.is_some() || attribute.copy.is_some();
-            !made && !attribute.optional && !fields.contains_key(&attribute.name)
-        });
-        if let Some(missing) = missing {
-            return Err(wrong(format!("a row of `{}` needs `{}`", entity.name, missing.name)));
-        }
+/// Loads the rows, as of an instant. `at` is where the scenario stands, for what concerns no one row.
+pub async fn load_rows<'r>(
+    engine: &Engine,
+    rows: impl Iterator<Item = &'r Row>,
+    names: &Names,
+    now: i64,
+    at: Span,
+) -> Result<(), Box<Diagnostic>> {
+    let (mut lines, mut spans) = (String::new(), Vec::new());
+    for row in rows {
+        let fields = match names.json(&row.attributes)? {
+            Json::Object(fields) => fields,
+            _ => Map::new(),
+        };
+        let line = Json::Object(Map::from_iter([(row.entity.text.clone(), Json::Object(fields))]));
+        lines.push_str(&line.to_string());
+        lines.push('\n');
+        spans.push(row.attributes.span());
     }
-    let line = Json::Object(Map::from_iter([(row.entity.text.clone(), Json::Object(fields))]));
-    load::items(model, &line.to_string(), scope).map_err(|error| wrong(error.to_string()))
+    let loaded = load::load_text(engine, &lines, now).await;
+    loaded.map(drop).map_err(|error| mistake(&error, &spans, at))
 }
 
-/// Defaults, first states, versions and instants, as far as nothing must be made up.
-fn fill(entity: &Entity, fields: &mut Map<String, Json>, scope: Scope<'_>) {
-    for attribute in &entity.attributes {
-        if fields.contains_key(&attribute.name) || attribute.is.is_some() {
-            continue;
+/// A line is a row here, so that its number says which.
+fn mistake(error: &load::LoadError, spans: &[Span], at: Span) -> Box<Diagnostic> {
+    let misfit = error.misfits().first();
+    let line = misfit.and_then(|misfit| usize::try_from(misfit.line).ok()?.checked_sub(1));
+    let span = line.and_then(|line| spans.get(line)).copied();
+    let message = match (misfit, span) {
+        (Some(misfit), Some(_)) => {
+            let of_row = load::Misfit {
+                line: 0,
+                ..misfit.clone()
+            };
+            format!("this row cannot be given: {of_row}")
         }
-        let expr = attribute.always.as_ref().or(attribute.default.as_ref());
-        let value = expr.and_then(|expr| evaluate::evaluate_as(expr, &attribute.ty, &scope).ok().flatten());
-        if let Some(value) = value {
-            fields.insert(attribute.name.clone(), values::to_json(&value));
-        } else if attribute.ty == Type::Version {
-            fields.insert(attribute.name.clone(), Json::from(1));
-        }
-    }
-    if let Some(states) = &entity.states {
-        fields
-            .entry(states.of.clone())
-            .or_insert_with(|| Json::from(states.start.as_str()));
-    }
+        _ => format!("the rows that are given cannot be stored: {error}"),
+    };
+    Box::new(Diagnostic::new(&rules::MISTAKE, span.unwrap_or(at), message))
 }

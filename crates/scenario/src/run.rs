@@ -8,7 +8,7 @@ use serde_json::Value as Json;
 use singlet_model::node::Node;
 use singlet_model::text::Text;
 use singlet_model::{Diagnostic, Model, Span};
-use singlet_runtime::{Attributes, load, values};
+use singlet_runtime::{Attributes, values};
 
 use crate::client::{self, Call, Reply};
 use crate::compare::{compare, different, quoted};
@@ -133,16 +133,9 @@ impl Stage<'_> {
             let value = self.names.json(value)?;
             self.names.put(&name.text, value);
         }
-        let mut items = Vec::new();
-        for row in file.given.iter().chain(&scenario.given) {
-            items.extend(given::items(&self.service.engine, row, &self.names, scenario.now)?);
-        }
+        let rows = file.given.iter().chain(&scenario.given);
         let engine = &self.service.engine;
-        let put = load::put_all(engine.store(), &engine.model().table.name, items, |_| ()).await;
-        put.map_err(|error| {
-            let message = format!("the rows that are given cannot be stored: {error}");
-            Box::new(Diagnostic::new(&rules::MISTAKE, scenario.name.span, message))
-        })
+        given::load_rows(engine, rows, &self.names, scenario.now, scenario.name.span).await
     }
 
     async fn step(&mut self, step: &Step) -> Vec<Diagnostic> {

@@ -6,13 +6,15 @@ use std::process::ExitCode;
 use clap::{Args, ValueEnum};
 use serde_json::{Value as Json, json};
 use singlet_item::{Number, Value};
-use singlet_runtime::{Answer, Attributes, Caller, Engine, Request, RuntimeError, WriteRequest, Written, values};
+use singlet_runtime::{
+    Answer, Attributes, Caller, Engine, Request, RuntimeError, TableUse, WriteRequest, Written, values,
+};
 
 use super::load::text_of;
+use crate::model;
 use crate::request::{self, CallerArgs, Operation};
-use crate::store::{StoreArgs, load_rows, now};
+use crate::store::{StoreArgs, load_text, now};
 use crate::table::{self, counted};
-use crate::{model, progress};
 
 /// The longest cell of a table.
 const CELL_CHARS_MAX: usize = 40;
@@ -80,10 +82,19 @@ impl Call {
         let args = request::arguments(&self.name, known, &self.args).map_err(|reason| model::fail(&reason))?;
         self.check_flags(reads).map_err(|reason| model::fail(&reason))?;
         let caller = self.caller.caller().map_err(|reason| model::fail(&reason))?;
-        let engine = self.store.open(loaded).await.map_err(|reason| model::fail(&reason))?;
+        let used_for = if reads && !self.sample {
+            TableUse::Reading
+        } else {
+            TableUse::Writing
+        };
+        let engine = self
+            .store
+            .open(loaded, used_for)
+            .await
+            .map_err(|reason| model::fail(&reason))?;
         if self.sample {
             let rows = self.model.with_file_name("sample.jsonl");
-            let loading = load_rows(&engine, &text_of(&rows)?, now(), &progress::none()).await;
+            let loading = load_text(&engine, &text_of(&rows)?, now()).await;
             loading.map_err(|reason| model::fail(&format!("`{}` {reason}", rows.display())))?;
         } else if self.store.is_memory() && reads {
             eprintln!("note: the store is empty; add `--sample`, or `--store embedded:DIR`");

@@ -1,23 +1,41 @@
 //! `singlet load`.
 
-use std::path::PathBuf;
+use std::fmt::Write as _;
+use std::fs::{File, Metadata};
+use std::io::{self, BufRead, BufReader};
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::sync::Mutex;
 
 use clap::Args;
+use singlet_runtime::TableUse;
+use singlet_runtime::load::{self, LoadError, LoadOptions, LoadProgress, Loaded, RowSource};
 
-use crate::store::{StoreArgs, load_rows, now};
-use crate::{model, progress, source};
+use crate::store::{StoreArgs, now};
+use crate::table::counted;
+use crate::{exit, model, progress, source};
 
 /// Load rows into a model's table, such as its sample data.
 ///
-/// A line of the file is `{"Entity": {"attribute": value, …}}`. Keys, mirrors and computed attributes are made from the model.
-/// Times may be relative: `now-3d`, `today+7d`. Nothing is written unless every line is right.
+/// A line of the file is `{"Entity": {"attribute": value, …}}`. Rows are held to what a create is held to: defaults, first
+/// states, versions and computed attributes are filled in; required attributes, limits, keys and unique values are checked, with
+/// the line of what is wrong. Times may be relative: `now-3d`, `today+7d`.
+///
+/// Nothing is written unless every line is right. Where the table has another row with a key or a unique value, loading stops at
+/// that line and overwrites nothing; rows that are there already are passed over, so that a file can be loaded again.
 #[derive(Args)]
 pub struct Load {
     /// The model file.
     model: PathBuf,
     /// The rows; `sample.jsonl` beside the model unless said.
     rows: Option<PathBuf>,
+    /// Take rows of another program as they are: fill nothing in, refuse nothing but rows without a key or with one that is
+    /// taken, and say what does not fit.
+    #[arg(long)]
+    as_is: bool,
+    /// Take the table over: look at every row that is there, and have the table know this model alone.
+    #[arg(long)]
+    adopt: bool,
     #[command(flatten)]
     store: StoreArgs,
 }
@@ -31,13 +49,133 @@ impl Load {
     async fn load(self) -> Result<ExitCode, ExitCode> {
         let loaded = model::load(&self.model)?;
         let rows = self.rows.unwrap_or_else(|| self.model.with_file_name("sample.jsonl"));
-        let text = text_of(&rows)?;
-        let engine = self.store.open(loaded).await.map_err(|reason| model::fail(&reason))?;
-        let bar = progress::bar("items");
-        let outcome = load_rows(&engine, &text, now(), &bar).await;
+        let file = FileRows::new(&rows).map_err(|reason| model::fail(&reason))?;
+        let used_for = if self.adopt {
+            TableUse::Adopting
+        } else {
+            TableUse::Writing
+        };
+        let engine = self
+            .store
+            .open(loaded, used_for)
+            .await
+            .map_err(|reason| model::fail(&reason))?;
+        let options = LoadOptions {
+            as_is: self.as_is,
+            ..LoadOptions::at(now())
+        };
+        let bar = progress::bytes_bar(file.length());
+        let mut show = |progress: LoadProgress| {
+            bar.set_position(progress.bytes);
+            bar.set_message(match progress.writing {
+                true => format!("{} rows written", progress.rows),
+                false => "checked".to_owned(),
+            });
+        };
+        let outcome = load::load_rows(&engine, &file, &options, &mut show).await;
         bar.finish_and_clear();
-        let (rows_count, items) = outcome.map_err(|reason| model::fail(&format!("`{}` {reason}", rows.display())))?;
-        Ok(super::print(&format!("{rows_count} rows, {items} items\n")))
+        match outcome {
+            Ok(loaded) => Ok(said(&loaded)),
+            Err(error) => Err(refused(&rows, &error)),
+        }
+    }
+}
+
+fn said(loaded: &Loaded) -> ExitCode {
+    let mut text = format!("{} rows, {} items", loaded.rows, loaded.items);
+    if loaded.there > 0 {
+        text.push_str(&format!("; {} there already", counted_u64(loaded.there)));
+    }
+    if loaded.left_out > 0 {
+        text.push_str(&format!("; {} left out", counted_u64(loaded.left_out)));
+    }
+    text.push('\n');
+    for found in &loaded.misfits {
+        let _ = writeln!(text, "{} {}", found.count, found.kind.words());
+        for misfit in &found.first {
+            let _ = writeln!(text, "  {misfit}");
+        }
+    }
+    let code = super::print(&text);
+    match loaded.left_out {
+        0 => code,
+        _ => ExitCode::from(exit::FINDINGS),
+    }
+}
+
+fn counted_u64(count: u64) -> String {
+    counted(usize::try_from(count).unwrap_or(usize::MAX), "row")
+}
+
+fn refused(rows: &Path, error: &LoadError) -> ExitCode {
+    let shown = rows.display();
+    match error {
+        LoadError::File { misfits, more } => {
+            for misfit in misfits {
+                eprintln!("error: `{shown}` {misfit}");
+            }
+            if *more {
+                eprintln!("there are more");
+            }
+            eprintln!("nothing was written");
+            ExitCode::from(exit::USAGE)
+        }
+        LoadError::Table { misfit, rows } => {
+            eprintln!("error: `{shown}` {misfit}");
+            eprintln!(
+                "{} written before it stopped; rows that are there are passed over when it is loaded again",
+                counted_u64(*rows)
+            );
+            ExitCode::from(exit::USAGE)
+        }
+        LoadError::Read(_) | LoadError::Failed(_) => model::fail(&format!("`{shown}`: {error}")),
+    }
+}
+
+/// A file of rows, read more than once.
+struct FileRows {
+    path: PathBuf,
+    length: u64,
+    /// What the file was when it was read first.
+    seen: Mutex<Option<(u64, Option<std::time::SystemTime>)>>,
+}
+
+impl FileRows {
+    fn new(path: &Path) -> Result<Self, String> {
+        let failed = |error: io::Error| format!("`{}` cannot be read: {}", path.display(), source::reason(&error));
+        let metadata = File::open(path).and_then(|file| file.metadata()).map_err(failed)?;
+        if !metadata.is_file() {
+            return Err(format!(
+                "`{}` must be a file: it is read more than once",
+                path.display()
+            ));
+        }
+        Ok(FileRows {
+            path: path.to_owned(),
+            length: metadata.len(),
+            seen: Mutex::new(None),
+        })
+    }
+
+    fn length(&self) -> u64 {
+        self.length
+    }
+
+    /// What was looked at must be what is written.
+    fn is_same(&self, metadata: &Metadata) -> bool {
+        let now = (metadata.len(), metadata.modified().ok());
+        let mut seen = self.seen.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        *seen.get_or_insert(now) == now
+    }
+}
+
+impl RowSource for FileRows {
+    fn open(&self) -> io::Result<Box<dyn BufRead + Send + '_>> {
+        let file = File::open(&self.path)?;
+        if !self.is_same(&file.metadata()?) {
+            return Err(io::Error::other("the file was changed while it was loaded"));
+        }
+        Ok(Box::new(BufReader::with_capacity(1 << 16, file)))
     }
 }
 

@@ -4,6 +4,7 @@ pub mod call;
 pub mod check;
 pub mod completions;
 pub mod docs;
+pub mod dump;
 pub mod explain;
 pub mod load;
 pub mod plan;

@@ -8,7 +8,6 @@ mod opening;
 pub mod secret;
 mod signal;
 mod sources;
-mod tables;
 mod watch;
 
 use std::path::PathBuf;
@@ -21,6 +20,7 @@ use singlet_http::auth::{ApiKey, ApiKeys, FetchedKeys, JwksTiming, JwtKeys, JwtS
 use singlet_http::{Limits, Server, Service, Settings, System, SystemSettings, TlsFiles};
 use singlet_model::Model;
 use singlet_model::model::Rate;
+use singlet_runtime::TableUse;
 use singlet_store::Store;
 
 use self::config::File;
@@ -54,6 +54,9 @@ pub struct Serve {
     /// Fill tables that are made with `sample.jsonl` beside the model.
     #[arg(long)]
     sample: bool,
+    /// Take the tables over: look at every row that is there, and have the tables know these models alone.
+    #[arg(long)]
+    adopt: bool,
     /// Serve the only model at `/` rather than under its name.
     #[arg(long)]
     at_root: bool,
@@ -117,6 +120,7 @@ struct Deployment {
     jwt: JwtSettings,
     rate: Option<Option<Rate>>,
     read_only: bool,
+    adopt: bool,
     at_root: bool,
     api_keys: Vec<config::ApiKeyEntry>,
     settings: Vec<(String, String, String)>,
@@ -221,6 +225,7 @@ impl Serve {
             },
             rate: rate.as_deref().map(config::rate).transpose()?,
             read_only: self.read_only || file.read_only.unwrap_or_default(),
+            adopt: self.adopt,
             at_root: self.at_root,
             api_keys: std::mem::take(&mut file.api_keys),
             settings: self.settings(file)?,
@@ -301,7 +306,7 @@ impl Deployment {
     async fn system(&self, source: &Source, model: Model) -> Result<System, String> {
         let own = self.settings.iter().filter(|(system, ..)| *system == model.name);
         let given: Vec<(String, String)> = own.map(|(_, name, value)| (name.clone(), value.clone())).collect();
-        let settings = opening::settings(&model, &given)?;
+        let settings = crate::store::settings(&model, &given)?;
         let api_keys = self.api_keys_of(&model)?;
         let prefix = if self.at_root {
             String::new()
@@ -309,8 +314,15 @@ impl Deployment {
             format!("/{}", model.name)
         };
         let sample = source.sample()?;
-        let rows = sample.as_deref().filter(|_| source.fills_tables());
-        let engine = opening::open(&self.place, &self.store, model, settings, &self.secret, rows).await?;
+        let wanted = opening::Wanted {
+            used_for: match (self.adopt, self.read_only) {
+                (true, _) => TableUse::Adopting,
+                (false, true) => TableUse::Reading,
+                (false, false) => TableUse::Writing,
+            },
+            sample: sample.as_deref().filter(|_| source.fills_tables()),
+        };
+        let engine = opening::open(&self.place, &self.store, model, settings, &self.secret, wanted).await?;
         Ok(System::new(
             Arc::new(engine),
             SystemSettings {

@@ -100,22 +100,7 @@ pub async fn system(name: &str, options: &Options) -> System {
 }
 
 async fn fill(engine: &Engine, rows: &str) {
-    let (nothing, nobody) = (Attributes::new(), Caller::anonymous());
-    let scope = Scope {
-        setting: engine.setting(),
-        now: now() * 1000,
-        args: &nothing,
-        caller: &nobody,
-        attributes: None,
-        row: None,
-        bound: &nothing,
-    };
-    let lines = rows.lines().filter(|line| !line.is_empty());
-    let items = lines
-        .flat_map(|line| load::items(engine.model(), line, scope).unwrap())
-        .collect();
-    let table = engine.model().table.name.clone();
-    load::put_all(engine.store(), &table, items, |_| {}).await.unwrap();
+    load::load_text(engine, rows, now() * 1000).await.unwrap();
 }
 
 pub fn start(options: Options) -> Running {

@@ -11,7 +11,7 @@ use crate::scope::Scope;
 const KSUID_EPOCH_SECONDS: i64 = 1_400_000_000;
 
 /// A scope in which new values can be made.
-pub(super) struct Generating<'a>(pub Scope<'a>);
+pub(crate) struct Generating<'a>(pub Scope<'a>);
 
 impl Environment for Generating<'_> {
     fn attribute(&self, name: &str) -> Option<Value> {

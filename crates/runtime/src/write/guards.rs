@@ -21,7 +21,7 @@ use crate::scope::{Attributes, Scope};
 use crate::table;
 
 /// The attribute of a guard that says whose it is.
-const OWNER: &str = "$of";
+pub(crate) const OWNER: &str = "$of";
 
 /// The longest text in a key before it is hashed; a partition key holds 2048 bytes.
 const TEXT_BYTES_MAX: usize = 1_024;
@@ -205,7 +205,7 @@ fn is_current(entity: &Entity, row: &Attributes) -> bool {
 }
 
 /// The place of the guard of an identity: two versions must not both be the first.
-pub(super) fn identity(model: &Model, entity: &Entity, row: &Attributes) -> Result<Item, RuntimeError> {
+pub(crate) fn identity(model: &Model, entity: &Entity, row: &Attributes) -> Result<Item, RuntimeError> {
     let parts = identity_of(model, entity, row);
     let parts: Vec<&str> = parts.iter().map(String::as_str).collect();
     place(model, "identity", &parts)
@@ -227,17 +227,28 @@ pub(super) fn identity_item(model: &Model, entity: &Entity, row: &Attributes) ->
     Ok(item(model, &key, &owner(model, entity, row), None))
 }
 
+/// What a guard keeps.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum GuardKind {
+    /// A unique value, by its name.
+    Unique(String),
+    /// The identity that the versions of a row share.
+    Identity,
+}
+
 /// Every guard that a row has, as items: what loading must put beside it.
 pub(crate) fn of_row(
     model: &Model,
     entity: &Entity,
     row: &Attributes,
     scope: Scope<'_>,
-) -> Result<Vec<Item>, RuntimeError> {
+) -> Result<Vec<(GuardKind, Item)>, RuntimeError> {
     let guards = Guards::of(model, entity, row, scope)?;
-    let mut items: Vec<Item> = guards.by_name.values().map(|key| guards.item(model, key)).collect();
+    let unique = guards.by_name.iter();
+    let unique = unique.map(|(name, key)| (GuardKind::Unique(name.clone()), guards.item(model, key)));
+    let mut items: Vec<(GuardKind, Item)> = unique.collect();
     if entity.history.is_some() {
-        items.push(identity_item(model, entity, row)?);
+        items.push((GuardKind::Identity, identity_item(model, entity, row)?));
     }
     Ok(items)
 }

@@ -46,7 +46,10 @@ use crate::retry;
 use crate::scope::{Attributes, Caller, Scope};
 
 use attempt::Attempt;
-pub(crate) use guards::of_row as guards_of_row;
+pub(crate) use create::key_in;
+pub(crate) use generate::Generating;
+pub(crate) use guards::{GuardKind, OWNER as GUARD_OWNER, identity as identity_place, of_row as guards_of_row};
+pub(crate) use touched::absent_now;
 
 /// What is asked of a write.
 #[derive(Clone, Debug, Default)]

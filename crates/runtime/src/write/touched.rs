@@ -255,7 +255,7 @@ pub(super) fn present_now(model: &Model, entity: &Entity, now: i64) -> Condition
 }
 
 /// There is no item, or it has expired.
-pub(super) fn absent_now(model: &Model, expires: bool, now: i64) -> Condition {
+pub(crate) fn absent_now(model: &Model, expires: bool, now: i64) -> Condition {
     match model.table.ttl.as_ref().filter(|_| expires) {
         Some(ttl) => {
             let over = Condition::compare(Path::attribute(ttl), Comparison::LessOrEqual, seconds(now));

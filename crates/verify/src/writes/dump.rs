@@ -132,7 +132,7 @@ fn is_own(model: &Model, item: &Item) -> bool {
     let name = model.table.type_attribute.as_ref().and_then(|name| item.get(name));
     let name = name.and_then(Value::as_str).unwrap_or_default();
     let role = model.entity_named(name).and_then(|entity| entity.role);
-    matches!(name, "$request" | "$progress") || role == Some(Role::Idempotency)
+    matches!(name, "$request" | "$progress" | "$singlet") || role == Some(Role::Idempotency)
 }
 
 fn key(model: &Model, item: &Item) -> String {

@@ -5,49 +5,53 @@ use std::sync::Arc;
 
 use singlet_http::auth::Secret;
 use singlet_model::Model;
-use singlet_runtime::{Attributes, Engine, table, values};
+use singlet_runtime::{Attributes, Engine, TableState, TableUse};
 use singlet_store::Store;
 
-use super::tables;
 use crate::place::Place;
-use crate::store::load_rows;
+use crate::store::{load_text, open_table};
 
-/// Opens a model on a store. Its table must be as the model needs it; where it is missing it is made and, if there are
-/// rows for it, filled. A filling that broke off is taken up.
+/// What a table is opened for, and with what it is filled where it is new.
+pub struct Wanted<'a> {
+    pub used_for: TableUse,
+    pub sample: Option<&'a str>,
+}
+
+/// Opens a model on a store. Its table must be as the model needs it, and know it; where it is missing it is made and, if there
+/// are rows for it, filled. A filling that broke off is taken up.
 pub async fn open(
     place: &Place,
     store: &Arc<dyn Store>,
     model: Model,
     settings: Attributes,
     secret: &Secret,
-    sample: Option<&str>,
+    wanted: Wanted<'_>,
 ) -> Result<Engine, String> {
-    let wanted = table::spec(&model);
     let name = model.name.clone();
-    let table = wanted.name.clone();
-    let failed = |error: singlet_store::StoreError| format!("table `{table}` of `{name}`: {error}");
-    let tables = store.list_tables().await.map_err(failed)?;
+    let table = model.table.name.clone();
+    let tables = store.list_tables().await;
+    let tables = tables.map_err(|error| format!("table `{table}` of `{name}`: {error}"))?;
     let missing = !tables.contains(&table);
-    if missing && !place.makes_tables() {
-        return Err(format!("there is no table `{table}`, which `{name}` needs"));
-    }
-    let filling = Filling::of(place, &table, missing && sample.is_some())?;
-    if missing {
-        store.create_table(&wanted).await.map_err(failed)?;
-    } else {
-        let live = store.describe_table(&table).await.map_err(failed)?;
-        let found = tables::differences(&wanted, &live.spec);
-        if !found.is_empty() {
-            return Err(format!(
-                "table `{table}` is not as `{name}` needs it: {}",
-                found.join("; ")
-            ));
-        }
-    }
+    let filling = match missing && !place.makes_tables() {
+        true => None,
+        // Said before the table is made, so that one which was made and not filled is known.
+        false => Filling::of(place, &table, missing && wanted.sample.is_some())?,
+    };
     let cursor_key = secret.cursor_key(&name);
     let engine = Engine::open(Arc::new(model), Arc::clone(store), settings, cursor_key);
-    if let (Some(rows), Some(filling)) = (sample, filling) {
-        load_rows(&engine, rows, filling.instant, &crate::progress::none())
+    let state = open_table(place, &engine, wanted.used_for, place.makes_tables()).await?;
+    match state {
+        TableState::Adopted(rows) => {
+            tracing::info!(system = name, rows, "the table was adopted: its rows fit the model")
+        }
+        TableState::Unknown => tracing::warn!(
+            system = name,
+            "the table does not know its model, so that another one is not told from it: `--adopt` has it known"
+        ),
+        TableState::Made | TableState::Known => {}
+    }
+    if let (Some(rows), Some(filling)) = (wanted.sample, filling) {
+        load_text(&engine, rows, filling.instant)
             .await
             .map_err(|reason| format!("the rows of `{name}`: {reason}"))?;
         filling.end()?;
@@ -97,18 +101,4 @@ impl Filling {
             None => Ok(()),
         }
     }
-}
-
-/// The values of a model's settings.
-pub fn settings(model: &Model, given: &[(String, String)]) -> Result<Attributes, String> {
-    let mut settings = Attributes::new();
-    for (name, text) in given {
-        let Some(known) = model.settings.iter().find(|known| known.name == *name) else {
-            return Err(format!("`{}` has no setting `{name}`", model.name));
-        };
-        let value = values::from_text(text, &known.ty)
-            .map_err(|wrong| format!("setting `{name}` of `{}`: {wrong}", model.name))?;
-        settings.insert(name.clone(), value);
-    }
-    Ok(settings)
 }

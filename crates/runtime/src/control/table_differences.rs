@@ -3,7 +3,7 @@
 use singlet_store::{IndexSpec, KeySchema, TableSpec};
 
 /// What differs, a sentence each. What the model does not use, such as a further index, is left alone.
-pub fn differences(wanted: &TableSpec, live: &TableSpec) -> Vec<String> {
+pub fn table_differences(wanted: &TableSpec, live: &TableSpec) -> Vec<String> {
     let mut found = Vec::new();
     if wanted.key != live.key {
         found.push(format!("its key is {}, not {}", key(&live.key), key(&wanted.key)));
@@ -90,7 +90,7 @@ mod tests {
             name: "GSI2".to_owned(),
             ..live.indexes[0].clone()
         });
-        assert_eq!(differences(&table(), &live), Vec::<String>::new());
+        assert_eq!(table_differences(&table(), &live), Vec::<String>::new());
     }
 
     #[test]
@@ -99,9 +99,9 @@ mod tests {
         live.key = KeySchema::partition("PK", KeyType::Number);
         live.indexes[0].projection = IndexProjection::KeysOnly;
         live.ttl = Some("expires".to_owned());
-        let found = differences(&table(), &live);
+        let found = table_differences(&table(), &live);
         assert_eq!(found.len(), 3, "{found:?}");
         live.indexes.clear();
-        assert!(differences(&table(), &live).contains(&"it has no index `GSI1`".to_owned()));
+        assert!(table_differences(&table(), &live).contains(&"it has no index `GSI1`".to_owned()));
     }
 }

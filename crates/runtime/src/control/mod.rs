@@ -1,0 +1,17 @@
+//! The table knows its model: opening compares the model with those that wrote the rows that are there.
+//!
+//! A *control row* holds the hashes of every face that wrote rows still there ([`rows`]); the faces lie beside it. A model whose
+//! face is among them is at home. Another one is held against each: where it reads rightly what they wrote (and, where others may
+//! be at work, they what it writes), it joins them; else the table is refused with the differences.
+//!
+//! Rows without a control row are of before, or of another program. Where nobody else is at work they are looked at, and the
+//! table is adopted where they fit ([`fit`]); in a table that others share, only when that is asked for.
+
+mod fit;
+mod opening;
+mod rows;
+mod table_differences;
+
+pub use fit::RowMisfit;
+pub use opening::{OpenError, TableOpening, TableState, TableUse};
+pub use table_differences::table_differences;

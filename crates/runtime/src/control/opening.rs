@@ -1,0 +1,272 @@
+//! Opening a model on its table.
+
+use std::fmt;
+
+use singlet_face::{Company, Difference, Face, differences};
+
+use super::fit::{RowMisfit, rows_fit};
+use super::rows::{Control, ControlPlace};
+use super::table_differences::table_differences;
+use crate::engine::Engine;
+use crate::error::RuntimeError;
+use crate::table;
+
+/// How often the control row is read anew because somebody else changed it.
+const ATTEMPTS_MAX: u32 = 8;
+
+/// How many models may have written the rows of a table; more than that asks for `--adopt`.
+const FACES_MAX: usize = 100;
+
+/// What the table is opened for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TableUse {
+    /// To read: nothing is written, the control row included.
+    Reading,
+    /// To read and write.
+    Writing,
+    /// To take it over: every row is looked at, and the model becomes the only one that it knows.
+    Adopting,
+}
+
+/// How a table is opened.
+#[derive(Clone, Copy, Debug)]
+pub struct TableOpening {
+    /// Whether a missing table is made.
+    pub makes_tables: bool,
+    /// Whether others may be at work on it.
+    pub company: Company,
+    /// For what.
+    pub used_for: TableUse,
+    /// The instant, in epoch milliseconds.
+    pub now: i64,
+}
+
+/// How the table was found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TableState {
+    /// It was not there, and was made.
+    Made,
+    /// It knows this model, or one that goes together with it.
+    Known,
+    /// It was adopted, with so many rows.
+    Adopted(u64),
+    /// It knows no model, and stays so.
+    Unknown,
+}
+
+/// Why a table cannot be opened.
+#[derive(Debug)]
+pub enum OpenError {
+    /// It is not there.
+    NoTable,
+    /// The table itself is another than the model needs.
+    Table(Vec<String>),
+    /// Another model wrote its rows.
+    Model(Vec<Difference>),
+    /// It has rows that the model would not have written: how many, and the first.
+    Rows(u64, Vec<RowMisfit>),
+    /// The store failed, or others stayed in the way.
+    Failed(RuntimeError),
+}
+
+impl fmt::Display for OpenError {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            OpenError::NoTable => out.write_str("it is not there"),
+            OpenError::Table(found) => write!(out, "it is not as the model needs it: {}", found.join("; ")),
+            OpenError::Model(found) => {
+                out.write_str("its rows were written by another model")?;
+                found.iter().try_for_each(|difference| write!(out, "\n  {difference}"))
+            }
+            OpenError::Rows(count, first) => {
+                write!(out, "it has {count} rows that the model would not have written so")?;
+                let row = |row: &RowMisfit| format!("\n  `{}` {}: {}", row.entity, row.key, row.reason);
+                first.iter().try_for_each(|misfit| out.write_str(&row(misfit)))
+            }
+            OpenError::Failed(error) => error.fmt(out),
+        }
+    }
+}
+
+impl std::error::Error for OpenError {}
+
+impl<E: Into<RuntimeError>> From<E> for OpenError {
+    fn from(error: E) -> Self {
+        OpenError::Failed(error.into())
+    }
+}
+
+impl Engine {
+    /// Opens the model's table: makes it where it is missing, and compares what it is and who wrote its rows.
+    ///
+    /// # Errors
+    ///
+    /// Why the model cannot work on it.
+    pub async fn open_table(&self, opening: &TableOpening) -> Result<TableState, OpenError> {
+        let spec = table::spec(self.model());
+        let is_missing = !self.store().list_tables().await?.contains(&spec.name);
+        if is_missing {
+            if !opening.makes_tables {
+                return Err(OpenError::NoTable);
+            }
+            match self.store().create_table(&spec).await {
+                // Somebody else was faster.
+                Err(error) if error.is_in_use() => {}
+                made => made?,
+            }
+        } else {
+            let live = self.store().describe_table(&spec.name).await?;
+            let found = table_differences(&spec, &live.spec);
+            if !found.is_empty() {
+                return Err(OpenError::Table(found));
+            }
+        }
+        let known = self.join_table(opening, is_missing).await?;
+        Ok(if is_missing { TableState::Made } else { known })
+    }
+
+    /// Compares the model with those that the table knows, and has it known.
+    async fn join_table(&self, opening: &TableOpening, is_new: bool) -> Result<TableState, OpenError> {
+        let face = Face::of(self.model(), &self.setting().settings);
+        let place = ControlPlace::chosen(self.model());
+        for _ in 0..ATTEMPTS_MAX {
+            let found = self.find_control().await?;
+            let step = match &found {
+                Some((there, control)) => self.known_table(opening, (there, control), &place, &face).await?,
+                None => self.unknown_table(opening, &face, is_new).await?,
+            };
+            let (faces, state) = match step {
+                Step::Ends(state) => return Ok(state),
+                Step::Writes(faces, state) => (faces, state),
+            };
+            place.make_table(self.model(), self.store()).await?;
+            // The face first: a control row names none that is not there.
+            place.write_face(self.store(), &face).await?;
+            let before = found.as_ref().filter(|(there, _)| there.table() == place.table());
+            if place
+                .write(self.store(), before.map(|(_, control)| control), &faces)
+                .await?
+            {
+                if let Some((there, control)) = &found {
+                    self.forget(there, control, &place, &faces).await?;
+                }
+                return Ok(state);
+            }
+        }
+        Err(RuntimeError::Conflict.into())
+    }
+
+    /// Removes what a control row of before named and this one does not.
+    async fn forget(
+        &self,
+        there: &ControlPlace,
+        control: &Control,
+        place: &ControlPlace,
+        faces: &[String],
+    ) -> Result<(), OpenError> {
+        let has_moved = there.table() != place.table();
+        if has_moved {
+            there.delete(self.store()).await?;
+        }
+        for hash in control.faces.iter().filter(|hash| has_moved || !faces.contains(hash)) {
+            there.delete_face(self.store(), hash).await?;
+        }
+        Ok(())
+    }
+
+    /// The control row, and where it is.
+    async fn find_control(&self) -> Result<Option<(ControlPlace, Control)>, OpenError> {
+        if let Some(place) = ControlPlace::within(self.model())
+            && let Some(control) = place.read(self.store()).await?
+        {
+            return Ok(Some((place, control)));
+        }
+        let beside = ControlPlace::beside(self.model());
+        if self
+            .store()
+            .list_tables()
+            .await?
+            .iter()
+            .any(|name| name == beside.table())
+            && let Some(control) = beside.read(self.store()).await?
+        {
+            return Ok(Some((beside, control)));
+        }
+        Ok(None)
+    }
+
+    async fn known_table(
+        &self,
+        opening: &TableOpening,
+        (there, control): (&ControlPlace, &Control),
+        place: &ControlPlace,
+        face: &Face,
+    ) -> Result<Step, OpenError> {
+        let hash = face.hash();
+        if opening.used_for == TableUse::Adopting {
+            let rows = self.fitting_rows(opening.now).await?;
+            return Ok(Step::Writes(vec![hash], TableState::Adopted(rows)));
+        }
+        let mut found = Vec::new();
+        for other in control.faces.iter().filter(|other| **other != hash) {
+            let wrote = there.read_face(self.store(), other).await?;
+            found.extend(differences(&wrote, face, opening.company));
+        }
+        if there.table() != place.table() && there.table() == self.model().table.name {
+            found.push(Difference {
+                entity: None,
+                part: "the row by which the table knows its model".to_owned(),
+                was: "told apart from every entity's".to_owned(),
+                is: "not".to_owned(),
+                so: "a read could show it, and a write change it".to_owned(),
+            });
+        }
+        if !found.is_empty() {
+            found.sort();
+            found.dedup();
+            return Err(OpenError::Model(found));
+        }
+        if control.faces.contains(&hash) || opening.used_for == TableUse::Reading {
+            return Ok(Step::Ends(TableState::Known));
+        }
+        let mut faces = control.faces.clone();
+        faces.push(hash);
+        if faces.len() > FACES_MAX {
+            let many = format!("{FACES_MAX} models wrote rows of this table: open it with `--adopt` once");
+            return Err(RuntimeError::Request(many).into());
+        }
+        Ok(Step::Writes(faces, TableState::Known))
+    }
+
+    /// A table that knows no model: new, of before, or of another program.
+    async fn unknown_table(&self, opening: &TableOpening, face: &Face, is_new: bool) -> Result<Step, OpenError> {
+        let hash = face.hash();
+        if is_new && opening.used_for != TableUse::Reading {
+            return Ok(Step::Writes(vec![hash], TableState::Made));
+        }
+        match (opening.used_for, opening.company) {
+            (TableUse::Reading, _) | (TableUse::Writing, Company::Shared) => Ok(Step::Ends(TableState::Unknown)),
+            (TableUse::Writing, Company::Alone) | (TableUse::Adopting, _) => {
+                let rows = self.fitting_rows(opening.now).await?;
+                Ok(Step::Writes(vec![hash], TableState::Adopted(rows)))
+            }
+        }
+    }
+
+    /// How many rows there are, all of which fit.
+    async fn fitting_rows(&self, now: i64) -> Result<u64, OpenError> {
+        let fit = rows_fit(self, now).await?;
+        match fit.misfits {
+            0 => Ok(fit.rows),
+            count => Err(OpenError::Rows(count, fit.first)),
+        }
+    }
+}
+
+/// What comes of looking at the control row.
+enum Step {
+    /// Nothing is written.
+    Ends(TableState),
+    /// The control row names these faces from now on.
+    Writes(Vec<String>, TableState),
+}

@@ -1,0 +1,329 @@
+//! The control row and the faces beside it.
+//!
+//! Their keys begin with `$singlet.` and the system's name, so that two systems may share a table, and have no delimiter in them:
+//! a model with another one finds them too. They have a type value of their own, so that no read takes them for a row. Where
+//! that is not enough (the table has no type attribute, its partition key is a number, or the key of some entity could be
+//! such a text) they stand in a small table beside, `TABLE.singlet`.
+
+use std::sync::Arc;
+
+use singlet_face::Face;
+use singlet_item::key::{Delimiter, Part, Template, Verdict, collision};
+use singlet_item::{Item, Number, Value};
+use singlet_model::Model;
+use singlet_plan::Bounds;
+use singlet_store::{Condition, DeleteRequest, GetRequest, KeySchema, KeyType, Path, PutRequest, Store, TableSpec};
+
+use crate::error::RuntimeError;
+use crate::{retry, table};
+
+/// How the keys of these rows begin, and what their type is.
+const KIND: &str = "$singlet";
+
+/// The partition key of a table beside.
+const BESIDE_KEY: &str = "PK";
+
+/// How much of a face one row holds; an item holds 400 KB.
+const FACE_PART_BYTES_MAX: usize = 300_000;
+
+/// In how many rows a face may lie.
+const FACE_PARTS_MAX: usize = 64;
+
+const EPOCH: &str = "$epoch";
+const FACES: &str = "$faces";
+const FACE: &str = "$face";
+const PARTS: &str = "$parts";
+
+/// What the control row says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Control {
+    /// Raised by every change, so that of two who change it at once one is told.
+    pub epoch: u64,
+    /// The hashes of the faces that wrote rows still there.
+    pub faces: Vec<String>,
+}
+
+/// Where the control rows of a system are.
+#[derive(Clone, Debug)]
+pub(super) struct ControlPlace {
+    table: String,
+    /// Key attributes of the table, partition first, with their types.
+    key: Vec<(String, KeyType)>,
+    type_attribute: Option<String>,
+    system: String,
+}
+
+impl ControlPlace {
+    /// Where a control row is kept for this model: in its own table, unless it could be mistaken there.
+    pub fn chosen(model: &Model) -> Self {
+        let is_told_apart = model.table.type_attribute.is_some() && !entity_could_be_there(model);
+        match ControlPlace::within(model) {
+            Some(within) if is_told_apart => within,
+            _ => ControlPlace::beside(model),
+        }
+    }
+
+    /// In the model's own table, where another model may have had it put.
+    pub fn within(model: &Model) -> Option<Self> {
+        let key = model.table.key.iter();
+        let key: Vec<(String, KeyType)> = key.map(|key| (key.name.clone(), table::key_type(model, key))).collect();
+        let has_room = key.first().is_some_and(|(_, key_type)| *key_type != KeyType::Number);
+        has_room.then(|| ControlPlace {
+            table: model.table.name.clone(),
+            key,
+            type_attribute: model.table.type_attribute.clone(),
+            system: model.name.clone(),
+        })
+    }
+
+    /// In a table beside the model's own.
+    pub fn beside(model: &Model) -> Self {
+        ControlPlace {
+            table: format!("{}.singlet", model.table.name),
+            key: vec![(BESIDE_KEY.to_owned(), KeyType::String)],
+            type_attribute: None,
+            system: model.name.clone(),
+        }
+    }
+
+    /// Makes the table beside, where it is one and not there.
+    pub async fn make_table(&self, model: &Model, store: &Arc<dyn Store>) -> Result<(), RuntimeError> {
+        if self.table == model.table.name || store.list_tables().await?.contains(&self.table) {
+            return Ok(());
+        }
+        let spec = TableSpec::new(self.table.clone(), KeySchema::partition(BESIDE_KEY, KeyType::String));
+        match store.create_table(&spec).await {
+            // Somebody else was faster.
+            Err(error) if error.is_in_use() => Ok(()),
+            made => Ok(made?),
+        }
+    }
+
+    pub fn table(&self) -> &str {
+        &self.table
+    }
+
+    /// The key of one of these rows.
+    fn key(&self, rest: &str) -> Item {
+        let text = format!("{KIND}.{}{rest}", self.system);
+        let mut key = Item::new();
+        for (at, (name, key_type)) in self.key.iter().enumerate() {
+            let value = match (at, key_type) {
+                (0, KeyType::Binary) => Value::B(text.clone().into_bytes()),
+                (0, _) => Value::S(text.clone()),
+                (_, KeyType::String) => Value::S("$".to_owned()),
+                (_, KeyType::Binary) => Value::B(b"$".to_vec()),
+                (_, KeyType::Number) => Value::N(Number::from(0)),
+            };
+            key.insert(name.clone(), value);
+        }
+        key
+    }
+
+    fn item(&self, rest: &str) -> Item {
+        let mut item = self.key(rest);
+        if let Some(name) = &self.type_attribute {
+            item.insert(name.clone(), Value::S(KIND.to_owned()));
+        }
+        item
+    }
+
+    async fn get(&self, store: &Arc<dyn Store>, rest: &str) -> Result<Option<Item>, RuntimeError> {
+        let request = GetRequest {
+            table: self.table.clone(),
+            key: self.key(rest),
+            consistent: true,
+            projection: Vec::new(),
+        };
+        Ok(retry::retried(&Bounds::USUAL, || store.get(&request)).await?.item)
+    }
+
+    /// The control row.
+    pub async fn read(&self, store: &Arc<dyn Store>) -> Result<Option<Control>, RuntimeError> {
+        // Under that key may also be a row of an entity.
+        let item = self.get(store, "").await?.filter(|item| item.contains_key(EPOCH));
+        let Some(item) = item else { return Ok(None) };
+        let epoch = item.get(EPOCH).and_then(Value::as_number).and_then(Number::to_i64);
+        let faces = match item.get(FACES) {
+            Some(Value::L(faces)) => faces.iter().map(|face| face.as_str().map(str::to_owned)).collect(),
+            _ => None,
+        };
+        match (epoch.and_then(|epoch| u64::try_from(epoch).ok()), faces) {
+            (Some(epoch), Some(faces)) => Ok(Some(Control { epoch, faces })),
+            _ => Err(RuntimeError::Stored(format!(
+                "the row by which table `{}` knows its model cannot be read: another version of Singlet wrote it",
+                self.table
+            ))),
+        }
+    }
+
+    /// Writes the control row over the one that was read; whether nobody was faster.
+    pub async fn write(
+        &self,
+        store: &Arc<dyn Store>,
+        before: Option<&Control>,
+        faces: &[String],
+    ) -> Result<bool, RuntimeError> {
+        let epoch = before.map_or(0, |before| before.epoch) + 1;
+        let mut item = self.item("");
+        item.insert(
+            EPOCH.to_owned(),
+            Value::N(Number::from(i64::try_from(epoch).unwrap_or(i64::MAX))),
+        );
+        item.insert(
+            FACES.to_owned(),
+            Value::L(faces.iter().cloned().map(Value::S).collect()),
+        );
+        let condition = match before {
+            None => Condition::not_exists(Path::attribute(EPOCH)),
+            Some(before) => {
+                let epoch = Value::N(Number::from(i64::try_from(before.epoch).unwrap_or(i64::MAX)));
+                Condition::equal(Path::attribute(EPOCH), epoch)
+            }
+        };
+        let request = PutRequest {
+            table: self.table.clone(),
+            item,
+            condition: Some(condition),
+            return_old: false,
+        };
+        match retry::retried_past_conflicts(&Bounds::USUAL, || store.put(&request)).await {
+            Ok(_) => Ok(true),
+            Err(error) if error.is_condition_failed() => Ok(false),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// A face by its hash.
+    pub async fn read_face(&self, store: &Arc<dyn Store>, hash: &str) -> Result<Face, RuntimeError> {
+        let broken = |why: &str| RuntimeError::Stored(format!("a model that wrote rows of `{}` {why}", self.table));
+        let mut text = String::new();
+        let (mut at, mut parts) = (0, 1);
+        while at < parts {
+            let item = self.get(store, &face_part(hash, at)).await?;
+            let item = item.ok_or_else(|| broken("is not kept with them"))?;
+            let part = item.get(FACE).and_then(Value::as_str);
+            text.push_str(part.ok_or_else(|| broken("cannot be read"))?);
+            let count = item.get(PARTS).and_then(Value::as_number).and_then(Number::to_i64);
+            parts = count
+                .and_then(|count| usize::try_from(count).ok())
+                .unwrap_or(1)
+                .min(FACE_PARTS_MAX);
+            at += 1;
+        }
+        Face::from_text(&text).map_err(|_| broken("was stored by another version of Singlet"))
+    }
+
+    /// Keeps a face.
+    pub async fn write_face(&self, store: &Arc<dyn Store>, face: &Face) -> Result<(), RuntimeError> {
+        let (hash, text) = (face.hash(), face.to_text());
+        let parts = parts_of(&text);
+        if parts.len() > FACE_PARTS_MAX {
+            return Err(RuntimeError::Request(
+                "the model is too large to be kept with its rows".to_owned(),
+            ));
+        }
+        for (at, part) in parts.iter().enumerate() {
+            let mut item = self.item(&face_part(&hash, at));
+            item.insert(FACE.to_owned(), Value::S((*part).to_owned()));
+            item.insert(
+                PARTS.to_owned(),
+                Value::N(Number::from(i64::try_from(parts.len()).unwrap_or(i64::MAX))),
+            );
+            let request = PutRequest {
+                table: self.table.clone(),
+                item,
+                ..PutRequest::default()
+            };
+            retry::retried_past_conflicts(&Bounds::USUAL, || store.put(&request)).await?;
+        }
+        Ok(())
+    }
+
+    /// Removes the control row, which is kept elsewhere from now on.
+    pub async fn delete(&self, store: &Arc<dyn Store>) -> Result<(), RuntimeError> {
+        let request = DeleteRequest {
+            table: self.table.clone(),
+            key: self.key(""),
+            condition: Some(Condition::exists(Path::attribute(EPOCH))),
+            ..DeleteRequest::default()
+        };
+        match retry::retried_past_conflicts(&Bounds::USUAL, || store.delete(&request)).await {
+            Err(error) if !error.is_condition_failed() => Err(error.into()),
+            _ => Ok(()),
+        }
+    }
+
+    /// Removes a face that no longer counts; one that stays behind does no harm.
+    pub async fn delete_face(&self, store: &Arc<dyn Store>, hash: &str) -> Result<(), RuntimeError> {
+        for at in 0..FACE_PARTS_MAX {
+            let rest = face_part(hash, at);
+            if self.get(store, &rest).await?.is_none() {
+                return Ok(());
+            }
+            let request = DeleteRequest {
+                table: self.table.clone(),
+                key: self.key(&rest),
+                ..DeleteRequest::default()
+            };
+            retry::retried_past_conflicts(&Bounds::USUAL, || store.delete(&request)).await?;
+        }
+        Ok(())
+    }
+}
+
+fn face_part(hash: &str, at: usize) -> String {
+    format!(".{hash}.{at}")
+}
+
+/// A text in parts that rows hold.
+fn parts_of(text: &str) -> Vec<&str> {
+    let mut parts = Vec::new();
+    let mut rest = text;
+    while rest.len() > FACE_PART_BYTES_MAX {
+        let end = (0..=FACE_PART_BYTES_MAX)
+            .rev()
+            .find(|end| rest.is_char_boundary(*end))
+            .unwrap_or(rest.len());
+        let (part, after) = rest.split_at(end);
+        parts.push(part);
+        rest = after;
+    }
+    parts.push(rest);
+    parts
+}
+
+/// Whether an entity could have a row in a partition whose key begins as those of control rows do.
+fn entity_could_be_there(model: &Model) -> bool {
+    let Some(delimiter) = Delimiter::new(model.table.delimiter) else {
+        return true;
+    };
+    let parts = vec![Part::text(&format!("{KIND}.")), Part::Anything];
+    let Ok(own) = Template::new(parts, delimiter) else {
+        return true;
+    };
+    let partition = model.table.key.first().map(|key| key.name.as_str()).unwrap_or_default();
+    let templates = model.entities.iter().flat_map(|entity| entity.key_templates());
+    let mut templates = templates.filter(|key| key.attribute == partition);
+    // What cannot be decided counts as possible.
+    templates.any(|key| {
+        !matches!(
+            collision(std::slice::from_ref(&own), std::slice::from_ref(&key.template)),
+            Verdict::Never
+        )
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_long_face_lies_in_several_rows() {
+        let text = "é".repeat(FACE_PART_BYTES_MAX);
+        let parts = parts_of(&text);
+        assert!(parts.iter().all(|part| part.len() <= FACE_PART_BYTES_MAX));
+        assert_eq!((parts.len(), parts.concat()), (2, text));
+        assert_eq!(parts_of(""), [""]);
+    }
+}
