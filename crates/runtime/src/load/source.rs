@@ -138,7 +138,11 @@ pub(super) async fn item_at(loading: &Loading<'_>, key: Item) -> Result<Option<I
         consistent: true,
         projection: Vec::new(),
     };
-    Ok(retry::retried(loading.engine.bounds(), || loading.store().get(&request)).await?.item)
+    Ok(
+        retry::retried(loading.engine.bounds(), || loading.store().get(&request))
+            .await?
+            .item,
+    )
 }
 
 /// The version that nothing followed yet, a tombstone included.
