@@ -188,11 +188,6 @@ impl<'a> Filling<'a> {
             };
             match self.value(expr, &attribute.ty) {
                 Ok(Some(value)) => drop(self.row.insert(name.clone(), value)),
-                Ok(None) if needs_request(expr) => {
-                    let reason =
-                        format!("this must be stated: `{state}` holds it, and only a request can say what it is");
-                    self.wrong(MisfitKind::Missing, name, reason);
-                }
                 Ok(None) => {}
                 Err(error) => self.wrong(MisfitKind::WrongValue, name, error.to_string()),
             }
@@ -270,11 +265,6 @@ fn is_made_up(expr: &Expr) -> bool {
 
 fn generates(function: FunctionId) -> bool {
     matches!(function.name(), "ulid" | "ksuid" | "uuid" | "digits" | "random")
-}
-
-/// Whether only a request can say what an expression gives.
-fn needs_request(expr: &Expr) -> bool {
-    expr.any(|part| matches!(part.kind, ExprKind::Caller(_) | ExprKind::Arg(_) | ExprKind::Bound(_)))
 }
 
 /// An attribute's place in the row.

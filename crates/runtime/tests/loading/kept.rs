@@ -37,7 +37,7 @@ async fn what_a_create_fills_in_is_filled_in() {
 }
 
 #[tokio::test]
-async fn what_a_state_holds_is_filled_in_or_asked_for() {
+async fn what_a_state_holds_is_filled_in_or_taken_as_stated() {
     let engine = probe().await;
     let held = r#"{"Ticket": {"agent": "ada", "no": 1, "title": "x", "state": "held"}}"#;
     load(&engine, &format!("{held}\n{ADA}")).await.unwrap();
@@ -46,10 +46,17 @@ async fn what_a_state_holds_is_filled_in_or_asked_for() {
         ticket.contains_key("heldUntil") && ticket.contains_key("ttl"),
         "{ticket:?}"
     );
-    let done = r#"{"Ticket": {"agent": "ada", "no": 2, "title": "x", "state": "done"}}"#;
-    assert_eq!(
-        refused(&engine, done).await,
-        "line 1: `Ticket` /doneBy: this must be stated: `done` holds it, and only a request can say what it is"
+    let done = r#"{"Ticket": {"agent": "ada", "no": 2, "title": "x", "state": "done", "doneAt": "now-3d"}}"#;
+    load(&engine, done).await.unwrap();
+    let tickets = of_kind(&engine, "Ticket").await;
+    let done = tickets
+        .iter()
+        .find(|item| item["state"] == Value::from("done"))
+        .unwrap();
+    let stated = (NOW - 3 * 86_400_000, "now-3d");
+    assert!(
+        done["doneAt"].as_str().is_some_and(|at| at < "2026-05-26"),
+        "{stated:?}: {done:?}"
     );
 }
 

@@ -39,7 +39,7 @@ entities:
       slug: {is: lower(title)}
       createdAt: time = now
       heldUntil: time?
-      doneBy: string?
+      doneAt: time?
       due: date?
       by: {copy: Agent(agent).name, kept: transaction}
       first: {copy: Agent(agent).name, kept: frozen}
@@ -52,7 +52,7 @@ entities:
       moves: {hold: open -> held, end: held -> done}
       while:
         held: {heldUntil: now + hours(1)}
-        done: {doneBy: caller.id}
+        done: {doneAt: now}
     expires: 'heldUntil == absent ? absent : heldUntil + days(30)'
   Board:
     mirrors: Ticket
@@ -67,9 +67,9 @@ entities:
   Node:
     attributes:
       id: string 1..8
-      parent: string? 1..8
+      parent: string 1..8
       name: string 1..20
-      root: {copy: Node(id).name, kept: frozen}
+      above: {copy: Node(parent).name, kept: frozen}
     key: {PK: "NODE#{id}", SK: "NODE"}
   Rate:
     attributes:
@@ -96,7 +96,6 @@ reads:
     http: GET /shards/{shard}
 "##;
 
-/// The model without the entity that copies from itself: it is made for one test.
 pub fn model(text: &str) -> Arc<Model> {
     let loaded = singlet_model::load(&Source::new("probe.yaml", text));
     let errors: Vec<String> = loaded.diagnostics.iter().map(|found| found.message.clone()).collect();

@@ -87,6 +87,30 @@ async fn copies_are_taken_from_rows_of_the_file_wherever_they_stand_or_of_the_ta
     );
 }
 
+/// Rows of one kind that copy from one another: a row waits for the one that it copies from, and no longer.
+#[tokio::test]
+async fn rows_that_copy_from_their_own_kind_are_loaded_in_any_order() {
+    let engine = probe().await;
+    let node = |id: u8, parent: u8, more: &str| {
+        format!(r#"{{"Node": {{"id": "n{id}", "parent": "n{parent}", "name": "N{id}"{more}}}}}"#)
+    };
+    let chain = [node(3, 2, ""), node(2, 1, ""), node(1, 1, r#", "above": "none""#)].join("\n");
+    let loaded = load(&engine, &chain).await.unwrap();
+    assert_eq!((loaded.rows, loaded.there), (3, 0));
+    let nodes = of_kind(&engine, "Node").await;
+    assert!(
+        nodes
+            .iter()
+            .any(|item| item["id"] == Value::from("n3") && item["above"] == Value::from("N2"))
+    );
+    let circle = [node(5, 6, ""), node(6, 5, "")].join("\n");
+    let error = load(&engine, &circle).await.unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "line 1: `Node` /above: there is no `Node` to copy this from"
+    );
+}
+
 #[tokio::test]
 async fn a_row_that_must_not_be_beside_one_of_the_table_is_refused() {
     let engine = probe().await;
@@ -133,11 +157,11 @@ async fn what_is_dumped_can_be_loaded_and_is_the_same_table() {
 async fn many_rows_are_loaded_side_by_side_and_each_is_there_once() {
     let engine = probe().await;
     let line = |at: usize| format!(r#"{{"Agent": {{"id": "{at}", "name": "A", "email": "{at}@x"}}}}"#);
-    let lines: Vec<String> = (0..1_000).map(line).collect();
+    let lines: Vec<String> = (0..300).map(line).collect();
     let mut last = 0;
     let mut seen = |progress: load::LoadProgress| last = progress.rows.max(last);
     let rows = lines.join("\n");
     let loaded = load::load_rows(&engine, &load::TextRows(&rows), &load::LoadOptions::at(NOW), &mut seen).await;
-    assert_eq!((loaded.unwrap().rows, last), (1_000, 1_000));
-    assert_eq!(items(&engine).await.len(), 2_000);
+    assert_eq!((loaded.unwrap().rows, last), (300, 300));
+    assert_eq!(items(&engine).await.len(), 600);
 }
