@@ -8,9 +8,9 @@ use singlet_model::expression::ExprKind;
 use singlet_model::model::{Entity, Stored};
 use singlet_store::ScanRequest;
 
+use crate::by_key::batch_get;
 use crate::engine::Engine;
 use crate::error::RuntimeError;
-use crate::find::batch_get;
 use crate::load::{GivenItem, entity_of_item, is_of_singlet, kept_beside};
 use crate::scope::{Attributes, Caller, Scope};
 use crate::write::key_in;

@@ -8,8 +8,8 @@ use singlet_model::expression::{Expr, ExprKind};
 use singlet_model::model::Entity;
 
 use super::misfit::{Misfit, MisfitKind};
+use crate::by_key::primary_key;
 use crate::error::RuntimeError;
-use crate::find::primary_key;
 use crate::row;
 use crate::scope::{Attributes, Scope};
 use crate::write::{GuardKind, guards_of_row, identity_place, key_in};
