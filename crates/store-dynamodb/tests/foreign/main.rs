@@ -14,6 +14,7 @@ mod conformance;
 mod endpoint;
 mod moto;
 mod on_runtime;
+mod opening;
 mod place;
 mod writes;
 
