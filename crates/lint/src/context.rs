@@ -13,6 +13,7 @@ use singlet_model::types::{EntityId, Type};
 use singlet_model::{Diagnostic, Diagnostics, Model, Rule, Span};
 use singlet_plan::access::{self, AccessPath, Bindings};
 use singlet_plan::by_hand::{self, ByHand};
+use singlet_plan::trial::{self, Trial};
 
 use crate::traffic::Traffic;
 use singlet_plan::cost::Sizes;
@@ -29,6 +30,7 @@ pub struct Context<'a> {
     traffic: Traffic<'a>,
     named_steps: HashMap<&'a str, &'a NamedStep>,
     by_hand: OnceCell<Vec<ByHand<'a>>>,
+    trials: OnceCell<Vec<Trial>>,
 }
 
 /// Rows that a read or a write asks for, wherever it says so.
@@ -81,6 +83,7 @@ impl<'a> Context<'a> {
             sizes: Sizes::of(model),
             traffic: Traffic::default(),
             by_hand: OnceCell::new(),
+            trials: OnceCell::new(),
             named_steps: model.steps.iter().map(|named| (named.name.as_str(), named)).collect(),
         };
         context.traffic = Traffic::of(&context);
@@ -170,6 +173,15 @@ impl<'a> Context<'a> {
     /// Every read whose condition is written by hand, beside the keys that it is to meet.
     pub fn by_hand(&self) -> &[ByHand<'a>] {
         self.by_hand.get_or_init(|| by_hand::conditions(self.model))
+    }
+
+    /// Every read with a condition by hand, and what came of trying it.
+    pub fn trials(&self) -> impl Iterator<Item = (&ByHand<'a>, &Trial)> {
+        let trials = self.trials.get_or_init(|| {
+            let each = self.by_hand().iter();
+            each.map(|by_hand| trial::try_condition(self.model, by_hand)).collect()
+        });
+        self.by_hand().iter().zip(trials)
     }
 
     /// All rows that are asked for: by reads, with them, and by `let` and `for` of reads, writes and named steps.
@@ -441,6 +453,19 @@ pub fn thousands(number: u64) -> String {
 /// Read units as a number.
 pub fn units(units: singlet_item::ReadUnits) -> f64 {
     units.halves() as f64 / 2.0
+}
+
+/// Values after a word: `with `args.to` `2026-02-13``; the word's object alone where there are none.
+pub fn with_values(word: &str, values: &[(String, String)]) -> String {
+    let shown: Vec<String> = values
+        .iter()
+        .map(|(name, value)| format!("`{name}` `{value}`"))
+        .collect();
+    match (word, shown.is_empty()) {
+        (word, false) => format!("{word} {}", enumerated(&shown)),
+        ("with", true) => "on any call".to_owned(),
+        (_, true) => "a row".to_owned(),
+    }
 }
 
 /// One thing or several: `1 partition`, `4 partitions`.

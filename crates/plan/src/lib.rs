@@ -1,7 +1,7 @@
 //! From what a read or a write means to how DynamoDB answers it.
 //!
 //! Which ways there are to the rows of an entity ([`access`]), which of them a meaning can take ([`read`]), and whether a
-//! condition written by hand says the same ([`by_hand`]). What one request may ask for stands in one table ([`bounds`]).
+//! condition written by hand says the same ([`by_hand`], [`trial`]). What one request may ask for stands in one table ([`bounds`]).
 //!
 //! # Terms
 //!
@@ -24,6 +24,7 @@ pub mod meaning;
 pub mod read;
 pub mod show;
 pub mod size;
+pub mod trial;
 pub mod values;
 pub mod write;
 

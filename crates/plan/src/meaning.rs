@@ -24,7 +24,7 @@ pub fn conjuncts<'a>(selection: &'a Selection, allow: Option<&'a Expr>, sent: &d
 
 /// Whether a conjunct compares something of the row with an argument that was not sent. A test of the argument itself stays: it
 /// says what is meant without it.
-fn is_left_out(conjunct: &Expr, sent: &dyn Fn(&str) -> bool) -> bool {
+pub(crate) fn is_left_out(conjunct: &Expr, sent: &dyn Fn(&str) -> bool) -> bool {
     let unsent = |operand: &Expr| matches!(&operand.kind, ExprKind::Arg(name) if !sent(name));
     let compares = match &conjunct.kind {
         ExprKind::Binary(op, left, right) if op.is_comparison() => unsent(left) || unsent(right),

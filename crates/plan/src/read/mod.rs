@@ -25,3 +25,11 @@ pub use one_row::{OneRow, may_find_several, one_row};
 pub use show::{PlanRow, condition, describe, plan_rows, plan_text, priced_plan_text};
 pub use sort::{End, SortBound};
 pub use together::{Apart, Together};
+
+use singlet_model::expression::Expr;
+use singlet_model::model::{Entity, Read};
+
+/// The conditions that history adds to a read's meaning.
+pub(crate) fn history_conditions(entity: &Entity, read: &Read) -> Vec<Expr> {
+    implied::history(entity, Some(read))
+}

@@ -1,3 +1,6 @@
+use singlet_plan::access::AccessPath;
+use singlet_plan::by_hand::ByHand;
+
 use crate::context::listed;
 use crate::{Context, Findings, design_rule};
 
@@ -22,15 +25,7 @@ design_rule! {
 
 fn check(context: &Context<'_>, findings: &mut Findings<'_>) {
     for by_hand in context.by_hand() {
-        let Some(index) = by_hand.index else { continue };
-        let facts = by_hand.facts();
-        let dropping = |path: &singlet_plan::access::AccessPath<'_>| -> Vec<String> {
-            let parts = path.choice.keys.iter().flat_map(|key| &key.parts);
-            let dropped = parts.filter(|part| part.optional && !facts.excludes_absent(part.root()));
-            dropped.map(|part| part.path.clone()).collect()
-        };
-        let each: Vec<Vec<String>> = by_hand.met.iter().map(dropping).collect();
-        let Some(names) = each.first().filter(|_| each.iter().all(|names| !names.is_empty())) else {
+        let Some((index, names)) = by_hand.index.zip(dropping(by_hand)) else {
             continue;
         };
         let shown = listed(names.iter().map(String::as_str));
@@ -44,4 +39,18 @@ fn check(context: &Context<'_>, findings: &mut Findings<'_>) {
         );
         findings.push(findings.at(by_hand.using.span, &by_hand.read.name, message).help(help));
     }
+}
+
+/// The optional attributes without which a row is in none of the places that the condition looks through.
+pub(crate) fn dropping(by_hand: &ByHand<'_>) -> Option<Vec<String>> {
+    by_hand.index?;
+    let facts = by_hand.facts();
+    let dropping = |path: &AccessPath<'_>| -> Vec<String> {
+        let parts = path.choice.keys.iter().flat_map(|key| &key.parts);
+        let dropped = parts.filter(|part| part.optional && !facts.excludes_absent(part.root()));
+        dropped.map(|part| part.path.clone()).collect()
+    };
+    let each: Vec<Vec<String>> = by_hand.met.iter().map(dropping).collect();
+    let all = each.iter().all(|names| !names.is_empty());
+    each.into_iter().next().filter(|_| all)
 }

@@ -40,6 +40,11 @@ fn check(context: &Context<'_>, findings: &mut Findings<'_>) {
     }
 }
 
+/// Whether the rule speaks of a condition.
+pub(crate) fn speaks_of(by_hand: &ByHand<'_>) -> bool {
+    circle(by_hand).is_some_and(|(km, precision)| by_hand.queries() < cells_needed(km, precision).1)
+}
+
 fn report(by_hand: &ByHand<'_>, km: f64, precision: u8, findings: &mut Findings<'_>) {
     let (least, most) = cells_needed(km, precision);
     let queries = by_hand.queries();

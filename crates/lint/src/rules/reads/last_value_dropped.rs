@@ -40,6 +40,13 @@ fn check(context: &Context<'_>, findings: &mut Findings<'_>) {
     }
 }
 
+/// Whether the rule speaks of a condition.
+pub(crate) fn speaks_of(by_hand: &ByHand<'_>) -> bool {
+    let facts = by_hand.facts();
+    let mut ends = by_hand.using.key.iter().flat_map(|key| ends(&key.comparison).into_iter().map(move |end| (key, end)));
+    ends.any(|(key, end)| first_dropped(by_hand, &facts, key, &end).is_some())
+}
+
 /// An end of a range.
 struct End<'a> {
     given: &'a KeyTemplate,
@@ -60,11 +67,7 @@ fn ends(comparison: &Comparison) -> Vec<End<'_>> {
 }
 
 fn report(by_hand: &ByHand<'_>, facts: &Facts<'_>, key: &UsingKey, end: &End<'_>, findings: &mut Findings<'_>) {
-    let mut stored = by_hand
-        .met
-        .iter()
-        .filter_map(|path| path.choice.template(&key.attribute));
-    let Some((stored, value)) = stored.find_map(|stored| Some((stored, dropped(facts, stored, end)?))) else {
+    let Some((stored, value)) = first_dropped(by_hand, facts, key, end) else {
         return;
     };
     let (asked, kept) = (example(&end.given.template), example(&stored.template));
@@ -84,6 +87,17 @@ fn report(by_hand: &ByHand<'_>, facts: &Facts<'_>, key: &UsingKey, end: &End<'_>
             .at(end.given.span, &by_hand.read.name, message)
             .help(way_out(stored, end)),
     );
+}
+
+/// The stored template of whose rows an end leaves out the last value, and that value.
+fn first_dropped<'s>(
+    by_hand: &ByHand<'s>,
+    facts: &Facts<'_>,
+    key: &UsingKey,
+    end: &'s End<'_>,
+) -> Option<(&'s KeyTemplate, &'s str)> {
+    let mut stored = by_hand.met.iter().filter_map(|path| path.choice.template(&key.attribute));
+    stored.find_map(|stored| Some((stored, dropped(facts, stored, end)?)))
 }
 
 fn goes_on(stored: &KeyTemplate, end: &End<'_>) -> bool {

@@ -6,14 +6,19 @@ use singlet_plan::alignment::{Given, align};
 use singlet_plan::by_hand::ByHand;
 use singlet_plan::facts::{Fact, Facts, Relation};
 
-use crate::context::listed;
+use singlet_plan::trial::{Missed, WhyMissed};
+
+use super::{circle_not_covered, last_value_dropped, never_matches};
+use crate::context::{listed, with_values};
+use crate::rules::indexes::dropped_by_optional;
 use crate::{Context, Findings, design_rule};
 
 design_rule! {
     /// A condition by hand leaves out rows that are meant.
     ///
-    /// The condition holds one value of a key part where the meaning leaves the attribute free or allows several: rows with
-    /// the other values are never read, and nobody sees that they are missing.
+    /// The condition holds one value of a key part where the meaning leaves the attribute free or allows several, its range
+    /// ends too early or runs the wrong way, it names another argument, folds or pads a value as the key does not, or its filter
+    /// drops too much: rows that are meant are never read, and nobody sees that they are missing.
     ///
     /// ```yaml
     /// where: userId == caller.id && season in [args.season, "all-season"]
@@ -22,23 +27,68 @@ design_rule! {
     ///
     /// `queries: 2` says that the query is made twice, once for each value; as many values as queries are covered.
     ///
+    /// Beyond that the condition is tried: requests and rows are drawn near one another (days that follow each other, texts that
+    /// begin alike, the last minute of a day), and the message shows one that is meant and not read, with its key.
+    ///
     /// Way out: ask for each value (`queries:`), or for what all keys begin with; or leave `using` out.
     "R005" "misses-rows" Error
 }
 
 fn check(context: &Context<'_>, findings: &mut Findings<'_>) {
-    for by_hand in context.by_hand().iter().filter(|by_hand| by_hand.missed.is_none()) {
+    for (by_hand, trial) in context.trials() {
         let facts = by_hand.facts();
-        let found = by_hand
-            .using
-            .key
-            .iter()
-            .find_map(|key| first_missed(by_hand, &facts, key));
+        let held = by_hand.using.key.iter().find_map(|key| first_missed(by_hand, &facts, key));
+        let found = held.filter(|_| by_hand.missed.is_none());
         if let Some((given, message)) = found {
             let help = "make a query for each value, ask for what all keys begin with, or leave `using` out";
             findings.push(findings.at(given.span, &by_hand.read.name, message).help(help));
+        } else if let Some(missed) = trial.missed.as_ref().filter(|_| !is_said_elsewhere(context, by_hand)) {
+            report_witness(by_hand, missed, findings);
         }
     }
+}
+
+/// Whether another rule says which rows are missing, and why.
+fn is_said_elsewhere(context: &Context<'_>, by_hand: &ByHand<'_>) -> bool {
+    never_matches::speaks_of(context, by_hand)
+        || last_value_dropped::speaks_of(by_hand)
+        || circle_not_covered::speaks_of(by_hand)
+        || dropped_by_optional::dropping(by_hand).is_some()
+}
+
+fn report_witness(by_hand: &ByHand<'_>, missed: &Missed, findings: &mut Findings<'_>) {
+    let sent = with_values("with", &missed.request);
+    let row = with_values("a row with", &missed.row);
+    let name = &by_hand.read.name;
+    let (message, help) = match &missed.why {
+        WhyMissed::Key { attribute, stored, asked } => (
+            format!("{sent}, `{name}` means {row}, and does not read it: its `{attribute}` is `{stored}`, which is not `{asked}`"),
+            "ask for every key that is meant, or leave `using` out",
+        ),
+        WhyMissed::Filter => (
+            format!("{sent}, `{name}` means {row}, and its filter drops it"),
+            "let the filter keep what `where` means, or leave `using` out",
+        ),
+        WhyMissed::NotInIndex => (
+            format!("{sent}, `{name}` means {row}, which is not in {}", by_hand.place()),
+            "ask a path that has every row that is meant, or leave `using` out",
+        ),
+        WhyMissed::Astray { attribute, asked } => (
+            format!("{sent}, no row that `{name}` means has a key with `{attribute}` `{asked}`"),
+            "write the query for one of the values that are meant, or leave `using` out",
+        ),
+        WhyMissed::Queries { needed } => (
+            format!("{sent}, the rows that `{name}` means lie under {needed} keys or more, and {} are asked for", by_hand.queries()),
+            "make a query for each, or leave `using` out",
+        ),
+    };
+    let span = match &missed.why {
+        WhyMissed::Key { attribute, .. } | WhyMissed::Astray { attribute, .. } => by_hand.using.key.iter().find(|key| key.attribute == *attribute).map(|key| key.span),
+        WhyMissed::Filter => by_hand.using.filter.as_ref().map(|filter| filter.span),
+        WhyMissed::Queries { .. } => by_hand.using.queries.map(|(_, span)| span),
+        WhyMissed::NotInIndex => None,
+    };
+    findings.push(findings.at(span.unwrap_or(by_hand.using.span), name, message).help(help));
 }
 
 fn first_missed<'a>(by_hand: &ByHand<'a>, facts: &Facts<'a>, key: &'a UsingKey) -> Option<(&'a KeyTemplate, String)> {

@@ -44,6 +44,12 @@ fn check(context: &Context<'_>, findings: &mut Findings<'_>) {
     }
 }
 
+/// Whether the rule speaks of a condition.
+pub(crate) fn speaks_of(context: &Context<'_>, by_hand: &ByHand<'_>) -> bool {
+    let held = |index: &&singlet_model::model::Index| held_key(context.model, by_hand.entity, index).is_none();
+    by_hand.missed.is_some() || by_hand.index.filter(|_| by_hand.met.is_empty()).as_ref().is_some_and(held)
+}
+
 fn report(by_hand: &ByHand<'_>, missed: &Missed<'_>, findings: &mut Findings<'_>) {
     let (asked, stored) = (example(&missed.given.template), example(&missed.stored.template));
     let condition = shown(missed.key, &asked);

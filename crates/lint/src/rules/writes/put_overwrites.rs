@@ -6,8 +6,9 @@ use crate::{Context, Findings, design_rule};
 design_rule! {
     /// A create replaces whatever row is there.
     ///
-    /// `PutItem` and `BatchWriteItem` write over an item with the same key and report success. Where a client chooses the
-    /// id, or two requests choose the same, the second silently destroys the first one's row.
+    /// `PutItem`, `BatchWriteItem` and a put in `TransactWriteItems` write over an item with the same key and report success, and
+    /// `UpdateItem` changes it. Where a client chooses the id, or two requests choose the same, the second silently destroys the
+    /// first one's row.
     ///
     /// ```yaml
     /// - create: Item
@@ -26,11 +27,11 @@ fn check(context: &Context<'_>, findings: &mut Findings<'_>) {
             continue;
         };
         let batch = using.call == "BatchWriteItem";
-        if using.condition || !(batch || using.call == "PutItem") {
+        if using.condition || using.call == "DeleteItem" {
             continue;
         }
         let entity = context.model.catalog.name(*entity);
-        let message = format!("`{}` creates `{entity}` with {} and no condition, so it replaces a row that is there", placed.owner, using.call);
+        let message = format!("`{}` creates `{entity}` with {} and no condition, so it writes over a row that is there", placed.owner, using.call);
         let help = match batch {
             true => "use PutItem or TransactWriteItems with `attribute_not_exists`: a batch takes no conditions",
             false => "add the condition `attribute_not_exists`, and say `condition: true`",

@@ -1,4 +1,4 @@
-use singlet_model::model::{Entity, KeyTemplate, UsingCall};
+use singlet_model::model::{Entity, KeyPart, KeyTemplate, UsingCall};
 
 use crate::steps::placed;
 use crate::{Context, Findings, design_rule};
@@ -15,6 +15,9 @@ design_rule! {
     /// using: {call: UpdateItem, set: [status]}
     /// ```
     ///
+    /// The same goes for what a `when:` of the entry looks at: it decides whether the row is in the index, and under which
+    /// template.
+    ///
     /// Way out: set the index's key attributes in the same update (`set: [status, GSI1SK]`), or remove them where a part is
     /// gone. Without `using`, Singlet does.
     "W015" "stale-index-keys" Error
@@ -22,7 +25,8 @@ design_rule! {
 
 fn check(context: &Context<'_>, findings: &mut Findings<'_>) {
     for placed in placed(context.model) {
-        let Some(using) = placed.step.using.as_ref().filter(|using| using.call == "UpdateItem") else {
+        let updates = |using: &&UsingCall| matches!(using.call.as_str(), "UpdateItem" | "TransactWriteItems");
+        let Some(using) = placed.step.using.as_ref().filter(updates) else {
             continue;
         };
         let Some(entity) = placed.step.entity().and_then(|id| context.model.entity(id)) else {
@@ -38,25 +42,32 @@ fn check(context: &Context<'_>, findings: &mut Findings<'_>) {
             let help = format!("set {} in the same update", listed.join(", "));
             let mut finding = findings.at(*span, placed.owner, message).help(help);
             if let Some(key) = stale.first() {
-                finding = finding.note(key.span, format!("made of `{attribute}`"));
+                let made = key.parts.iter().any(|part| follows(entity, part.root(), attribute));
+                let why = if made { "made of" } else { "there by a condition on" };
+                finding = finding.note(key.span, format!("{why} `{attribute}`"));
             }
             findings.push(finding);
         }
     }
 }
 
-/// The templates of index keys that are made of an attribute, and that the call does not set.
+/// The templates of index keys that are made of an attribute, or are there by a condition on it, and that the call does not set.
 fn stale_keys<'a>(entity: &'a Entity, attribute: &str, using: &UsingCall) -> Vec<&'a KeyTemplate> {
     let mut stale: Vec<&KeyTemplate> = Vec::new();
-    let choices = entity.index.iter().flat_map(|entry| entry.choices());
-    for key in choices.flat_map(|choice| &choice.keys) {
-        let set = using.set.iter().any(|(name, _)| *name == key.attribute);
-        let made_of = key.parts.iter().any(|part| follows(entity, part.root(), attribute));
-        // A key that is the attribute itself is set with it.
-        let itself = matches!(key.parts.as_slice(), [only] if only.path == attribute && key.span == only.span);
-        let known = stale.iter().any(|known| known.attribute == key.attribute);
-        if made_of && !set && !itself && !known {
-            stale.push(key);
+    for choices in entity.index.iter().map(|entry| entry.choices()) {
+        let mut conditions = choices.iter().filter_map(|choice| choice.when.as_ref());
+        let decides = conditions.any(|when| when.attributes().iter().any(|name| follows(entity, name, attribute)));
+        for key in choices.iter().flat_map(|choice| &choice.keys) {
+            let set = using.set.iter().any(|(name, _)| *name == key.attribute);
+            let made_of = key.parts.iter().any(|part| follows(entity, part.root(), attribute));
+            // A key that is an attribute by itself is set with it, and is there whatever a condition says.
+            let own = |only: &KeyPart| key.span == only.span && (only.path == attribute || !made_of);
+            let itself = matches!(key.parts.as_slice(), [only] if own(only));
+            let primary = entity.key_templates().any(|primary| primary.attribute == key.attribute);
+            let known = stale.iter().any(|known| known.attribute == key.attribute);
+            if (made_of || decides) && !set && !itself && !primary && !known {
+                stale.push(key);
+            }
         }
     }
     stale

@@ -6,8 +6,8 @@ use crate::{Context, Findings, design_rule};
 design_rule! {
     /// An update makes a row that was never created.
     ///
-    /// `UpdateItem` on a key that is not there creates an item with only the attributes that the update names. A late retry
-    /// after a delete, or a wrong id, leaves a torso without name, owner or index keys, and nobody is told.
+    /// `UpdateItem` on a key that is not there creates an item with only the attributes that the update names, and so does an
+    /// update in `TransactWriteItems`. A late retry after a delete, or a wrong id, leaves a torso without name, owner or index keys, and nobody is told.
     ///
     /// ```yaml
     /// - update: Task(caller.id, args.task_id)
@@ -25,7 +25,7 @@ fn check(context: &Context<'_>, findings: &mut Findings<'_>) {
         let (Some(using), StepKind::Update(_)) = (&placed.step.using, &placed.step.kind) else {
             continue;
         };
-        if using.condition || using.call != "UpdateItem" {
+        if using.condition || !matches!(using.call.as_str(), "UpdateItem" | "TransactWriteItems") {
             continue;
         }
         let entity = placed.step.entity().map_or("", |id| context.model.catalog.name(id));
