@@ -1,6 +1,9 @@
 //! The holes that are known in the five documents, as a table: `systems/*/holes.yaml` says what finds each of them in
 //! `systems/*/documented.yaml`: a rule, a plan that says it, or a run of the design (those are in the tests of `verify`). What
 //! closes it in `model.yaml` are scenarios (they are played in the tests of `scenario`).
+//!
+//! A hole that only a `claim:` of the fixture shows has `claim`, the document's words that are taken for it; what is assumed beyond the
+//! document stands under `assumes`; reads that answer wrongly when they are run as written stand under `shown_by: {verify: […]}`.
 
 #![allow(
     clippy::unwrap_used,
@@ -15,6 +18,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use singlet_model::model::{Claim, EntityClaims, TableClaims};
 use singlet_model::node::{self, Node};
 use singlet_model::{Diagnostic, Diagnostics, Model, Source};
 use singlet_plan::cost::Sizes;
@@ -52,6 +56,27 @@ fn every_hole_is_found() {
 }
 
 #[test]
+fn what_only_a_claim_shows_is_marked() {
+    let mut failures = Vec::new();
+    for (system, _) in HOLES {
+        let unclaimed = Document::found_unclaimed(system);
+        for hole in holes(system) {
+            let by_rule = hole.found_by.iter().filter_map(|by| match &by.place {
+                Found::At(at) => Some(by.missed(at, &unclaimed)),
+                Found::With { .. } | Found::WithUsing { .. } => None,
+            });
+            let lost = by_rule.flatten().next();
+            match (lost, hole.claim) {
+                (Some(lost), None) => failures.push(format!("{system}, hole {}: without claims {lost}", hole.number)),
+                (None, Some(_)) => failures.push(format!("{system}, hole {}: needs no claim", hole.number)),
+                (Some(_), Some(_)) | (None, None) => {}
+            }
+        }
+    }
+    assert!(failures.is_empty(), "{}", failures.join("\n"));
+}
+
+#[test]
 fn every_hole_stands_in_the_table_once() {
     for (system, count) in HOLES {
         let mut numbers: Vec<usize> = holes(system).iter().map(|hole| hole.number).collect();
@@ -83,6 +108,8 @@ struct Hole {
     text: String,
     found_by: Vec<FoundBy>,
     shown_by: Option<ShownBy>,
+    /// The document's words that are taken for a claim, without which nothing is found.
+    claim: Option<String>,
 }
 
 /// What says it without a rule.
@@ -91,6 +118,8 @@ enum ShownBy {
     Plans { plans: Vec<String>, says: String },
     /// A run of the design; that there is one of this name is tested where it is.
     Run,
+    /// Reads that answer wrongly when they are run as they are written.
+    Verify { reads: Vec<String> },
 }
 
 /// A rule, and where it finds the hole.
@@ -104,6 +133,8 @@ enum Found {
     At(Vec<String>),
     /// Only when a sentence of the document is written down as a step of a write.
     With { write: String, step: String },
+    /// Only when something is added to a read's condition.
+    WithUsing { read: String, line: String },
 }
 
 impl Hole {
@@ -121,6 +152,7 @@ impl Hole {
             text: word("text").unwrap_or_default(),
             found_by,
             shown_by: node.get("shown_by").map(ShownBy::of),
+            claim: word("claim"),
         }
     }
 
@@ -143,6 +175,10 @@ impl ShownBy {
         if node.get("run").is_some() {
             return ShownBy::Run;
         }
+        if let Some(reads) = node.get("verify") {
+            let reads = reads.elements().iter().filter_map(Node::str).map(str::to_owned);
+            return ShownBy::Verify { reads: reads.collect() };
+        }
         let plans = node.get("plan").map_or(&[][..], Node::elements);
         ShownBy::Plans {
             plans: plans.iter().filter_map(Node::str).map(str::to_owned).collect(),
@@ -151,8 +187,16 @@ impl ShownBy {
     }
 
     fn problems(&self, model: &Model) -> Vec<String> {
-        let ShownBy::Plans { plans, says } = self else {
-            return Vec::new();
+        let (plans, says) = match self {
+            ShownBy::Plans { plans, says } => (plans, says),
+            ShownBy::Run => return Vec::new(),
+            ShownBy::Verify { reads } => {
+                let by_hand = |name: &str| model.reads.iter().any(|read| read.name == name && read.using.is_some());
+                let strange = reads.iter().filter(|name| !by_hand(name));
+                return strange
+                    .map(|name| format!("`{name}` is no read with a condition by hand"))
+                    .collect();
+            }
         };
         assert!(
             !plans.is_empty() && !says.is_empty(),
@@ -175,8 +219,9 @@ impl FoundBy {
         let at = node.get("at").map_or(&[][..], Node::elements);
         FoundBy {
             rule: word("rule").unwrap_or_default(),
-            place: match (word("in"), word("with")) {
-                (Some(write), Some(step)) => Found::With { write, step },
+            place: match (word("in"), word("with"), word("using")) {
+                (Some(write), Some(step), None) => Found::With { write, step },
+                (Some(read), None, Some(line)) => Found::WithUsing { read, line },
                 _ => Found::At(at.iter().filter_map(Node::str).map(str::to_owned).collect()),
             },
         }
@@ -189,6 +234,11 @@ impl FoundBy {
         match &self.place {
             Found::At(at) if at.is_empty() => vec![format!("does not say where `{}` finds it", self.rule)],
             Found::At(at) => self.missed(at, &document.found),
+            Found::WithUsing { read, line } => {
+                let source = Source::new("with a line more", document.with_using(read, line));
+                let found = singlet_lint::check(singlet_model::load(&source)).into_sorted();
+                self.missed(std::slice::from_ref(read), &found)
+            }
             Found::With { write, step } => {
                 let source = Source::new("with a step more", document.with_step(write, step));
                 let found = singlet_model::load(&source).diagnostics.into_sorted();
@@ -237,6 +287,31 @@ impl Document {
         }
     }
 
+    /// The text with one line more in the condition of a read.
+    fn with_using(&self, read: &str, line: &str) -> String {
+        let (before, after) = self.text.split_once(&format!("\n  {read}:")).expect("a read");
+        let (head, rest) = after.split_once("\n    using:\n").expect("a condition");
+        format!("{before}\n  {read}:{head}\n    using:\n      {line}\n{rest}")
+    }
+
+    /// What `check` says of it without any claim.
+    fn found_unclaimed(system: &str) -> Vec<Diagnostic> {
+        let mut loaded = singlet_model::load(&source(system, "documented.yaml"));
+        let model = loaded.model.as_mut().expect("a model");
+        model.table.claims = TableClaims::default();
+        for index in &mut model.table.indexes {
+            index.claims_unique = None;
+            index.claims_backfilled = None;
+        }
+        model
+            .entities
+            .iter_mut()
+            .for_each(|entity| entity.claims = EntityClaims::default());
+        model.reads.iter_mut().for_each(|read| read.claim = Claim::default());
+        model.writes.iter_mut().for_each(|write| write.claim = Claim::default());
+        singlet_lint::check(loaded).into_sorted()
+    }
+
     /// The text with one step more at the beginning of a write.
     fn with_step(&self, write: &str, step: &str) -> String {
         let (before, after) = self.text.split_once(&format!("\n  {write}:")).expect("a write");
@@ -265,7 +340,7 @@ fn holes(system: &str) -> Vec<Hole> {
     );
     let entries = root.elements();
     for entry in entries {
-        let known = ["hole", "text", "found_by", "shown_by", "closed_by"];
+        let known = ["hole", "text", "found_by", "shown_by", "closed_by", "claim", "assumes"];
         let strange = entry
             .entries()
             .iter()

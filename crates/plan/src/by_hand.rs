@@ -45,7 +45,8 @@ pub fn conditions(model: &Model) -> Vec<ByHand<'_>> {
 }
 
 impl<'a> ByHand<'a> {
-    fn of(model: &'a Model, read: &'a Read) -> Option<Self> {
+    /// The read, where it has a condition by hand.
+    pub fn of(model: &'a Model, read: &'a Read) -> Option<Self> {
         let using = read.using.as_ref()?;
         let selection = read.selection.as_ref()?;
         let entity = model.entity(selection.entity()?)?;

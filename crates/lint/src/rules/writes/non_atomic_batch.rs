@@ -26,12 +26,17 @@ design_rule! {
 
 fn check(context: &Context<'_>, findings: &mut Findings<'_>) {
     for write in &context.model.writes {
-        let Some(span) = write.claim.atomic else { continue };
         let Some((how, at)) = in_parts(context, write) else { continue };
-        let message = format!("`{}` is said to be atomic, but {how}", write.name);
+        // A write is one operation, all or nothing, unless it says `bulk`; a claim says it of that too.
+        let (said, span) = match (write.claim.atomic, at) {
+            (Some(claimed), _) => ("is said to be atomic", claimed),
+            (None, Some(using)) if !write.bulk => ("is one operation", using.span),
+            (None, _) => continue,
+        };
+        let message = format!("`{}` {said}, but {how}", write.name);
         let help = "use TransactWriteItems for all of it: up to 100 items, all or nothing";
         let mut finding = findings.at(span, &write.name, message).help(help);
-        if let Some(using) = at {
+        if let Some(using) = at.filter(|_| write.claim.atomic.is_some()) {
             finding = finding.note(using.span, "this call can be done alone");
         }
         findings.push(finding);
