@@ -5,13 +5,13 @@ use crate::transaction::step_actions;
 use crate::{Context, Findings, design_rule};
 
 design_rule! {
-    /// A write is said to be atomic, and its calls are not.
+    /// A write is one operation, and its calls can be done in part.
     ///
+    /// A write happens whole or not at all, whether or not a document says that it is atomic; only `bulk: true` says otherwise.
     /// A batch succeeds in parts: what was throttled comes back as `UnprocessedItems`, the rest is written. Several single
     /// calls end where the process ends. Either way somebody will read half of it.
     ///
     /// ```yaml
-    /// claim: {atomic: true}
     /// do:
     ///   - create: Item
     ///     using: {call: BatchWriteItem}
