@@ -41,7 +41,28 @@ entities:
       while: {held: {heldUntil: now + hours(1)}}
       lapse: {held: "free at heldUntil"}
     expires: until
+  Rate:
+    attributes:
+      code: string 1..5
+      from: time
+      until: time?
+      gone: bool = false
+      amount: int 0..100
+    key: {PK: "R#{code}", SK: "{from}"}
+    history: {at: from, until: until, tombstone: gone}
 reads:
+  rate:
+    get: Rate
+    args: {code: Rate.code}
+    where: code == args.code
+    allow: true
+  rates:
+    find: Rate
+    args: {code: Rate.code}
+    where: code == args.code
+    versions: all
+    order: from
+    allow: true
   notes:
     find: Note
     args: {desk: Note.desk, reverse: "bool = false"}
@@ -174,6 +195,18 @@ reads:
     where: desk == n.desk && id == n.id
     allow: true
 writes:
+  makeRate:
+    args: {code: Rate.code, amount: Rate.amount}
+    allow: true
+    do:
+      - create: Rate
+        set: {code: args.code, amount: args.amount}
+  setRate:
+    args: {code: Rate.code, amount: Rate.amount}
+    allow: true
+    do:
+      - update: Rate(args.code)
+        set: {amount: args.amount}
   claim:
     args: {desk: Desk.desk}
     let: {n: {get: "Note?", where: desk == args.desk && weight > 500}}
@@ -687,5 +720,32 @@ async fn a_write_sees_rows_behind_many_that_expired() {
         write(&system, "clear", "a").await.unwrap();
         assert_eq!(walked(&system, "heavy", &[("desk", "a")], 10).await.len(), 0);
         assert_eq!(walked(&system, "notes", &[("desk", "a")], 10).await.len(), 3);
+    }
+}
+
+/// The last version is found, and got, however few of them one call reads.
+#[tokio::test]
+async fn the_last_of_many_versions_is_found_in_small_steps() {
+    for most in [1, 2, 1_000] {
+        let system = system(&[], Bounds::USUAL.with_steps(|_, usual| usual.min(most))).await;
+        for at in 0..7_u64 {
+            let request = WriteRequest {
+                args: Attributes::from([
+                    ("code".to_owned(), Value::S("x".to_owned())),
+                    ("amount".to_owned(), Value::N(at.into())),
+                ]),
+                caller: Caller::anonymous(),
+                now: NOW + at as i64,
+                idempotency_key: None,
+                precondition: Default::default(),
+            };
+            let name = if at == 0 { "makeRate" } else { "setRate" };
+            system.engine.write(name, &request).await.unwrap();
+            let rate = one(&system, "rate", &[("code", "x")]).await.unwrap();
+            assert_eq!(rate["amount"], json!(at), "steps of {most}");
+        }
+        let all = walked(&system, "rates", &[("code", "x")], 2).await;
+        let amounts: Vec<u64> = all.iter().map(|rate| rate["amount"].as_u64().unwrap()).collect();
+        assert_eq!(amounts, [0, 1, 2, 3, 4, 5, 6], "steps of {most}");
     }
 }
