@@ -17,6 +17,7 @@ pub mod answer;
 pub mod bench;
 pub mod generate;
 pub mod mismatch;
+pub mod mutants;
 pub mod oracle;
 pub mod probe;
 pub mod writes;
