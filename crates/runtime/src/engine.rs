@@ -119,6 +119,15 @@ impl Engine {
         self.reads.get(name).map(|prepared| &prepared.forward.plan)
     }
 
+    /// Changes the plans of reads, in the model's order, before anything is asked: so a mistake is planted that tests must find.
+    pub fn change_plans(&mut self, change: &mut dyn FnMut(&mut ReadPlan)) {
+        for read in &self.model.reads {
+            if let Some(prepared) = self.reads.get_mut(&read.name) {
+                change(&mut prepared.forward.plan);
+            }
+        }
+    }
+
     /// The plan of a write.
     pub fn write_plan(&self, name: &str) -> Option<&WritePlan> {
         self.write_plans.get(name)

@@ -134,11 +134,13 @@ impl Mutant {
         }
     }
 
-    /// Plants the mistake in the plans of reads, given in the model's order, where it is one of plans.
-    pub fn change_plans<'p>(&self, plans: impl IntoIterator<Item = &'p mut ReadPlan>) {
-        if let Way::Plan(change) = self.way {
-            let mut sites = self.sites();
-            plans.into_iter().for_each(|plan| change(plan, &mut sites));
+    /// Plants the mistake in the plans of reads, which come in the model's order, where it is one of plans.
+    pub fn change_plans(&self) -> impl FnMut(&mut ReadPlan) {
+        let (way, mut sites) = (self.way, self.sites());
+        move |plan| {
+            if let Way::Plan(change) = way {
+                change(plan, &mut sites);
+            }
         }
     }
 

@@ -1,0 +1,148 @@
+//! How many planted mistakes `verify` finds: each operator at each place of the five systems where it fits.
+//!
+//! CI tries some of them; all are tried by
+//!
+//! ```text
+//! SINGLET_MUTANTS=all cargo test --release -p singlet-verify --test mutants -- --nocapture
+//! ```
+//!
+//! `SINGLET_MUTANTS=500` draws so many by `SINGLET_SEED`, and `SINGLET_ONLY=page-off-by-one` takes one operator.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::print_stdout,
+    reason = "a test fails by panicking, and says what it tried"
+)]
+
+mod support;
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Arc;
+
+use singlet_model::types::Type;
+use singlet_model::{Model, Source};
+use singlet_plan::read::plan_read;
+use singlet_runtime::{Attributes, Engine, table, values};
+use singlet_verify::mutants::{Mutant, mutants};
+use singlet_verify::probe::{self, Options, Subject};
+use support::{memory, rng, setting};
+
+const SYSTEMS: [&str; 5] = ["booking", "country", "ecobid", "todo", "wardrobe"];
+
+/// How many are tried where nothing else is said.
+const MUTANTS_USUAL: usize = 40;
+
+/// Cases of each operation.
+const CASES: usize = 150;
+
+/// Mistakes that no row which the model allows tells apart from the model as it is: operator, place, reason.
+const HARMLESS: &[(&str, &str, &str)] = &[];
+
+fn text_of(system: &str) -> String {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("../../systems/{system}"));
+    std::fs::read_to_string(folder.join("model.yaml")).unwrap()
+}
+
+fn model_of(text: &str) -> Model {
+    singlet_model::load(&Source::new("model", text)).model.unwrap()
+}
+
+fn settings() -> Attributes {
+    let retention = values::from_text("30d", &Type::Duration).unwrap();
+    Attributes::from([("retention".to_owned(), retention)])
+}
+
+fn mutants_of(text: &str) -> Vec<Mutant> {
+    let mut model = model_of(text);
+    let mut plans: Vec<_> = model.reads.iter().map(|read| plan_read(&model, read)).collect();
+    mutants(&mut model, &mut plans)
+}
+
+/// Whether verify finds a mistake, and what it says of it.
+fn tried(text: &str, mutant: &Mutant, seed: u64) -> Option<String> {
+    let judge = Arc::new(model_of(text));
+    let subjects = || {
+        Box::pin(async {
+            let mut model = model_of(text);
+            mutant.change_model(&mut model);
+            let store = mutant.change_store(&model, memory());
+            store
+                .create_table(&table::spec(&model))
+                .await
+                .map_err(|error| error.to_string())?;
+            let subject = Subject::with_engine(store, |store| {
+                let mut engine = Engine::open(Arc::new(model), store, settings(), [7; 32]);
+                engine.change_plans(&mut mutant.change_plans());
+                engine
+            });
+            Ok(subject)
+        }) as _
+    };
+    let options = Options {
+        first_only: true,
+        ..Options::new(seed, CASES)
+    };
+    let report = probe::run(&judge, &settings(), &subjects, &options);
+    report.findings().next().map(|finding| finding.operation.clone())
+}
+
+#[test]
+fn planted_mistakes_are_found() {
+    let seed = setting("SINGLET_SEED", 1);
+    let only = std::env::var("SINGLET_ONLY").ok();
+    let wanted = match std::env::var("SINGLET_MUTANTS").ok().as_deref() {
+        Some("all") => usize::MAX,
+        Some(number) => number.parse().unwrap(),
+        None => MUTANTS_USUAL,
+    };
+    let texts = SYSTEMS.map(text_of);
+    let mut all: Vec<(&str, &str, Mutant)> = Vec::new();
+    for (system, text) in SYSTEMS.iter().zip(&texts) {
+        all.extend(mutants_of(text).into_iter().map(|mutant| (*system, text.as_str(), mutant)));
+    }
+    let operators: BTreeMap<&str, usize> = all.iter().fold(BTreeMap::new(), |mut counts, (_, _, mutant)| {
+        *counts.entry(mutant.operator).or_default() += 1;
+        counts
+    });
+    println!("{} mutants of {} operators", all.len(), operators.len());
+    assert!(operators.len() >= 15 && all.len() >= 120, "too few mistakes to plant");
+    rng(seed, 0).shuffle(&mut all);
+    // Of a few, some of each operator rather than many of the commonest.
+    let mut taken: BTreeMap<&str, usize> = BTreeMap::new();
+    let mut ranked: Vec<(usize, (&str, &str, Mutant))> = Vec::new();
+    for entry in all {
+        let count = taken.entry(entry.2.operator).or_default();
+        *count += 1;
+        ranked.push((*count, entry));
+    }
+    ranked.sort_by_key(|(rank, _)| *rank);
+    let mut found: BTreeMap<&str, (usize, usize)> = BTreeMap::new();
+    let mut survivors = Vec::new();
+    let chosen = ranked.into_iter().map(|(_, entry)| entry);
+    let chosen = chosen.filter(|(_, _, mutant)| only.as_ref().is_none_or(|only| only == mutant.operator));
+    for (system, text, mutant) in chosen.take(wanted) {
+        let place = format!("{system} {}", mutant.place);
+        let harmless = HARMLESS.iter().find(|(operator, at, _)| *operator == mutant.operator && *at == place);
+        let what = tried(text, &mutant, seed);
+        println!("{} at {place}: {}", mutant.operator, what.as_deref().unwrap_or("NOT FOUND"));
+        assert!(harmless.is_none() || what.is_none(), "{} at {place} is not harmless", mutant.operator);
+        if harmless.is_some() {
+            continue;
+        }
+        let counts = found.entry(mutant.operator).or_default();
+        counts.1 += 1;
+        match what {
+            Some(_) => counts.0 += 1,
+            None => survivors.push(format!("{} at {place}", mutant.operator)),
+        }
+    }
+    let (hits, tried) = found.values().fold((0, 0), |(hits, all), (hit, of)| (hits + hit, all + of));
+    println!("{found:#?}\n{hits} of {tried} found; not found:\n{}", survivors.join("\n"));
+    assert!(hits * 100 >= tried * 95, "{hits} of {tried} planted mistakes are found");
+    for (operator, (hit, of)) in &found {
+        // Of a few, one that is missed is more than a fifth.
+        assert!(*of < 5 || hit * 100 >= of * 80, "{operator}: {hit} of {of} are found");
+    }
+}
