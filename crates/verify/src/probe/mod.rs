@@ -27,7 +27,7 @@ mod writes;
 use std::collections::BTreeMap;
 use std::future::Future;
 use std::pin::Pin;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
@@ -66,6 +66,9 @@ pub struct Options<'a> {
     pub workers: usize,
     /// Hears how far it is.
     pub progress: Option<&'a Progress<'a>>,
+    /// Set when something differs: then nothing more is begun, and what differs is not made small. For those who only want to know
+    /// whether.
+    pub first_only: Option<&'a AtomicBool>,
 }
 
 impl Options<'_> {
@@ -78,11 +81,20 @@ impl Options<'_> {
             until: None,
             workers: 2,
             progress: None,
+            first_only: None,
         }
     }
 
     fn is_over(&self) -> bool {
-        self.until.is_some_and(|until| Instant::now() >= until)
+        let found = self.first_only.is_some_and(|found| found.load(Ordering::Relaxed));
+        found || self.until.is_some_and(|until| Instant::now() >= until)
+    }
+
+    /// Hears that something differs; says whether it is to be made small.
+    fn heard_difference(&self) -> bool {
+        self.first_only
+            .inspect(|found| found.store(true, Ordering::Relaxed))
+            .is_none()
     }
 
     fn advance(&self, operation: &str, kind: Kind, cases: usize) {

@@ -77,7 +77,7 @@ pub(super) async fn try_read(worker: &mut Worker<'_>, tried: Tried<'_>, options:
             report.saw(&word(&compared));
             if compared.difference.is_some() {
                 let number = report.cases;
-                report.finding = Some(Box::new(found(worker, tried, case, number).await));
+                report.finding = Some(Box::new(found(worker, tried, case, number, options).await));
                 return report;
             }
         }
@@ -189,8 +189,17 @@ fn joined(read: &Read, before: Option<Value>, page: Option<Value>) -> Option<Val
 }
 
 /// A case that differs, made as small as it gets, and shown.
-async fn found(worker: &mut Worker<'_>, tried: Tried<'_>, case: ReadCase, number: usize) -> Finding {
-    let case = shrink::smallest_read(worker, tried, case).await;
+async fn found(
+    worker: &mut Worker<'_>,
+    tried: Tried<'_>,
+    case: ReadCase,
+    number: usize,
+    options: &Options<'_>,
+) -> Finding {
+    let case = match options.heard_difference() {
+        true => shrink::smallest_read(worker, tried, case).await,
+        false => case,
+    };
     let judge = tried.judge;
     // What is not filled anew may have been changed by what is tried.
     let filled = worker.fill(judge, &case.table).await;

@@ -86,7 +86,7 @@ pub(super) async fn try_write(
             break;
         }
         if let Err(case) = run_sequence(worker, &mut draw, table, &mut report, options.cases).await {
-            report.finding = Some(Box::new(found(worker, judge, case, report.cases).await));
+            report.finding = Some(Box::new(found(worker, judge, case, report.cases, options).await));
             return report;
         }
         options.advance(&write.name, Kind::Write, report.cases);
@@ -243,8 +243,17 @@ impl<'d> Draw<'d> {
 }
 
 /// A case that differs, made as small as it gets, and shown.
-async fn found(worker: &mut Worker<'_>, judge: &Judge<'_>, case: WriteCase, number: usize) -> Finding {
-    let mut case = shrink::smallest_write(worker, judge, case).await;
+async fn found(
+    worker: &mut Worker<'_>,
+    judge: &Judge<'_>,
+    case: WriteCase,
+    number: usize,
+    options: &Options<'_>,
+) -> Finding {
+    let mut case = match options.heard_difference() {
+        true => shrink::smallest_write(worker, judge, case).await,
+        false => case,
+    };
     let difference = first_difference(worker, judge, &case).await;
     let mut sent = worker.sent();
     // The table is read to be compared.
