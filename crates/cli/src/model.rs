@@ -8,16 +8,63 @@ use singlet_model::{Diagnostic, Model, Source};
 use crate::report::{self, Report};
 use crate::{commands, exit, source};
 
-/// Reads and resolves a model. What is wrong with it is shown, and the exit code says so.
+/// What becomes of a model with errors of design rules.
+#[derive(Clone, Copy, clap::Args)]
+pub struct ErrorArgs {
+    /// Run the model though design rules find errors in it. What they find, callers will meet.
+    #[arg(long)]
+    pub accept_errors: bool,
+}
+
+/// Reads and resolves a model, whatever design rules say of it. What is wrong with it is shown, and the exit code says so.
 pub fn load(path: &Path) -> Result<Model, ExitCode> {
-    let bytes = source::read(path).map_err(|reason| fail(&reason))?;
-    let source = singlet_model::decode(&path.display().to_string(), bytes)
-        .map_err(|invalid| refuse(invalid.0, vec![invalid.1]))?;
+    let source = decode(path)?;
     let loaded = singlet_model::load(&source);
     match loaded.model.filter(|_| !loaded.diagnostics.has_errors()) {
         Some(model) => Ok(model),
         None => Err(refuse(source, loaded.diagnostics.into_sorted())),
     }
+}
+
+/// Reads a model to run it: one in which design rules find errors only if they are accepted.
+pub fn load_sound(path: &Path, accept_errors: bool) -> Result<Model, ExitCode> {
+    let model = load(path)?;
+    let source = decode(path)?;
+    let errors = design_errors(&source);
+    match (errors.len(), accept_errors) {
+        (0, _) => Ok(model),
+        (_, false) => {
+            let code = refuse(source, errors);
+            eprintln!("{}", accepting_help());
+            Err(code)
+        }
+        (count, true) => {
+            eprintln!(
+                "note: {} of design rules accepted",
+                crate::table::counted(count, "error")
+            );
+            Ok(model)
+        }
+    }
+}
+
+/// The errors that design rules find, of a model that has none of the language.
+pub fn design_errors(source: &Source) -> Vec<Diagnostic> {
+    let found = singlet_lint::check(singlet_model::load(source)).into_sorted();
+    let errors = found
+        .into_iter()
+        .filter(|finding| singlet_lint::fails(finding.rule.severity, false));
+    errors.collect()
+}
+
+/// The way out for a model that design rules find errors in.
+pub fn accepting_help() -> &'static str {
+    "help: correct the model; `--accept-errors` runs it all the same"
+}
+
+fn decode(path: &Path) -> Result<Source, ExitCode> {
+    let bytes = source::read(path).map_err(|reason| fail(&reason))?;
+    singlet_model::decode(&path.display().to_string(), bytes).map_err(|invalid| refuse(invalid.0, vec![invalid.1]))
 }
 
 /// Says why a command cannot be carried out.

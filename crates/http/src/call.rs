@@ -217,7 +217,7 @@ impl<'a> Call<'a> {
         let outcome = tokio::time::timeout(self.limits.operation_time_max, writing).await;
         let written = outcome
             .map_err(|_| too_slow())?
-            .map_err(|_| internal())?
+            .map_err(|ended| panicked(ended, &self.operation, &incoming.request_id))?
             .map_err(|error| self.problem(error, &incoming.request_id))?;
         self.units = written.consumed.total();
         Ok(answer::write(written, system.location(&write.name)))
@@ -297,6 +297,16 @@ impl<'a> Call<'a> {
             }
         }
     }
+}
+
+/// A write that ended without an outcome: its client gets an answer, its cause is in the log.
+fn panicked(ended: tokio::task::JoinError, operation: &str, request_id: &str) -> Problem {
+    let reason = match ended.try_into_panic() {
+        Ok(reason) => crate::service::panic_text(reason.as_ref()),
+        Err(ended) => Some(ended.to_string()),
+    };
+    tracing::error!(request_id, operation, reason, "a write made the service panic");
+    internal()
 }
 
 fn conflict() -> Problem {
@@ -385,3 +395,44 @@ fn options(allow: &str) -> Response {
 
 /// The header with which a client asks what a request consumed.
 pub const DEBUG: HeaderName = HeaderName::from_static("singlet-debug");
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+    use std::sync::{Arc, Mutex};
+
+    use super::*;
+
+    /// What was logged.
+    #[derive(Clone, Default)]
+    struct Log(Arc<Mutex<Vec<u8>>>);
+
+    impl Write for Log {
+        fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+            self.0.lock().unwrap().extend_from_slice(bytes);
+            Ok(bytes.len())
+        }
+        fn flush(&mut self) -> std::io::Result<()> {
+            Ok(())
+        }
+    }
+
+    #[tokio::test]
+    async fn a_write_that_panics_is_logged_with_its_request() {
+        let log = Log::default();
+        let writer = log.clone();
+        let subscriber = tracing_subscriber::fmt()
+            .with_ansi(false)
+            .with_writer(move || writer.clone())
+            .finish();
+        let _until_the_end = tracing::subscriber::set_default(subscriber);
+        let ended = tokio::spawn(async { panic!("a bug of {}", "ours") }).await.unwrap_err();
+        let problem = panicked(ended, "createTask", "request-77");
+        assert_eq!(problem.status.as_u16(), 500);
+        assert!(!problem.detail.contains("a bug"), "{}", problem.detail);
+        let text = String::from_utf8(log.0.lock().unwrap().clone()).unwrap();
+        for part in ["request-77", "createTask", "a bug of ours"] {
+            assert!(text.contains(part), "{text}");
+        }
+    }
+}

@@ -212,14 +212,22 @@ async fn caught(work: impl Future<Output = Done>, request_id: &str) -> Done {
         Ok(done) => return done,
         Err(reason) => reason,
     };
-    let text = reason.downcast_ref::<&str>().map(|text| (*text).to_owned());
-    let text = text.or_else(|| reason.downcast_ref::<String>().cloned());
-    tracing::error!(request_id, reason = text, "a request made the service panic");
+    tracing::error!(
+        request_id,
+        reason = panic_text(reason.as_ref()),
+        "a request made the service panic"
+    );
     Done {
         result: Err(internal()),
         of: Operation::default(),
         units: Units::default(),
     }
+}
+
+/// What a panic says.
+pub(crate) fn panic_text(reason: &(dyn std::any::Any + Send)) -> Option<String> {
+    let text = reason.downcast_ref::<&str>().map(|text| (*text).to_owned());
+    text.or_else(|| reason.downcast_ref::<String>().cloned())
 }
 
 async fn dispatch(service: &Service, request: Request<Body>, request_id: &str) -> Done {

@@ -26,6 +26,18 @@ pub const TOKEN_CHARS_MAX: usize = 36;
 /// The most bytes of one transaction.
 pub const TRANSACTION_BYTES_MAX: usize = 4 * 1024 * 1024;
 
+/// The fewest characters of the name of a table or an index.
+pub const NAME_CHARS_MIN: usize = 3;
+/// The most characters of the name of a table or an index.
+pub const NAME_CHARS_MAX: usize = 255;
+/// The most bytes of the name of a key attribute, and of one that an index projects by name.
+pub const KEY_NAME_BYTES_MAX: usize = 255;
+/// The most bytes of the name of any other attribute.
+pub const ATTRIBUTE_NAME_BYTES_MAX: usize = 65_535;
+
+/// The most rows of a page that a caller may ask for.
+pub const PAGE_ROWS_MAX: usize = 100;
+
 /// The most global secondary indexes of a table.
 pub const GLOBAL_INDEXES_MAX: usize = 20;
 /// The most local secondary indexes of a table.

@@ -27,6 +27,7 @@ pub mod node;
 mod resolve;
 pub mod rules;
 pub mod source;
+pub mod spelling;
 pub mod text;
 pub mod types;
 

@@ -329,6 +329,11 @@ impl Reader<'_> {
 
     fn syntax_error(&mut self, error: &ScanError) {
         let at = error.marker().byte_offset().unwrap_or(0).min(self.source.text().len());
+        if let Some(tab) = indenting_tab(self.source.text(), at) {
+            let message = "this is not YAML: a tab indents the line";
+            let help = "YAML indents with spaces, not with tabs";
+            return self.report(Diagnostic::new(&rules::YAML_SYNTAX, Span::new(tab, tab + 1), message).help(help));
+        }
         let message = format!("this is not YAML: {}", one_line(&error.info()));
         let help = syntax_help(self.source.text(), at);
         let mut diagnostic = Diagnostic::new(&rules::YAML_SYNTAX, Span::new(at, at), message);
@@ -351,14 +356,25 @@ fn one_line(info: &str) -> String {
     }
 }
 
+/// The tab that indents the line of a place, or the line after it: where a tab is in the way, the parser stops before it.
+fn indenting_tab(text: &str, at: usize) -> Option<usize> {
+    let line_start = text.get(..at)?.rfind('\n').map_or(0, |newline| newline + 1);
+    let mut start = line_start;
+    for line in text.get(line_start..)?.split_inclusive('\n').take(2) {
+        let spaces = line.len() - line.trim_start_matches(' ').len();
+        if line.trim_start_matches(' ').starts_with('\t') && !line.trim().is_empty() {
+            return Some(start + spaces);
+        }
+        start += line.len();
+    }
+    None
+}
+
 /// The usual reasons for which a line of a model is not YAML.
 fn syntax_help(text: &str, at: usize) -> Option<String> {
     let before = text.get(..at)?;
     let line_start = before.rfind('\n').map_or(0, |newline| newline + 1);
     let line = text.get(line_start..)?.lines().next()?;
-    if line.starts_with('\t') || line.trim_start_matches(' ').starts_with('\t') {
-        return Some("YAML indents with spaces, not with tabs".to_owned());
-    }
     let (_, value) = line.split_once(": ")?;
     let value = value.trim();
     let braces = value.contains('{') || value.contains('[') || value.contains('}') || value.contains(']');

@@ -249,7 +249,7 @@ Way out: correct the attribute's type or the key."
 
 BAD_COPY "M008" "bad-copy" Error "A copy does not say whose value it repeats.
 
-`copy: Entity(key).attribute`; `kept: stream` also needs `found`.
+`copy: Entity(key).attribute`. Where a part of the key is absent, so is the copy.
 
 Way out: the message names what is missing."
 

@@ -4,7 +4,7 @@
 //! **Invariant: no answer depends on a bound being large.** A *step* only cuts work into pieces: with any value from 1 on the same
 //! rows come, in the same order. A *limit* refuses what goes beyond it; what it does not refuse is answered as without it.
 
-use singlet_item::limits::{BATCH_GET_ITEMS_MAX, BATCH_WRITE_ITEMS_MAX, TRANSACTION_ITEMS_MAX};
+use singlet_item::limits::{BATCH_GET_ITEMS_MAX, BATCH_WRITE_ITEMS_MAX, PAGE_ROWS_MAX, TRANSACTION_ITEMS_MAX};
 
 /// What reaching a bound means.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -83,7 +83,7 @@ bounds! {
         "Bytes that a cursor keeps for the places of its ranges; a range whose place does not fit is read from its beginning again.";
     page_rows_usual: Limit = 20,
         "Rows in a page, where neither the caller nor the read says.";
-    page_rows_max: Limit = 100,
+    page_rows_max: Limit = PAGE_ROWS_MAX,
         "Rows in a page.";
     ranges_max: Limit = 200,
         "Ranges of item collections that one selection reads: the days, ids, cells and branches that its meaning fans out to.";

@@ -304,7 +304,7 @@ impl<'a> Call<'a> {
         };
         let Some(row) = row else {
             return match selection.kind {
-                SelectionKind::Get { optional: true } => Ok(Answer::default()),
+                SelectionKind::Get { optional: true } => self.returned_of_nothing(),
                 _ => Err(RuntimeError::NotFound),
             };
         };
@@ -444,11 +444,26 @@ impl<'a> Call<'a> {
         Ok(row)
     }
 
+    /// The answer where a row that may be missing is: nothing, unless `return` makes something of that.
+    fn returned_of_nothing(&self) -> Result<Answer, RuntimeError> {
+        match &self.read.returns {
+            Return::Usual | Return::Nothing => Ok(Answer::default()),
+            Return::Value(_) | Return::Fields(_) => Ok(self.shaped(self.returned_in(self.scope(), None)?)),
+        }
+    }
+
     /// The answer's shape for one row; for the rows of one element, which `rows` names, there is none.
     fn returned(&self, row: Attributes) -> Result<Value, RuntimeError> {
-        let scope = self.scope().with_row(&row);
+        match &self.read.returns {
+            Return::Usual | Return::Nothing => Ok(Value::M(row)),
+            Return::Value(_) | Return::Fields(_) => self.returned_in(self.scope().with_row(&row), Some(&row)),
+        }
+    }
+
+    /// What `return` gives in a scope.
+    fn returned_in(&self, scope: Scope<'_>, row: Option<&Attributes>) -> Result<Value, RuntimeError> {
         Ok(match &self.read.returns {
-            Return::Usual | Return::Nothing => Value::M(row),
+            Return::Usual | Return::Nothing => row.cloned().map_or(Value::Null, Value::M),
             Return::Value(expr) => evaluate(expr, &scope)?.unwrap_or(Value::Null),
             Return::Fields(fields) => {
                 let mut map = std::collections::BTreeMap::new();

@@ -100,7 +100,11 @@ impl std::error::Error for RuntimeError {}
 
 impl From<EvaluateError> for RuntimeError {
     fn from(error: EvaluateError) -> Self {
-        RuntimeError::Evaluate(error)
+        match error {
+            // What the request sent left a range: it can send something else.
+            EvaluateError::Arithmetic(_) | EvaluateError::Time(_) => RuntimeError::Evaluate(error),
+            EvaluateError::NeedsStore | EvaluateError::Unfit(_) => RuntimeError::Stored(error.to_string()),
+        }
     }
 }
 

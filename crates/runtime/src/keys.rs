@@ -268,7 +268,7 @@ fn each(expr: &Expr, ty: &Type, scope: Scope<'_>) -> Result<Vec<Known>, RuntimeE
     let mut once: Vec<Value> = Vec::new();
     let element_type = expr.ty.element().unwrap_or(ty);
     for element in elements {
-        let element = time::convert(element, element_type, ty)?;
+        let element = singlet_model::evaluate::convert(element, element_type, ty)?;
         if !once.contains(&element) {
             once.push(element);
         }
@@ -434,6 +434,9 @@ fn encode_whole(key: &KeyTemplate, values: &[Known]) -> Option<Value> {
     }
     if let ([Part::Variable(_)], [Known::Formed(text)]) = (key.template.parts(), values) {
         return Some(Value::S(text.clone()));
+    }
+    if let [Part::Number(number)] = key.template.parts() {
+        return Some(Value::N(*number));
     }
     text(key, values, key.template.parts().len()).map(Value::S)
 }

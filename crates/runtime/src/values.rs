@@ -1,4 +1,8 @@
 //! Values of the language's types, from JSON and from text: arguments, sample data, settings.
+#![deny(
+    clippy::wildcard_enum_match_arm,
+    reason = "a type that is forgotten must not compile"
+)]
 
 mod checked;
 pub mod json_text;
@@ -12,6 +16,7 @@ use serde_json::Value as Json;
 use singlet_item::key::Pattern;
 use singlet_item::{Number, NumberError, Value};
 use singlet_model::evaluate::{Duration, time};
+use singlet_model::spelling::canonical_text;
 use singlet_model::types::{LengthLimits, NumberLimits, ObjectType, TextLimits, Type};
 
 pub use checked::checked;
@@ -69,14 +74,14 @@ pub fn from_tree(tree: &Tree, ty: &Type) -> Result<Value, Invalid> {
         (Type::Json | Type::Unknown, tree) => free(tree),
         (Type::Bool, Tree::Bool(truth)) => Ok(Value::Bool(*truth)),
         (Type::Int(limits) | Type::Number(limits), Tree::Number(number)) => number_value(number, ty, limits),
-        (Type::Version | Type::Seconds | Type::Millis, Tree::Number(number)) => {
-            number_value(number, ty, &NumberLimits::default())
-        }
+        (Type::Version, Tree::Number(number)) => number_value(number, ty, &NumberLimits::default()),
+        (Type::Seconds | Type::Millis, Tree::Number(number)) => number_value(number, ty, &instant_limits(ty)),
         (Type::Bytes(limits), Tree::Text(text)) => bytes(text, limits),
         (Type::List(element, limits), Tree::List(elements)) => list(elements, element, limits).map(Value::L),
         (Type::Set(element, limits), Tree::List(elements)) => set(list(elements, element, limits)?),
         (Type::Map(element, limits), Tree::Object(entries)) => map(entries, element, limits),
-        (Type::Object(object) | Type::Geo(Some(object)), Tree::Object(entries)) => fields(entries, tree, object),
+        (Type::Object(object), Tree::Object(entries)) => fields(entries, tree, object),
+        (Type::Geo(Some(object)), Tree::Object(entries)) => on_earth(fields(entries, tree, object)?),
         (Type::Geo(None), Tree::Object(_)) => place(tree),
         (Type::OrWords(_, words), Tree::Text(text)) if words.contains(text) => Ok(Value::S(text.clone())),
         (Type::OrWords(value, _), tree) => from_tree(tree, value),
@@ -119,24 +124,12 @@ pub fn from_text(text: &str, ty: &Type) -> Result<Value, Invalid> {
     match ty {
         Type::Text(limits) => checked_text(text, limits),
         Type::Enum(words) if words.members.iter().any(|member| member == text) => Ok(Value::S(text.to_owned())),
-        Type::Date => time::parse_day(text)
-            .map(|day| Value::S(day.to_string()))
-            .map_err(|_| wrong()),
-        Type::Month => {
-            time::parse_day(&format!("{text}-01")).map_err(|_| wrong())?;
-            Ok(Value::S(text.to_owned()))
-        }
-        Type::Time | Type::Now => {
-            let millis = time::parse_iso(text).ok_or_else(wrong)?;
-            time::iso(millis).map(Value::S).map_err(|_| wrong())
-        }
-        Type::Ulid | Type::Ksuid | Type::Uuid => {
-            let value = Value::S(text.to_owned());
-            let fits = singlet_model::key_domain(ty).is_some_and(|domain| domain.contains(&value));
-            if fits { Ok(value) } else { Err(wrong()) }
+        Type::Date | Type::Month | Type::Time | Type::Now | Type::Ulid | Type::Ksuid | Type::Uuid => {
+            canonical_text(text, ty).map(Value::S).ok_or_else(wrong)
         }
         Type::Int(limits) | Type::Number(limits) => number_value(text, ty, limits),
-        Type::Version | Type::Seconds | Type::Millis => number_value(text, ty, &NumberLimits::default()),
+        Type::Version => number_value(text, ty, &NumberLimits::default()),
+        Type::Seconds | Type::Millis => number_value(text, ty, &instant_limits(ty)),
         Type::Bool => match text {
             "true" => Ok(Value::Bool(true)),
             "false" => Ok(Value::Bool(false)),
@@ -153,7 +146,17 @@ pub fn from_text(text: &str, ty: &Type) -> Result<Value, Invalid> {
             let tree = Tree::parse(text).map_err(|_| wrong())?;
             from_tree(&tree, ty)
         }
-        _ => Err(wrong()),
+        Type::Enum(_) | Type::Row(_) | Type::Group(..) | Type::Absent | Type::Unknown => Err(wrong()),
+    }
+}
+
+/// The numbers that are instants.
+fn instant_limits(ty: &Type) -> NumberLimits {
+    let unit = if *ty == Type::Seconds { 1_000 } else { 1 };
+    NumberLimits {
+        min: Some(Number::from(time::INSTANT_MILLIS_MIN.div_euclid(unit))),
+        max: Some(Number::from(time::INSTANT_MILLIS_MAX.div_euclid(unit))),
+        ..NumberLimits::default()
     }
 }
 
@@ -167,6 +170,17 @@ fn degrees() -> [(&'static str, Type); 2] {
         };
         (name, Type::Number(limits.into()))
     })
+}
+
+/// A place with whatever else its object has, if its coordinates are degrees.
+fn on_earth(place: Value) -> Result<Value, Invalid> {
+    for (name, degrees) in degrees() {
+        let number = place.as_map().and_then(|map| map.get(name)?.as_number());
+        let number = number.ok_or_else(|| Invalid::new("this is missing").under(name))?;
+        let Type::Number(limits) = &degrees else { continue };
+        number_value(&number.to_string(), &degrees, limits).map_err(|invalid| invalid.under(name))?;
+    }
+    Ok(place)
 }
 
 fn checked_text(text: &str, limits: &TextLimits) -> Result<Value, Invalid> {
@@ -317,7 +331,7 @@ fn place_from_text(text: &str) -> Option<Value> {
 
 /// `30d`, `90m`, `2h30m`, `6mo`.
 pub fn duration(text: &str) -> Option<Duration> {
-    let mut total = Duration::default();
+    let (mut months, mut millis) = (0_i64, 0_i64);
     let mut rest = text;
     if rest.is_empty() {
         return None;
@@ -330,9 +344,9 @@ pub fn duration(text: &str) -> Option<Duration> {
             .find(|char: char| !char.is_ascii_alphabetic())
             .unwrap_or(after.len());
         let (unit, after) = after.split_at(letters);
-        let millis = match unit {
+        let unit_millis = match unit {
             "mo" => {
-                total.months = total.months.checked_add(count)?;
+                months = months.checked_add(count)?;
                 0
             }
             "d" => 86_400_000,
@@ -341,10 +355,10 @@ pub fn duration(text: &str) -> Option<Duration> {
             "s" => 1_000,
             _ => return None,
         };
-        total.millis = total.millis.checked_add(count.checked_mul(millis)?)?;
+        millis = millis.checked_add(count.checked_mul(unit_millis)?)?;
         rest = after;
     }
-    Some(total)
+    Duration::new(months, millis).ok()
 }
 
 /// JSON of any shape, as far as DynamoDB holds its numbers.
@@ -401,7 +415,23 @@ fn described(ty: &Type) -> String {
         Type::Int(limits) => format!("a whole number{}", range(limits)),
         Type::Number(limits) => format!("a number{}", range(limits)),
         Type::Text(_) => "text".to_owned(),
-        other => format!("of type {other}"),
+        Type::Seconds => "an instant in seconds since 1970, as a whole number".to_owned(),
+        Type::Millis => "an instant in milliseconds since 1970, as a whole number".to_owned(),
+        Type::Uuid => "a UUID such as `0190163d-8694-739b-aea5-966c26f8ad91`".to_owned(),
+        Type::Ulid => "a ULID: 26 digits and capital letters".to_owned(),
+        Type::Ksuid => "a KSUID: 27 digits and letters".to_owned(),
+        other @ (Type::Bytes(_)
+        | Type::Json
+        | Type::Version
+        | Type::Object(_)
+        | Type::List(..)
+        | Type::Set(..)
+        | Type::Map(..)
+        | Type::OrWords(..)
+        | Type::Row(_)
+        | Type::Group(..)
+        | Type::Absent
+        | Type::Unknown) => format!("of type {other}"),
     }
 }
 

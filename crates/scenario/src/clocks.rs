@@ -14,7 +14,7 @@ pub fn span(text: &str) -> Option<i64> {
         return millis.parse().ok();
     }
     let duration = values::duration(text)?;
-    (duration.months == 0).then_some(duration.millis)
+    (duration.months() == 0).then(|| duration.millis())
 }
 
 #[cfg(test)]

@@ -4,14 +4,12 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Args, ValueEnum};
-use serde_json::{Value as Json, json};
 use singlet_item::{Number, Value};
-use singlet_runtime::{
-    Answer, Attributes, Caller, Engine, Request, RuntimeError, TableUse, WriteRequest, Written, values,
-};
+use singlet_runtime::values::json_text;
+use singlet_runtime::{Answer, Attributes, Caller, Engine, Request, RuntimeError, TableUse, WriteRequest, Written};
 
 use super::load::text_of;
-use crate::model;
+use crate::model::{self, ErrorArgs};
 use crate::request::{self, CallerArgs, Operation};
 use crate::store::{StoreArgs, load_text, now};
 use crate::table::{self, counted};
@@ -55,6 +53,8 @@ pub struct Call {
     #[arg(long, value_enum, default_value_t = Format::Text)]
     format: Format,
     #[command(flatten)]
+    errors: ErrorArgs,
+    #[command(flatten)]
     store: StoreArgs,
 }
 
@@ -73,7 +73,7 @@ impl Call {
     }
 
     async fn call(self) -> Result<ExitCode, ExitCode> {
-        let loaded = model::load(&self.model)?;
+        let loaded = model::load_sound(&self.model, self.errors.accept_errors)?;
         let operation = request::named(&loaded, &self.name).map_err(|reason| model::fail(&reason))?;
         let (known, reads) = match operation {
             Operation::Read(read) => (&read.args, true),
@@ -161,7 +161,7 @@ fn refused(error: &RuntimeError) -> ExitCode {
         RuntimeError::Refused(refused) => {
             let shown = refused.shown.iter();
             let shown: Vec<String> = shown
-                .map(|(name, value)| format!("{name} = {}", values::to_json(value)))
+                .map(|(name, value)| format!("{name} = {}", json_text::of(value)))
                 .collect();
             let shown = if shown.is_empty() {
                 String::new()
@@ -177,21 +177,20 @@ fn refused(error: &RuntimeError) -> ExitCode {
 
 fn written_text(written: &Written, format: Format) -> String {
     let units = written.consumed.total();
-    let value = written.value.as_ref().map_or(Json::Null, values::to_json);
     if format == Format::Json {
-        let whole = json!({
-            "status": written.status,
-            "value": value,
-            "replayed": written.replayed,
-            "capacity": {"read": units.read.halves() as f64 / 2.0, "write": units.write.get()},
-        });
-        return format!("{whole:#}\n");
+        let members = [
+            ("status", written.status.to_string()),
+            (
+                "value",
+                written.value.as_ref().map_or("null".to_owned(), json_text::indented),
+            ),
+            ("replayed", written.replayed.to_string()),
+            ("capacity", capacity(&units, None)),
+        ];
+        return format!("{}\n", object_text(&members));
     }
-    let body = if written.value.is_some() {
-        format!("{value:#}\n")
-    } else {
-        String::new()
-    };
+    let body = written.value.as_ref().map(json_text::indented);
+    let body = body.map_or(String::new(), |body| format!("{body}\n"));
     let again = if written.replayed {
         ", the answer of an earlier request"
     } else {
@@ -201,6 +200,27 @@ fn written_text(written: &Written, format: Format) -> String {
         "{body}{}{again}; write units {}, read units {}\n",
         written.status, units.write, units.read
     )
+}
+
+/// The members of an object, each already text, in the order given.
+fn object_text(members: &[(&str, String)]) -> String {
+    let members = members
+        .iter()
+        .map(|(name, value)| format!("  \"{name}\": {}", value.replace('\n', "\n  ")));
+    format!("{{\n{}\n}}", members.collect::<Vec<_>>().join(",\n"))
+}
+
+/// What was consumed, beside what the plan says of it.
+fn capacity(units: &singlet_store::Units, predicted: Option<&[String]>) -> String {
+    let mut members = vec![
+        ("read", units.read.to_string()),
+        ("write", units.write.get().to_string()),
+    ];
+    members.extend(predicted.map(|formulas| {
+        let formulas = formulas.iter().cloned().map(Value::S);
+        ("predicted", json_text::indented(&Value::L(formulas.collect())))
+    }));
+    object_text(&members)
 }
 
 /// What the plan says that the requests of this call cost.
@@ -213,22 +233,24 @@ fn predicted(engine: &Engine, name: &str, request: &Request) -> Vec<String> {
 
 fn shown(answer: &Answer, predicted: &[String], format: Format) -> String {
     let units = answer.consumed.total();
-    let value = answer.value.as_ref().map_or(Json::Null, values::to_json);
     if format == Format::Json {
-        let whole = json!({
-            "value": value,
-            "next": answer.next,
-            "capacity": {
-                "read": units.read.halves() as f64 / 2.0,
-                "write": units.write.get(),
-                "predicted": predicted,
-            },
-        });
-        return format!("{whole:#}\n");
+        let members = [
+            (
+                "value",
+                answer.value.as_ref().map_or("null".to_owned(), json_text::indented),
+            ),
+            (
+                "next",
+                json_text::of(&answer.next.clone().map_or(Value::Null, Value::S)),
+            ),
+            ("capacity", capacity(&units, Some(predicted))),
+        ];
+        return format!("{}\n", object_text(&members));
     }
     let mut text = match &answer.value {
         Some(Value::L(rows)) => rows_table(rows),
-        Some(_) | None => format!("{value:#}\n"),
+        Some(value) => format!("{}\n", json_text::indented(value)),
+        None => "null\n".to_owned(),
     };
     text.push_str(&format!(
         "{} read units; predicted: {}\n",
@@ -250,11 +272,10 @@ fn rows_table(rows: &[Value]) -> String {
         }
     }
     let cell = |row: &Value, column: &str| {
-        let value = row.as_map().and_then(|row| row.get(column)).map(values::to_json);
-        let text = match value {
+        let text = match row.as_map().and_then(|row| row.get(column)) {
             None => String::new(),
-            Some(Json::String(text)) => text,
-            Some(other) => other.to_string(),
+            Some(Value::S(text)) => text.clone(),
+            Some(other) => json_text::of(other),
         };
         text.chars().take(CELL_CHARS_MAX).collect::<String>()
     };

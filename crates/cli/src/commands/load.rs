@@ -11,6 +11,7 @@ use clap::Args;
 use singlet_runtime::TableUse;
 use singlet_runtime::load::{self, LoadError, LoadOptions, LoadProgress, Loaded, RowSource};
 
+use crate::model::ErrorArgs;
 use crate::store::{StoreArgs, now};
 use crate::table::counted;
 use crate::{exit, model, progress, source};
@@ -37,6 +38,8 @@ pub struct Load {
     #[arg(long)]
     adopt: bool,
     #[command(flatten)]
+    errors: ErrorArgs,
+    #[command(flatten)]
     store: StoreArgs,
 }
 
@@ -47,7 +50,7 @@ impl Load {
     }
 
     async fn load(self) -> Result<ExitCode, ExitCode> {
-        let loaded = model::load(&self.model)?;
+        let loaded = model::load_sound(&self.model, self.errors.accept_errors)?;
         let rows = self.rows.unwrap_or_else(|| self.model.with_file_name("sample.jsonl"));
         let file = FileRows::new(&rows).map_err(|reason| model::fail(&reason))?;
         let used_for = if self.adopt {

@@ -250,5 +250,5 @@ fn range_text(range: &KeyRange) -> String {
 }
 
 fn shown(value: &Value) -> String {
-    values::to_json(value).to_string()
+    values::json_text::of(value)
 }

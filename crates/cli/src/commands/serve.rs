@@ -57,6 +57,9 @@ pub struct Serve {
     /// Take the tables over: look at every row that is there, and have the tables know these models alone.
     #[arg(long)]
     adopt: bool,
+    /// Serve models though design rules find errors in them. What they find, callers will meet.
+    #[arg(long, env = "SINGLET_ACCEPT_ERRORS")]
+    accept_errors: bool,
     /// Serve the only model at `/` rather than under its name.
     #[arg(long)]
     at_root: bool,
@@ -141,7 +144,7 @@ impl Serve {
         if self.models.is_empty() {
             self.models = file.models.take().unwrap_or_default();
         }
-        let sources = Source::all(&self.models, self.sample);
+        let sources = Source::all(&self.models, self.sample, self.accept_errors);
         if self.at_root && sources.len() != 1 {
             return Err(fail("`--at-root` is for one model"));
         }

@@ -127,8 +127,8 @@ impl Token {
     }
 
     fn end(&self) -> Result<i64, String> {
-        let duration = values::duration(&self.expires).filter(|duration| duration.months == 0);
+        let duration = values::duration(&self.expires).filter(|duration| duration.months() == 0);
         let duration = duration.ok_or_else(|| format!("`{}` is no duration: write `12h` or `30d`", self.expires))?;
-        Ok((now() + duration.millis) / 1000)
+        Ok((now() + duration.millis()) / 1000)
     }
 }

@@ -9,6 +9,11 @@ use std::process::Command;
 pub fn singlet<S: AsRef<OsStr>>(args: impl IntoIterator<Item = S>) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_singlet"));
     command.args(args).env_remove("COLUMNS").env_remove("CLICOLOR_FORCE");
+    let args: Vec<&OsStr> = command.get_args().collect();
+    // Somebody may be serving on the usual port. Help would show the variable.
+    if args.first() == Some(&OsStr::new("serve")) && !args.contains(&OsStr::new("--help")) {
+        command.env("SINGLET_LISTEN", "127.0.0.1:0");
+    }
     command
 }
 

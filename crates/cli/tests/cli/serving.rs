@@ -394,3 +394,14 @@ fn no_secret_is_in_the_log_or_in_a_message() {
         assert!(!hidden.is_empty() && !log.contains(hidden), "`{hidden}` is in the log");
     }
 }
+
+/// Somebody may be serving on the usual port while the tests run.
+#[test]
+fn no_test_needs_the_usual_port() {
+    let _taken = std::net::TcpListener::bind("127.0.0.1:8080");
+    let output = singlet(["serve", "--store", "memory", "--set", "todo.speed=1"])
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(said.contains("`todo` has no setting `speed`"), "{said}");
+}

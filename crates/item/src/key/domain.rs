@@ -111,7 +111,9 @@ impl Domain {
             Self::Ksuid => Some(27),
             Self::Uuid => Some(36),
             Self::Geohash { precision } => Some(usize::from(*precision)),
-            _ => None,
+            Self::Text(_) | Self::OneOf(_) | Self::Number(_) | Self::Bool | Self::Binary { .. } | Self::Either(_) => {
+                None
+            }
         }
     }
 
@@ -140,7 +142,17 @@ impl Domain {
             Self::Number(_) => word.parse().ok().map(Value::N),
             Self::Bool => word.parse().ok().map(Value::Bool),
             Self::Binary { .. } => Some(Value::B(word.as_bytes().to_vec())),
-            _ => Some(Value::S(word.to_owned())),
+            Self::Text(_)
+            | Self::OneOf(_)
+            | Self::Date
+            | Self::Time
+            | Self::Month
+            | Self::Year
+            | Self::Ulid
+            | Self::Ksuid
+            | Self::Uuid
+            | Self::Geohash { .. }
+            | Self::Either(_) => Some(Value::S(word.to_owned())),
         }
     }
 

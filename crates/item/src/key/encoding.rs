@@ -187,7 +187,16 @@ impl Encoding {
             Domain::Ksuid => Alphabet::Base62,
             Domain::Uuid => Alphabet::Hexadecimal,
             Domain::Geohash { .. } => Alphabet::Geohash,
-            _ => Alphabet::Digits,
+            Domain::Text(_)
+            | Domain::OneOf(_)
+            | Domain::Date
+            | Domain::Time
+            | Domain::Month
+            | Domain::Year
+            | Domain::Number(_)
+            | Domain::Bool
+            | Domain::Binary { .. }
+            | Domain::Either(_) => Alphabet::Digits,
         };
         match self {
             Self::Map(_) => Self::Map(CharacterMap::complemented(alphabet)),

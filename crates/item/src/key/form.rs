@@ -64,7 +64,14 @@ impl Form {
                 None => Self::Plain,
             },
             Domain::Binary { .. } => Self::Whole,
-            _ => Self::Fixed,
+            Domain::Date
+            | Domain::Time
+            | Domain::Month
+            | Domain::Year
+            | Domain::Ulid
+            | Domain::Ksuid
+            | Domain::Uuid
+            | Domain::Geohash { .. } => Self::Fixed,
         }
     }
 

@@ -1,4 +1,8 @@
 //! `+ - * / %` on numbers, text, instants, days and durations.
+#![deny(
+    clippy::wildcard_enum_match_arm,
+    reason = "a type that is forgotten must not compile"
+)]
 
 use jiff::tz::TimeZone;
 use singlet_item::{Number, NumberError, Value};
@@ -11,58 +15,111 @@ use crate::types::Type;
 /// The decimals to which a division that is not rounded by its place is exact enough.
 const DIVISION_DECIMALS: u8 = 18;
 
+/// What arithmetic makes of a value.
+#[derive(Clone, Copy)]
+enum Operand<'v> {
+    Text(&'v str),
+    Number(Number),
+    Day(&'v str),
+    Instant(&'v Value, &'v Type),
+    Duration(Duration),
+}
+
+impl<'v> Operand<'v> {
+    fn of(value: &'v Value, ty: &'v Type) -> Result<Self, EvaluateError> {
+        let operand = match ty {
+            Type::Text(_) | Type::Ulid | Type::Ksuid | Type::Uuid | Type::Enum(_) => value.as_str().map(Operand::Text),
+            Type::Int(_) | Type::Number(_) | Type::Version => value.as_number().map(Operand::Number),
+            Type::Date => value.as_str().map(Operand::Day),
+            Type::Time | Type::Seconds | Type::Millis | Type::Now => Some(Operand::Instant(value, ty)),
+            Type::Duration => Duration::from_value(value).map(Operand::Duration),
+            Type::Bool
+            | Type::Bytes(_)
+            | Type::Month
+            | Type::Geo(_)
+            | Type::Json
+            | Type::Object(_)
+            | Type::List(..)
+            | Type::Set(..)
+            | Type::Map(..)
+            | Type::OrWords(..)
+            | Type::Row(_)
+            | Type::Group(..)
+            | Type::Absent
+            | Type::Unknown => None,
+        };
+        operand.ok_or_else(|| EvaluateError::Unfit(format!("this value of type {ty} cannot be computed with")))
+    }
+}
+
 /// Computes with two values that are there.
 pub(super) fn binary(
     op: BinaryOp,
-    (a, a_ty): (Value, &Type),
-    (b, b_ty): (Value, &Type),
+    (a, a_ty): (&Value, &Type),
+    (b, b_ty): (&Value, &Type),
     zone: &TimeZone,
 ) -> Result<Value, EvaluateError> {
-    if let (Value::S(a), Value::S(b), BinaryOp::Add) = (&a, &b, op) {
-        return Ok(Value::S(format!("{a}{b}")));
-    }
-    if a_ty.is_instant() && b_ty.is_instant() && op == BinaryOp::Sub {
-        let (from, to) = (time::millis_of(&b, b_ty)?, time::millis_of(&a, a_ty)?);
-        let millis = to.zip(from).map_or(0, |(to, from)| to.saturating_sub(from));
-        return Ok(Duration { months: 0, millis }.to_value());
-    }
-    match (Duration::from_value(&a), Duration::from_value(&b)) {
-        (Some(a), Some(b)) => durations(op, a, b),
-        (None, Some(duration)) => {
-            let duration = if op == BinaryOp::Sub {
-                duration.negated()
-            } else {
-                duration
-            };
-            time::shifted(&a, a_ty, duration, zone)
+    let (left, right) = (Operand::of(a, a_ty)?, Operand::of(b, b_ty)?);
+    match (op, left, right) {
+        (op, Operand::Number(a), Operand::Number(b)) => numbers(op, a, b).map(Value::N),
+        (BinaryOp::Add, Operand::Text(a), Operand::Text(b)) => Ok(Value::S(format!("{a}{b}"))),
+        (BinaryOp::Add, Operand::Duration(a), Operand::Duration(b)) => Ok(a.plus(b)?.to_value()),
+        (BinaryOp::Sub, Operand::Duration(a), Operand::Duration(b)) => Ok(a.plus(b.negated())?.to_value()),
+        (BinaryOp::Add, Operand::Day(day), Operand::Duration(by))
+        | (BinaryOp::Add, Operand::Duration(by), Operand::Day(day)) => time::shifted_day(day, by),
+        (BinaryOp::Sub, Operand::Day(day), Operand::Duration(by)) => time::shifted_day(day, by.negated()),
+        (BinaryOp::Add, Operand::Instant(at, ty), Operand::Duration(by))
+        | (BinaryOp::Add, Operand::Duration(by), Operand::Instant(at, ty)) => time::shifted_instant(at, ty, by, zone),
+        (BinaryOp::Sub, Operand::Instant(at, ty), Operand::Duration(by)) => {
+            time::shifted_instant(at, ty, by.negated(), zone)
         }
-        (Some(duration), None) => time::shifted(&b, b_ty, duration, zone),
-        (None, None) => numbers(op, &a, &b).map(Value::N),
+        (BinaryOp::Sub, Operand::Day(to), Operand::Day(from)) => Ok(time::days_apart(from, to)?.to_value()),
+        (BinaryOp::Sub, Operand::Instant(to, to_ty), Operand::Instant(from, from_ty)) => {
+            Ok(apart((from, from_ty), (to, to_ty))?.to_value())
+        }
+        (BinaryOp::Mul, Operand::Duration(by), Operand::Number(count))
+        | (BinaryOp::Mul, Operand::Number(count), Operand::Duration(by)) => Ok(by.times(count)?.to_value()),
+        (op, _, _) => Err(EvaluateError::Unfit(format!(
+            "`{}` does not go between {a_ty} and {b_ty}",
+            op.symbol()
+        ))),
     }
 }
 
-fn durations(op: BinaryOp, a: Duration, b: Duration) -> Result<Value, EvaluateError> {
-    let b = if op == BinaryOp::Sub { b.negated() } else { b };
-    Ok(Duration {
-        months: a.months.saturating_add(b.months),
-        millis: a.millis.saturating_add(b.millis),
+/// The value turned round.
+pub(super) fn negated(value: &Value, ty: &Type) -> Result<Value, EvaluateError> {
+    match Operand::of(value, ty)? {
+        Operand::Number(number) => Ok(Value::N(-number)),
+        Operand::Duration(duration) => Ok(duration.negated().to_value()),
+        Operand::Text(_) | Operand::Day(_) | Operand::Instant(..) => Err(EvaluateError::Unfit(format!(
+            "`-` does not turn a value of type {ty} round"
+        ))),
     }
-    .to_value())
 }
 
-fn numbers(op: BinaryOp, a: &Value, b: &Value) -> Result<Number, EvaluateError> {
-    let (Some(a), Some(b)) = (a.as_number(), b.as_number()) else {
-        return Err(EvaluateError::Arithmetic(
-            "these values cannot be computed with".to_owned(),
-        ));
-    };
+fn apart((from, from_ty): (&Value, &Type), (to, to_ty): (&Value, &Type)) -> Result<Duration, EvaluateError> {
+    let (from, to) = (time::millis_of(from, from_ty)?, time::millis_of(to, to_ty)?);
+    let no_instant = || EvaluateError::Unfit("this value is no instant".to_owned());
+    let (from, to) = from.zip(to).ok_or_else(no_instant)?;
+    Duration::new(0, to.saturating_sub(from))
+}
+
+fn numbers(op: BinaryOp, a: Number, b: Number) -> Result<Number, EvaluateError> {
     let failed = |error: NumberError| EvaluateError::Arithmetic(error.to_string());
     match op {
-        BinaryOp::Add => a.checked_add(b),
-        BinaryOp::Sub => a.checked_sub(b),
-        BinaryOp::Mul => a.checked_mul(b),
-        BinaryOp::Rem => a.checked_rem(b),
-        _ => a.div_rounded(b, DIVISION_DECIMALS),
+        BinaryOp::Add => a.checked_add(b).map_err(failed),
+        BinaryOp::Sub => a.checked_sub(b).map_err(failed),
+        BinaryOp::Mul => a.checked_mul(b).map_err(failed),
+        BinaryOp::Rem => a.checked_rem(b).map_err(failed),
+        BinaryOp::Div => a.div_rounded(b, DIVISION_DECIMALS).map_err(failed),
+        BinaryOp::And
+        | BinaryOp::Or
+        | BinaryOp::Eq
+        | BinaryOp::Ne
+        | BinaryOp::Lt
+        | BinaryOp::Le
+        | BinaryOp::Gt
+        | BinaryOp::Ge
+        | BinaryOp::In => Err(EvaluateError::Unfit(format!("`{}` computes no number", op.symbol()))),
     }
-    .map_err(failed)
 }

@@ -1,13 +1,17 @@
 //! The functions of the language.
+#![deny(
+    clippy::wildcard_enum_match_arm,
+    reason = "a function or a type that is forgotten must not compile"
+)]
 
 use std::cmp::Ordering;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 use singlet_item::{Number, Value};
 
 use super::geo::Place;
 use super::time::{self, Duration};
-use super::{EvaluateError, Evaluated, Evaluator, compare, elements};
+use super::{EvaluateError, Evaluated, Evaluator, compare, convert, elements, has_unknown};
 use crate::expression::{BinaryOp, EachOp, Expr, ExprKind, FunctionId};
 use crate::types::Type;
 
@@ -15,6 +19,9 @@ use crate::types::Type;
 pub const DAYS_BETWEEN_MAX: usize = 3_660;
 
 const MILLIS_PER_MINUTE: i64 = 60_000;
+
+/// How much of a day's text is its month.
+const MONTH_CHARS: usize = 7;
 
 /// Decimals of a distance: metres.
 const DISTANCE_DECIMALS: usize = 3;
@@ -26,158 +33,219 @@ pub(super) fn call<'a>(
     expr: &'a Expr,
 ) -> Evaluated {
     match function {
-        FunctionId::Ulid | FunctionId::Ksuid | FunctionId::Uuid | FunctionId::Digits | FunctionId::Random => {
-            let argument = match args.first() {
-                Some(arg) => evaluator
-                    .value(arg)?
-                    .and_then(|value| value.as_number())
-                    .and_then(Number::to_u64),
-                None => None,
-            };
-            return Ok(evaluator.environment().generate(expr, argument));
+        FunctionId::Ulid | FunctionId::Ksuid | FunctionId::Uuid => {
+            required(evaluator.environment().generate(expr, None), function)
         }
-        FunctionId::Round => return rounded(evaluator, args),
+        FunctionId::Digits | FunctionId::Random => generated(evaluator, function, args, expr),
+        FunctionId::Round => rounded(evaluator, args),
         FunctionId::Contains | FunctionId::StartsWith | FunctionId::Near => {
-            let holds = test(evaluator, function, args)?;
-            return Ok(match !holds && evaluator.any_unknown(args)? {
-                true => None,
-                false => Some(Value::Bool(holds)),
-            });
+            let outcome = test(evaluator, function, args)?;
+            Ok(
+                match outcome != Some(true) && (outcome.is_none() || evaluator.any_unknown(args)?) {
+                    true => None,
+                    false => outcome.map(Value::Bool),
+                },
+            )
         }
-        _ => {}
-    }
-    let mut values = Vec::with_capacity(args.len());
-    for arg in args {
-        match evaluator.value(arg)? {
-            Some(value) => values.push((value, &arg.ty)),
-            None => return Ok(None),
+        FunctionId::Lower
+        | FunctionId::Upper
+        | FunctionId::Size
+        | FunctionId::String
+        | FunctionId::Days
+        | FunctionId::Hours
+        | FunctionId::Minutes
+        | FunctionId::Months
+        | FunctionId::DaysBetween
+        | FunctionId::Day
+        | FunctionId::Month
+        | FunctionId::Year
+        | FunctionId::Date
+        | FunctionId::Time
+        | FunctionId::Min
+        | FunctionId::Max
+        | FunctionId::Hash
+        | FunctionId::Numbered
+        | FunctionId::Flat
+        | FunctionId::Distance
+        | FunctionId::Geohash
+        | FunctionId::Desc
+        | FunctionId::Rank
+        | FunctionId::Ordered
+        | FunctionId::Plain
+        | FunctionId::Raw => {
+            let mut values = Vec::with_capacity(args.len());
+            for arg in args {
+                match evaluator.value(arg)? {
+                    // What a list with an element that is not known gives is not known either.
+                    Some(value) if !has_unknown(&value) => values.push((value, &arg.ty)),
+                    Some(_) | None => return Ok(None),
+                }
+            }
+            if is_of_nothing(function, &values) {
+                return Ok(None);
+            }
+            of_values(evaluator, function, &values, expr).map(Some)
         }
-    }
-    match values.as_slice() {
-        [one] => unary(evaluator, function, one),
-        [first, second] => binary(evaluator, function, first, second),
-        many => least_or_greatest(function, many.to_vec()),
     }
 }
 
 type Typed<'t> = (Value, &'t Type);
 
-fn unary(evaluator: &Evaluator<'_>, function: FunctionId, (value, ty): &Typed<'_>) -> Evaluated {
+/// A function of values that are all there.
+fn of_values(
+    evaluator: &Evaluator<'_>,
+    function: FunctionId,
+    values: &[Typed<'_>],
+    expr: &Expr,
+) -> Result<Value, EvaluateError> {
     let zone = evaluator.environment().zone();
-    let number = || value.as_number().and_then(Number::to_i64).unwrap_or(0);
-    let millis = |of: i64| Some(Duration { months: 0, millis: of }.to_value());
-    let text = |change: fn(&str) -> String| value.as_str().map(|text| Value::S(change(text)));
+    let one = || values.first().ok_or_else(|| unfit(function));
+    let text = || one()?.0.as_str().ok_or_else(|| unfit(function));
+    let number = || one()?.0.as_number().ok_or_else(|| unfit(function));
+    let second = || values.get(1).map(|(value, _)| value).ok_or_else(|| unfit(function));
+    let second_text = || second()?.as_str().ok_or_else(|| unfit(function));
+    let place = |value: &Value| Place::from_value(value).ok_or_else(|| unfit(function));
+    let counted = |unit: i64| Ok(Duration::counted(number()?, unit)?.to_value());
+    let day = || one().and_then(|(value, ty)| day(value, ty, zone));
     Ok(match function {
-        FunctionId::Lower => text(singlet_item::key::lower),
-        FunctionId::Upper => text(singlet_item::key::upper),
-        FunctionId::Size => Some(Value::N(Number::from(size(value)))),
-        FunctionId::String => Some(Value::S(shown(value, ty)?)),
-        FunctionId::Days => millis(number().saturating_mul(24 * 60 * MILLIS_PER_MINUTE)),
-        FunctionId::Hours => millis(number().saturating_mul(60 * MILLIS_PER_MINUTE)),
-        FunctionId::Minutes => millis(number().saturating_mul(MILLIS_PER_MINUTE)),
-        FunctionId::Months => Some(
-            Duration {
-                months: number(),
-                millis: 0,
-            }
-            .to_value(),
-        ),
-        FunctionId::Day => Some(Value::S(day(value, ty, zone)?)),
-        FunctionId::Month => Some(Value::S(day(value, ty, zone)?.chars().take(7).collect())),
-        FunctionId::Year => year(&day(value, ty, zone)?),
-        FunctionId::Date => Some(Value::S(
-            time::parse_day(value.as_str().unwrap_or_default())?.to_string(),
-        )),
-        FunctionId::Hash => Some(Value::N(Number::from(hash(&shown(value, ty)?)))),
-        FunctionId::Numbered => Some(numbered(value.clone())),
-        FunctionId::Flat => Some(Value::L(
-            elements(value.clone()).into_iter().flat_map(elements).collect(),
-        )),
-        FunctionId::Rank => rank(value, ty),
-        FunctionId::Min | FunctionId::Max => {
-            let element = ty.element().unwrap_or(ty);
-            let values = elements(value.clone());
-            return least_or_greatest(function, values.into_iter().map(|value| (value, element)).collect());
-        }
-        _ => Some(value.clone()),
-    })
-}
-
-fn binary(evaluator: &Evaluator<'_>, function: FunctionId, first: &Typed<'_>, second: &Typed<'_>) -> Evaluated {
-    let ((a, _), (b, _)) = (first, second);
-    Ok(match function {
+        FunctionId::Lower => Value::S(singlet_item::key::lower(text()?)),
+        FunctionId::Upper => Value::S(singlet_item::key::upper(text()?)),
+        FunctionId::Size => Value::N(Number::from(size(&one()?.0, function)?)),
+        FunctionId::String => Value::S(one().and_then(|(value, ty)| shown(value, ty))?),
+        FunctionId::Hash => Value::N(Number::from(hash(&one().and_then(|(value, ty)| shown(value, ty))?))),
+        FunctionId::Days => return counted(24 * 60 * MILLIS_PER_MINUTE),
+        FunctionId::Hours => return counted(60 * MILLIS_PER_MINUTE),
+        FunctionId::Minutes => return counted(MILLIS_PER_MINUTE),
+        FunctionId::Months => Duration::of_months(number()?)?.to_value(),
+        FunctionId::Day => Value::S(day()?),
+        FunctionId::Month => Value::S(day()?.chars().take(MONTH_CHARS).collect()),
+        FunctionId::Year => year(&day()?).ok_or_else(|| unfit(function))?,
+        FunctionId::Date => Value::S(time::parse_day(text()?)?.to_string()),
+        FunctionId::Numbered => numbered(one()?.0.clone()),
+        FunctionId::Flat => Value::L(elements(one()?.0.clone()).into_iter().flat_map(elements).collect()),
+        FunctionId::Rank => one().and_then(|(value, ty)| rank(value, ty).ok_or_else(|| unfit(function)))?,
+        FunctionId::Min => return extreme(Ordering::Less, function, values, expr),
+        FunctionId::Max => return extreme(Ordering::Greater, function, values, expr),
         FunctionId::DaysBetween => {
-            let (from, to) = (a.as_str().unwrap_or_default(), b.as_str().unwrap_or_default());
-            let days = time::days_between(from, to, DAYS_BETWEEN_MAX)?;
-            Some(Value::L(days.into_iter().map(Value::S).collect()))
+            let days = time::days_between(text()?, second_text()?, DAYS_BETWEEN_MAX)?;
+            Value::L(days.into_iter().map(Value::S).collect())
         }
-        FunctionId::Time => {
-            let zone = evaluator.environment().zone();
-            let millis = time::at_clock(a.as_str().unwrap_or_default(), b.as_str().unwrap_or_default(), zone)?;
-            Some(Value::S(time::iso(millis)?))
+        FunctionId::Time => Value::S(time::iso(time::at_clock(text()?, second_text()?, zone)?)?),
+        FunctionId::Distance => {
+            let km = place(&one()?.0)?.distance_km(place(second()?)?);
+            kilometres(km).ok_or_else(|| unfit(function))?
         }
-        FunctionId::Distance => match (Place::from_value(a), Place::from_value(b)) {
-            (Some(a), Some(b)) => kilometres(a.distance_km(b)),
-            _ => None,
-        },
         FunctionId::Geohash => {
-            let precision = b
-                .as_number()
-                .and_then(Number::to_u64)
-                .and_then(|number| u8::try_from(number).ok());
-            Place::from_value(a)
-                .zip(precision)
-                .map(|(place, precision)| Value::S(place.geohash(precision)))
+            let precision = second()?.as_number().and_then(Number::to_u64);
+            let precision = precision.and_then(|number| u8::try_from(number).ok());
+            Value::S(place(&one()?.0)?.geohash(precision.ok_or_else(|| unfit(function))?))
         }
-        _ => return least_or_greatest(function, vec![first.clone(), second.clone()]),
+        // These make keys, which are no values.
+        FunctionId::Desc | FunctionId::Ordered | FunctionId::Plain | FunctionId::Raw => return Err(unfit(function)),
+        // These do not take their values one by one.
+        FunctionId::Ulid
+        | FunctionId::Ksuid
+        | FunctionId::Uuid
+        | FunctionId::Digits
+        | FunctionId::Random
+        | FunctionId::Round
+        | FunctionId::Contains
+        | FunctionId::StartsWith
+        | FunctionId::Near => return Err(unfit(function)),
     })
 }
 
-/// `contains`, `startsWith` and `near`: false with an absent operand.
-fn test<'a>(evaluator: &mut Evaluator<'a>, function: FunctionId, args: &'a [Expr]) -> Result<bool, EvaluateError> {
+/// What a function says of a value that it does not take: the checker lets none through, so the value is not what its type says.
+fn unfit(function: FunctionId) -> EvaluateError {
+    EvaluateError::Unfit(format!("`{}` has a value that it does not take", function.name()))
+}
+
+fn required(value: Option<Value>, function: FunctionId) -> Evaluated {
+    match value {
+        Some(value) => Ok(Some(value)),
+        None => Err(EvaluateError::Unfit(format!(
+            "`{}` gives no value here",
+            function.name()
+        ))),
+    }
+}
+
+/// `digits` and `random`, of a number.
+fn generated<'a>(evaluator: &mut Evaluator<'a>, function: FunctionId, args: &'a [Expr], expr: &'a Expr) -> Evaluated {
+    let [arg] = args else { return Err(unfit(function)) };
+    let Some(value) = evaluator.value(arg)? else {
+        return Ok(None);
+    };
+    let number = value.as_number().ok_or_else(|| unfit(function))?;
+    let argument = number.to_i64().filter(|number| *number > 0);
+    let argument = argument.and_then(|number| u64::try_from(number).ok()).ok_or_else(|| {
+        EvaluateError::Arithmetic(format!(
+            "`{}` takes a whole number from 1 to {}, not `{number}`",
+            function.name(),
+            i64::MAX
+        ))
+    })?;
+    required(evaluator.environment().generate(expr, Some(argument)), function)
+}
+
+/// `contains`, `startsWith` and `near`: false with an absent operand, nothing where an element that is not known may be it.
+fn test<'a>(
+    evaluator: &mut Evaluator<'a>,
+    function: FunctionId,
+    args: &'a [Expr],
+) -> Result<Option<bool>, EvaluateError> {
     let mut values = Vec::new();
     for arg in args {
         match evaluator.value(arg)? {
             Some(value) => values.push((value, &arg.ty)),
-            None => return Ok(false),
+            None => return Ok(Some(false)),
         }
     }
     match (function, values.as_slice()) {
-        (FunctionId::StartsWith, [(Value::S(text), _), (Value::S(start), _)]) => Ok(text.starts_with(start.as_str())),
-        (FunctionId::Contains, [(Value::S(text), _), (Value::S(part), _)]) => Ok(text.contains(part.as_str())),
-        (FunctionId::Contains, [(list, list_ty), (element, element_ty)]) => {
-            compare::compare(BinaryOp::In, (element, element_ty), (list, list_ty))
+        (FunctionId::StartsWith, [(Value::S(text), _), (Value::S(start), _)]) => {
+            Ok(Some(text.starts_with(start.as_str())))
+        }
+        (FunctionId::Contains, [(Value::S(text), _), (Value::S(part), _)]) => Ok(Some(text.contains(part.as_str()))),
+        (FunctionId::Contains, [(list, list_ty), (element, element_ty)]) if list_ty.element().is_some() => {
+            let holds = compare::compare(BinaryOp::In, (element, element_ty), (list, list_ty))?;
+            Ok((holds || !has_unknown(list)).then_some(holds))
         }
         (FunctionId::Near, [(a, _), (b, _), (km, _)]) => {
             let km = km.as_number().and_then(|number| number.to_string().parse::<f64>().ok());
             let places = Place::from_value(a).zip(Place::from_value(b));
-            Ok(places.zip(km).is_some_and(|((a, b), km)| a.distance_km(b) <= km))
+            let ((a, b), km) = places.zip(km).ok_or_else(|| unfit(function))?;
+            Ok(Some(a.distance_km(b) <= km))
         }
-        _ => Ok(false),
+        _ => Err(unfit(function)),
     }
 }
 
 /// `round(x / y, 2)` divides to just that many decimals, so that nothing is rounded twice.
 fn rounded<'a>(evaluator: &mut Evaluator<'a>, args: &'a [Expr]) -> Evaluated {
-    let [inner, decimals] = args else { return Ok(None) };
+    let wrong = || unfit(FunctionId::Round);
+    let [inner, decimals] = args else { return Err(wrong()) };
     let decimals = evaluator
         .value(decimals)?
         .and_then(|value| value.as_number())
         .and_then(Number::to_u64);
-    let decimals = decimals.and_then(|number| u8::try_from(number).ok()).unwrap_or(0);
+    let decimals = decimals
+        .and_then(|number| u8::try_from(number).ok())
+        .ok_or_else(wrong)?;
     if let ExprKind::Binary(BinaryOp::Div, over, under) = &inner.kind {
-        let (over, under) = (evaluator.value(over)?, evaluator.value(under)?);
-        let numbers = over
-            .and_then(|value| value.as_number())
-            .zip(under.and_then(|value| value.as_number()));
-        let Some((over, under)) = numbers else { return Ok(None) };
+        let (Some(over), Some(under)) = (evaluator.value(over)?, evaluator.value(under)?) else {
+            return Ok(None);
+        };
+        let (over, under) = over.as_number().zip(under.as_number()).ok_or_else(wrong)?;
         let quotient = over.div_rounded(under, decimals);
         return quotient
             .map(|number| Some(Value::N(number)))
             .map_err(|error| EvaluateError::Arithmetic(error.to_string()));
     }
-    let number = evaluator.value(inner)?.and_then(|value| value.as_number());
-    Ok(number.map(|number| Value::N(number.round(decimals))))
+    let Some(value) = evaluator.value(inner)? else {
+        return Ok(None);
+    };
+    let number = value.as_number().ok_or_else(wrong)?;
+    Ok(Some(Value::N(number.round(decimals))))
 }
 
 /// What a function over a list makes of what each element gave.
@@ -194,6 +262,14 @@ pub(super) fn fold(op: EachOp, results: Vec<(Value, Option<Value>)>) -> Evaluate
             any => Value::Bool(!any),
         },
         EachOp::Filter if unknown() => return Ok(None),
+        EachOp::Sum | EachOp::Group if results.iter().any(|(element, _)| element.is_null()) => return Ok(None),
+        EachOp::Map
+            if results
+                .iter()
+                .any(|(element, value)| element.is_null() && value.is_none()) =>
+        {
+            return Ok(None);
+        }
         EachOp::Map => Value::L(results.into_iter().filter_map(|(_, value)| value).collect()),
         EachOp::Filter => Value::L(
             results
@@ -208,21 +284,29 @@ pub(super) fn fold(op: EachOp, results: Vec<(Value, Option<Value>)>) -> Evaluate
 }
 
 fn sum(results: Vec<(Value, Option<Value>)>) -> Result<Value, EvaluateError> {
-    let numbers = results.into_iter().filter_map(|(_, value)| value?.as_number());
-    let total = numbers.into_iter().try_fold(Number::from(0), Number::checked_add);
-    total
-        .map(Value::N)
-        .map_err(|error| EvaluateError::Arithmetic(error.to_string()))
+    let mut total = Number::ZERO;
+    for value in results.into_iter().filter_map(|(_, value)| value) {
+        let number = value
+            .as_number()
+            .ok_or_else(|| EvaluateError::Unfit("`sum` has a value that is no number".to_owned()))?;
+        let added = total.checked_add(number);
+        total = added.map_err(|error| EvaluateError::Arithmetic(error.to_string()))?;
+    }
+    Ok(Value::N(total))
 }
 
 /// Groups in order of first appearance.
 fn grouped(results: Vec<(Value, Option<Value>)>) -> Value {
     let mut groups: Vec<(Value, Vec<Value>)> = Vec::new();
+    let mut places: HashMap<Value, usize> = HashMap::new();
     for (element, key) in results {
         let Some(key) = key else { continue };
-        match groups.iter_mut().find(|(known, _)| *known == key) {
-            Some((_, rows)) => rows.push(element),
-            None => groups.push((key, vec![element])),
+        let place = *places.entry(key).or_insert_with_key(|key| {
+            groups.push((key.clone(), Vec::new()));
+            groups.len() - 1
+        });
+        if let Some((_, rows)) = groups.get_mut(place) {
+            rows.push(element);
         }
     }
     let group = |(key, rows)| {
@@ -245,56 +329,93 @@ fn numbered(list: Value) -> Value {
     Value::L(numbered.collect())
 }
 
-fn least_or_greatest(function: FunctionId, values: Vec<Typed<'_>>) -> Evaluated {
-    let wanted = match function {
-        FunctionId::Min => Ordering::Less,
-        _ => Ordering::Greater,
-    };
-    let mut best: Option<Typed<'_>> = None;
-    for (value, ty) in values {
-        let better = match &best {
-            None => true,
-            Some((known, known_ty)) => compare::order((&value, ty), (known, known_ty))? == Some(wanted),
-        };
-        if better {
-            best = Some((value, ty));
-        }
-    }
-    Ok(best.map(|(value, _)| value))
+/// Whether `min` or `max` looks at lists without elements: then it is absent.
+fn is_of_nothing(function: FunctionId, values: &[Typed<'_>]) -> bool {
+    matches!(function, FunctionId::Min | FunctionId::Max)
+        && values
+            .iter()
+            .all(|(value, ty)| ty.element().is_some() && elements(value.clone()).is_empty())
 }
 
-fn size(value: &Value) -> i64 {
+/// The least or the greatest of some values, or of lists of them, in the form of the whole.
+fn extreme(wanted: Ordering, function: FunctionId, values: &[Typed<'_>], expr: &Expr) -> Result<Value, EvaluateError> {
+    let mut best: Option<Typed<'_>> = None;
+    for (value, ty) in values {
+        let (all, ty) = match ty.element() {
+            Some(element) => (elements(value.clone()), element),
+            None => (vec![value.clone()], *ty),
+        };
+        for value in all {
+            let better = match &best {
+                None => true,
+                Some((known, known_ty)) => compare::order((&value, ty), (known, known_ty))? == Some(wanted),
+            };
+            if better {
+                best = Some((value, ty));
+            }
+        }
+    }
+    let (value, ty) = best.ok_or_else(|| unfit(function))?;
+    convert::convert(value, ty, &expr.ty)
+}
+
+fn size(value: &Value, function: FunctionId) -> Result<i64, EvaluateError> {
     let size = match value {
         Value::S(text) => text.chars().count(),
         Value::B(bytes) => bytes.len(),
         Value::M(map) => map.len(),
-        other => elements(other.clone()).len(),
+        Value::L(list) => list.len(),
+        Value::Ss(set) => set.len(),
+        Value::Ns(set) => set.len(),
+        Value::Bs(set) => set.len(),
+        Value::N(_) | Value::Bool(_) | Value::Null => return Err(unfit(function)),
     };
-    i64::try_from(size).unwrap_or(i64::MAX)
+    i64::try_from(size).map_err(|_| unfit(function))
 }
 
 /// A value as it stands in JSON.
 fn shown(value: &Value, ty: &Type) -> Result<String, EvaluateError> {
-    if *ty == Type::Now {
-        let millis = value.as_number().and_then(Number::to_i64).unwrap_or(0);
-        return time::iso(millis);
-    }
-    Ok(match value {
-        Value::S(text) => text.clone(),
-        Value::N(number) => number.to_string(),
-        Value::Bool(truth) => truth.to_string(),
-        _ => String::new(),
-    })
+    let text = match ty {
+        Type::Now => Some(time::iso(time::millis_of(value, ty)?.unwrap_or_default())?),
+        Type::Text(_)
+        | Type::Date
+        | Type::Time
+        | Type::Month
+        | Type::Ulid
+        | Type::Ksuid
+        | Type::Uuid
+        | Type::Enum(_) => value.as_str().map(str::to_owned),
+        Type::Int(_) | Type::Number(_) | Type::Version | Type::Seconds | Type::Millis => {
+            value.as_number().map(|number| number.to_string())
+        }
+        Type::Bool => value.as_bool().map(|truth| truth.to_string()),
+        Type::OrWords(inner, _) => match value.as_str() {
+            Some(text) => Some(text.to_owned()),
+            None => Some(shown(value, inner)?),
+        },
+        Type::Bytes(_)
+        | Type::Duration
+        | Type::Geo(_)
+        | Type::Json
+        | Type::Object(_)
+        | Type::List(..)
+        | Type::Set(..)
+        | Type::Map(..)
+        | Type::Row(_)
+        | Type::Group(..)
+        | Type::Absent
+        | Type::Unknown => None,
+    };
+    text.ok_or_else(|| EvaluateError::Unfit(format!("a value of type {ty} does not stand as text")))
 }
 
+/// The day of a day or an instant.
 fn day(value: &Value, ty: &Type, zone: &jiff::tz::TimeZone) -> Result<String, EvaluateError> {
-    match ty {
-        Type::Date => Ok(value.as_str().unwrap_or_default().to_owned()),
-        _ => match time::millis_of(value, ty)? {
-            Some(millis) => time::day_of(millis, zone),
-            None => Err(EvaluateError::Time("this is no instant".to_owned())),
-        },
+    let no_day = || EvaluateError::Unfit("this is neither a day nor an instant".to_owned());
+    if *ty == Type::Date {
+        return Ok(time::parse_day(value.as_str().ok_or_else(no_day)?)?.to_string());
     }
+    time::day_of(time::millis_of(value, ty)?.ok_or_else(no_day)?, zone)
 }
 
 fn year(day: &str) -> Option<Value> {

@@ -9,9 +9,17 @@
 //!
 //! Values stand as they are stored: dates, times and ids as text, epoch instants as numbers, rows and objects as maps. Two kinds
 //! exist only while computing: the instant of the operation, in epoch milliseconds, and durations ([`Duration`]).
+//!
+//! Every type, function and kind of expression is named where it is computed: one that is forgotten does not compile, and a value
+//! that is not what its type says is an error, never an answer.
+#![deny(
+    clippy::wildcard_enum_match_arm,
+    reason = "a kind of expression that is forgotten must not compile"
+)]
 
 mod arithmetic;
 mod compare;
+mod convert;
 mod functions;
 pub mod geo;
 #[cfg(test)]
@@ -20,6 +28,7 @@ pub mod time;
 mod unknown;
 
 pub use compare::{order, row_order};
+pub use convert::convert;
 pub use time::Duration;
 
 use singlet_item::{Number, Value};
@@ -60,12 +69,16 @@ pub enum EvaluateError {
     Time(String),
     /// Something that can only be read from a store.
     NeedsStore,
+    /// A value is not what its type says, or an expression has no meaning: a mistake of the data or of this program.
+    Unfit(String),
 }
 
 impl std::fmt::Display for EvaluateError {
     fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            EvaluateError::Arithmetic(reason) | EvaluateError::Time(reason) => out.write_str(reason),
+            EvaluateError::Arithmetic(reason) | EvaluateError::Time(reason) | EvaluateError::Unfit(reason) => {
+                out.write_str(reason)
+            }
             EvaluateError::NeedsStore => out.write_str("a row is needed that was not read"),
         }
     }
@@ -76,13 +89,13 @@ impl std::error::Error for EvaluateError {}
 /// A value, or `None` for absent.
 pub type Evaluated = Result<Option<Value>, EvaluateError>;
 
-/// Computes an expression.
+/// Computes an expression, for whoever shows or stores it: the operation's instant is a time.
 ///
 /// # Errors
 ///
 /// Where arithmetic or time leaves its range.
 pub fn evaluate(expr: &Expr, environment: &dyn Environment) -> Evaluated {
-    Evaluator::new(environment).settled(expr)
+    evaluate_as(expr, &convert::shown_type(&expr.ty), environment)
 }
 
 /// Computes a condition; absent and unknown count as false.
@@ -111,6 +124,7 @@ pub fn decided(expr: &Expr, environment: &dyn Environment) -> Result<Option<bool
 /// As [`evaluate`].
 pub fn evaluate_bound(expr: &Expr, environment: &dyn Environment) -> Evaluated {
     let mut evaluator = Evaluator::new(environment);
+    evaluator.binds = true;
     let value = evaluator.value(expr)?;
     Ok(match evaluator.is_unknown(expr, &value)? {
         true => Some(Value::Null),
@@ -125,14 +139,16 @@ pub fn evaluate_bound(expr: &Expr, environment: &dyn Environment) -> Evaluated {
 ///
 /// As [`evaluate`].
 pub fn evaluate_as(expr: &Expr, ty: &Type, environment: &dyn Environment) -> Evaluated {
-    let value = evaluate(expr, environment)?;
-    value.map(|value| time::convert(value, &expr.ty, ty)).transpose()
+    let value = Evaluator::new(environment).settled(expr)?;
+    value.map(|value| convert(value, &expr.ty, ty)).transpose()
 }
 
 pub(super) struct Evaluator<'a> {
     environment: &'a dyn Environment,
     /// Elements of the lists that are being looked through, the innermost last.
     variables: Vec<(&'a str, Value)>,
+    /// Whether the whole is bound to a name: what is unknown in it stays so.
+    binds: bool,
 }
 
 impl<'a> Evaluator<'a> {
@@ -140,6 +156,7 @@ impl<'a> Evaluator<'a> {
         Evaluator {
             environment,
             variables: Vec::new(),
+            binds: false,
         }
     }
 
@@ -166,21 +183,21 @@ impl<'a> Evaluator<'a> {
                 None if expr.ty == Type::Bool => self.either_way(then, otherwise)?,
                 Some(false) | None => self.branch(otherwise, expr)?,
             },
-            ExprKind::List(elements) => Some(Value::L(self.values(elements)?)),
+            ExprKind::List(elements) => Some(Value::L(self.list(elements, expr)?)),
             ExprKind::Record(fields) => Some(self.record(fields)?),
             ExprKind::Call(function, args) => functions::call(self, *function, args, expr)?,
             ExprKind::Each { op, list, var, body } => self.each(*op, list, var, body)?,
             ExprKind::Entity { .. } => return Err(EvaluateError::NeedsStore),
-            ExprKind::Invalid => None,
+            ExprKind::Invalid => {
+                return Err(EvaluateError::Unfit("this expression was refused".to_owned()));
+            }
         })
     }
 
     /// A branch of `?:` in the type of the whole: `now` in one branch and a time in the other are both that time.
     fn branch(&mut self, branch: &'a Expr, whole: &Expr) -> Evaluated {
         let value = self.value(branch)?;
-        value
-            .map(|value| time::convert(value, &branch.ty, &whole.ty))
-            .transpose()
+        value.map(|value| convert(value, &branch.ty, &whole.ty)).transpose()
     }
 
     fn bound(&self, name: &str) -> Option<Value> {
@@ -200,8 +217,11 @@ impl<'a> Evaluator<'a> {
                 let at = number.to_i64().and_then(|at| usize::try_from(at).ok());
                 at.and_then(|at| elements.get(at).cloned())
             }
-            (_, Value::S(name)) => present(field(&of, name)),
-            _ => None,
+            (Value::M(_), Value::S(name)) => present(field(&of, name)),
+            _ => {
+                let reason = "this is neither an element of a list nor an entry of a map";
+                return Err(EvaluateError::Unfit(reason.to_owned()));
+            }
         })
     }
 
@@ -218,7 +238,7 @@ impl<'a> Evaluator<'a> {
                 let (Some(a), Some(b)) = (self.value(left)?, self.value(right)?) else {
                     return Ok(None);
                 };
-                arithmetic::binary(op, (a, &left.ty), (b, &right.ty), self.environment.zone()).map(Some)
+                arithmetic::binary(op, (&a, &left.ty), (&b, &right.ty), self.environment.zone()).map(Some)
             }
         }
     }
@@ -241,36 +261,35 @@ impl<'a> Evaluator<'a> {
         if self.is_unknown(left, &a)? || self.is_unknown(right, &b)? {
             return Ok(None);
         }
+        let in_unknown = op == BinaryOp::In && b.as_ref().is_some_and(has_unknown);
         let holds = match (a, b) {
             (Some(a), Some(b)) => compare::compare(op, (&a, &left.ty), (&b, &right.ty))?,
             _ => op == BinaryOp::Ne,
         };
         // An element that is not known may be the one that is looked for.
-        match &right.kind {
-            ExprKind::List(elements) if !holds && self.any_unknown(elements)? => Ok(None),
-            _ => Ok(Some(holds)),
-        }
+        Ok((holds || !in_unknown).then_some(holds))
     }
 
     fn negate(&mut self, inner: &'a Expr) -> Evaluated {
         let Some(value) = self.value(inner)? else {
             return Ok(None);
         };
-        let zero = Value::N(Number::from(0));
-        arithmetic::binary(
-            BinaryOp::Sub,
-            (zero, &inner.ty),
-            (value, &inner.ty),
-            self.environment.zone(),
-        )
-        .map(Some)
+        arithmetic::negated(&value, &inner.ty).map(Some)
     }
 
-    /// The values of some expressions; absent ones are left out.
-    pub(super) fn values(&mut self, exprs: &'a [Expr]) -> Result<Vec<Value>, EvaluateError> {
+    /// The elements of a list in the form of its type. Absent ones are left out; unknown ones are NULL, since a list of which
+    /// one is not known must not pass for a shorter one.
+    fn list(&mut self, exprs: &'a [Expr], whole: &Expr) -> Result<Vec<Value>, EvaluateError> {
+        let element = whole.ty.element();
         let mut values = Vec::with_capacity(exprs.len());
         for expr in exprs {
-            values.extend(self.value(expr)?);
+            let value = self.value(expr)?;
+            let is_unknown = self.is_unknown(expr, &value)?;
+            match value {
+                _ if is_unknown => values.push(Value::Null),
+                Some(value) => values.push(convert(value, &expr.ty, element.unwrap_or(&expr.ty))?),
+                None => {}
+            }
         }
         Ok(values)
     }
@@ -278,9 +297,15 @@ impl<'a> Evaluator<'a> {
     fn record(&mut self, fields: &'a [(String, Expr)]) -> Result<Value, EvaluateError> {
         let mut map = std::collections::BTreeMap::new();
         for (name, expr) in fields {
-            if let Some(value) = self.settled(expr)? {
-                map.insert(name.clone(), value);
-            }
+            let value = match self.binds {
+                true => {
+                    let value = self.value(expr)?;
+                    let is_unknown = self.is_unknown(expr, &value)?;
+                    if is_unknown { Some(Value::Null) } else { value }
+                }
+                false => self.settled(expr)?,
+            };
+            map.extend(value.map(|value| (name.clone(), value)));
         }
         Ok(Value::M(map))
     }
@@ -319,8 +344,13 @@ pub(super) fn elements(value: Value) -> Vec<Value> {
         Value::Ss(words) => words.into_iter().map(Value::S).collect(),
         Value::Ns(numbers) => numbers.into_iter().map(Value::N).collect(),
         Value::Bs(bytes) => bytes.into_iter().map(Value::B).collect(),
-        _ => Vec::new(),
+        Value::S(_) | Value::N(_) | Value::B(_) | Value::Bool(_) | Value::Null | Value::M(_) => Vec::new(),
     }
+}
+
+/// Whether a list has an element that is not known, or something without one.
+pub(super) fn has_unknown(value: &Value) -> bool {
+    matches!(value, Value::L(elements) if elements.iter().any(Value::is_null))
 }
 
 /// A stored NULL reads as absent.

@@ -7,7 +7,7 @@
 
 use singlet_item::Value;
 
-use super::{EvaluateError, Evaluated, Evaluator};
+use super::{EvaluateError, Evaluated, Evaluator, has_unknown};
 use crate::expression::{Expr, ExprKind};
 use crate::types::Type;
 
@@ -27,7 +27,7 @@ impl<'a> Evaluator<'a> {
         let computed = !matches!(expr.kind, ExprKind::Caller(_) | ExprKind::Bound(_));
         match value.is_none() && computed && expr.ty == Type::Bool && self.is_unknown(expr, &value)? {
             true => Ok(Some(Value::Bool(false))),
-            false => Ok(value),
+            false => Ok(value.map(known_elements)),
         }
     }
 
@@ -51,11 +51,43 @@ impl<'a> Evaluator<'a> {
         expr.walk(&mut |part| {
             lacks |= match &part.kind {
                 ExprKind::Caller(claim) => self.environment.caller(claim).is_none_or(|value| value.is_null()),
-                ExprKind::Bound(name) => self.bound(name).is_some_and(|value| value.is_null()),
-                _ => false,
+                ExprKind::Bound(name) => self
+                    .bound(name)
+                    .is_some_and(|value| value.is_null() || has_unknown(&value)),
+                ExprKind::Field(..) => self.bound_field(part).is_some_and(|value| value.is_null()),
+                ExprKind::Literal(_)
+                | ExprKind::Attribute(_)
+                | ExprKind::Row
+                | ExprKind::Arg(_)
+                | ExprKind::Now
+                | ExprKind::Today
+                | ExprKind::Setting(_)
+                | ExprKind::Word(_)
+                | ExprKind::Index(..)
+                | ExprKind::Not(_)
+                | ExprKind::Negate(_)
+                | ExprKind::Binary(..)
+                | ExprKind::Conditional(..)
+                | ExprKind::List(_)
+                | ExprKind::Record(_)
+                | ExprKind::Call(..)
+                | ExprKind::Each { .. }
+                | ExprKind::Entity { .. }
+                | ExprKind::Invalid => false,
             };
         });
         lacks
+    }
+
+    /// What stands in a field of a bound name, NULL where it is not known.
+    fn bound_field(&self, expr: &Expr) -> Option<Value> {
+        if let ExprKind::Bound(name) = &expr.kind {
+            return self.bound(name);
+        }
+        let ExprKind::Field(of, name) = &expr.kind else {
+            return None;
+        };
+        self.bound_field(of)?.as_map()?.get(name).cloned()
     }
 
     /// `&&` and `||`: one side alone may decide, by being `decisive`.
@@ -92,5 +124,16 @@ impl<'a> Evaluator<'a> {
             }
         }
         Ok(false)
+    }
+}
+
+/// A list without what is not known, for whoever shows or stores it.
+fn known_elements(value: Value) -> Value {
+    match value {
+        Value::L(elements) => {
+            let known = elements.into_iter().filter(|element| !element.is_null());
+            Value::L(known.map(known_elements).collect())
+        }
+        other => other,
     }
 }

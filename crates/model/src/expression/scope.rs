@@ -17,6 +17,8 @@ pub struct Scope<'a> {
     pub attributes: Option<EntityId>,
     /// What `row` is.
     pub row: RowWord,
+    /// Whether there may be no such row: then its attributes are absent.
+    pub row_may_be_absent: bool,
     /// The arguments; none where there is no request.
     pub args: Option<&'a Args>,
     /// The claims of the caller; none where there is no caller.
@@ -134,6 +136,7 @@ impl<'a> Scope<'a> {
             catalog,
             attributes: None,
             row: RowWord::None,
+            row_may_be_absent: false,
             args: None,
             caller: None,
             settings: &[],

@@ -254,7 +254,17 @@ impl Expr {
                 f(list);
                 f(body);
             }
-            _ => {}
+            ExprKind::Literal(_)
+            | ExprKind::Attribute(_)
+            | ExprKind::Row
+            | ExprKind::Arg(_)
+            | ExprKind::Caller(_)
+            | ExprKind::Now
+            | ExprKind::Today
+            | ExprKind::Setting(_)
+            | ExprKind::Bound(_)
+            | ExprKind::Word(_)
+            | ExprKind::Invalid => {}
         }
     }
 

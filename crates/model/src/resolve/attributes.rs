@@ -173,7 +173,10 @@ impl Resolver<'_> {
     fn infer(&mut self, entity: &mut Entity, entry: &Entry) -> bool {
         let Some(text) = computed(entry) else { return true };
         let mut silent = Diagnostics::default();
-        let scope = self.names.attribute_scope(entity);
+        let scope = match entry.value.get("is") {
+            Some(_) => self.names.attribute_scope(entity),
+            None => self.names.copy_scope(entity),
+        };
         let expr = expression::check(text, &scope, None, &mut silent);
         if expr.ty.is_unknown() || !silent.is_empty() {
             return false;
@@ -224,6 +227,7 @@ impl Resolver<'_> {
         };
         for entry in node.get("attributes").map_or(&[][..], Node::entries) {
             self.check_attribute_name(entry);
+            self.check_storable(entity, entry);
             let Some(at) = entity
                 .attributes
                 .iter()
@@ -285,7 +289,7 @@ impl Resolver<'_> {
 
     fn copy(&mut self, entity: &Entity, entry: &Entry, copy: &Entry) -> Option<Copy> {
         let text = copy.value.text()?;
-        let scope = self.names.attribute_scope(entity);
+        let scope = self.names.copy_scope(entity);
         let expr = expression::check(text, &scope, None, self.out);
         let source = match &expr.kind {
             ExprKind::Field(row, attribute) => match (&row.kind, &row.ty) {
@@ -314,11 +318,10 @@ impl Resolver<'_> {
             scope.words.source = Some(Type::Row(source));
             expression::check_condition(text, &scope, self.out)
         });
-        if kept == Kept::Stream && found.is_none() {
-            let message = format!("nothing says which rows hold a copy in `{}`", entry.key.text);
-            let help = "add `found:`, such as `found: UserId == source.UserId`";
-            self.out
-                .push(Diagnostic::new(&rules::BAD_COPY, copy.key.span, message).help(help));
+        if let (Kept::Stream, Some(kept)) = (kept, node.get("kept")) {
+            let help = "until then `kept: transaction` follows where the holder's key follows from the source, and `kept: frozen` \
+                        is a snapshot, which does not";
+            self.not_yet(kept.span(), "a copy that follows through the change stream", help);
         }
         Some(Copy {
             source: row,
@@ -329,11 +332,55 @@ impl Resolver<'_> {
         })
     }
 
+    /// Durations exist only while computing: DynamoDB could neither compare nor add to what would stand for one.
+    fn check_storable(&mut self, entity: &Entity, entry: &Entry) {
+        let attribute = entity.attribute(&entry.key.text);
+        if attribute.is_some_and(|attribute| holds_duration(&attribute.ty)) {
+            let message = format!("`{}` is a duration, which cannot be stored", entry.key.text);
+            let help = "store a whole number, such as its minutes, and write `minutes(…)` of it";
+            self.out
+                .push(Diagnostic::new(&rules::BAD_TYPE, entry.key.span, message).help(help));
+        }
+    }
+
     /// Attribute names may have any character, since `row["State#Date"]` reaches them; but none that means something else.
     fn check_attribute_name(&mut self, entry: &Entry) {
         if super::is_reserved(&entry.key.text) {
             self.check_name(&entry.key, "an attribute");
         }
+    }
+}
+
+/// Whether a type is a duration, or has one within.
+pub(super) fn holds_duration(ty: &Type) -> bool {
+    match ty {
+        Type::Duration => true,
+        Type::Object(object) | Type::Geo(Some(object)) => object.fields.iter().any(|field| holds_duration(&field.ty)),
+        Type::List(element, _) | Type::Set(element, _) | Type::Map(element, _) | Type::OrWords(element, _) => {
+            holds_duration(element)
+        }
+        Type::Group(key, row) => holds_duration(key) || holds_duration(row),
+        Type::Text(_)
+        | Type::Int(_)
+        | Type::Number(_)
+        | Type::Bool
+        | Type::Bytes(_)
+        | Type::Date
+        | Type::Time
+        | Type::Seconds
+        | Type::Millis
+        | Type::Now
+        | Type::Month
+        | Type::Ulid
+        | Type::Ksuid
+        | Type::Uuid
+        | Type::Geo(None)
+        | Type::Json
+        | Type::Version
+        | Type::Enum(_)
+        | Type::Row(_)
+        | Type::Absent
+        | Type::Unknown => false,
     }
 }
 

@@ -9,7 +9,9 @@ use super::{Resolver, unknown_attribute};
 use crate::catalog::Catalog;
 use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::expression;
-use crate::model::{Entity, IndexEntry, IndexEntryKind, IndexId, KeyAttribute, KeyChoice, KeyPart, KeyTemplate};
+use crate::model::{
+    Entity, Index, IndexEntry, IndexEntryKind, IndexId, KeyAttribute, KeyChoice, KeyPart, KeyTemplate, KeyType, Table,
+};
 use crate::node::{Entry, Node};
 use crate::rules;
 use crate::source::Span;
@@ -242,7 +244,8 @@ impl Resolver<'_> {
             };
             let catalog = &self.names.catalog;
             let mut lookup = |path: &Text, out: &mut Diagnostics| attribute_at(catalog, entity.id, path, out);
-            match key_template(&entry.key.text, text, self.table.delimiter, &mut lookup, self.out) {
+            let place = KeyPlace::of(&self.table, &entry.key.text);
+            match key_template(place, text, &mut lookup, self.out) {
                 Some(template) => keys.push(template),
                 None => broken.push(entry.key.text.clone()),
             }
@@ -265,14 +268,38 @@ fn no_templates(span: Span) -> KeyChoice {
 /// How a part's path is looked up: its type, and whether it may be absent.
 pub(super) type Lookup<'a> = dyn FnMut(&Text, &mut Diagnostics) -> Option<(Type, bool)> + 'a;
 
+/// The key attribute that a template fills.
+#[derive(Clone, Copy)]
+pub(super) struct KeyPlace<'a> {
+    attribute: &'a str,
+    delimiter: char,
+    /// Whether the table declares it to be a number.
+    is_number: bool,
+}
+
+impl<'a> KeyPlace<'a> {
+    pub(super) fn of(table: &Table, attribute: &'a str) -> Self {
+        let mut known = table.key.iter().chain(table.indexes.iter().flat_map(Index::key));
+        KeyPlace {
+            attribute,
+            delimiter: table.delimiter,
+            is_number: known.any(|key| key.name == attribute && key.declared == Some(KeyType::Number)),
+        }
+    }
+}
+
 /// Reads and types one template.
 pub(super) fn key_template(
-    attribute: &str,
+    place: KeyPlace<'_>,
     text: &Text,
-    delimiter: char,
     lookup: &mut Lookup<'_>,
     out: &mut Diagnostics,
 ) -> Option<KeyTemplate> {
+    let KeyPlace {
+        attribute,
+        delimiter,
+        is_number,
+    } = place;
     if let Some(at) = text.text.find("${").filter(|_| delimiter != '$') {
         let message = "`$` would stand in the key as it is";
         let help = "a part is written `{name}`, without `$`";
@@ -291,6 +318,16 @@ pub(super) fn key_template(
     let mut template = Vec::new();
     for (position, piece) in pieces.into_iter().enumerate() {
         match piece {
+            // A constant alone is of the key's own type.
+            Piece::Text(literal) if alone && is_number => match literal.parse() {
+                Ok(number) => template.push(singlet_item::key::Part::Number(number)),
+                Err(_) => {
+                    let message = format!("the key attribute `{attribute}` is a number, and `{literal}` is none");
+                    let help = "write a number in quotes, or one part: `\"{seq}\"`";
+                    out.push(Diagnostic::new(&rules::BAD_TEMPLATE, text.span, message).help(help));
+                    return None;
+                }
+            },
             Piece::Text(literal) => template.push(singlet_item::key::Part::Text(literal)),
             Piece::Part(part) => {
                 let (ty, optional) = lookup(&part.path, out)?;

@@ -6,14 +6,17 @@
 //! 2. [`types`]: named types, and the type of every attribute.
 //! 3. [`attributes`]: defaults, computed values, copies; the types of computed attributes are inferred.
 //! 4. [`keys`]: templates of the primary key and of index entries.
-//! 5. [`promises`]: unique, states, expiry, history, exclusions, mirrors.
+//! 5. [`promises`]: unique, states, expiry, history, exclusions, mirrors; [`cycles`]; what DynamoDB takes ([`limits`]).
 //! 6. [`reads`], [`writes`] with [`steps`].
 //! 7. [`routes`]: no two requests with one meaning. Estimates and acceptances.
 
+mod answers;
 mod assignments;
 mod attributes;
+mod cycles;
 mod key_forms;
 mod keys;
+mod limits;
 mod numbers;
 mod operation;
 mod promises;
@@ -34,7 +37,7 @@ use std::collections::{HashMap, HashSet};
 
 use crate::catalog::Catalog;
 use crate::diagnostic::{Diagnostic, Diagnostics};
-use crate::expression::{self, Claim, Expr, Known, RowWord, Scope, Setting, Words};
+use crate::expression::{self, Absence, Claim, Expr, Known, RowWord, Scope, Setting, Words};
 use crate::model::{Argument, Callers, Entity, Model, Role, Table};
 use crate::node::{Entry, Node};
 use crate::rules;
@@ -52,6 +55,7 @@ fn is_reserved(name: &str) -> bool {
 /// Resolves a file. The model is there even when something was found; with errors it is not whole.
 pub(crate) fn resolve(root: &Node, out: &mut Diagnostics) -> Model {
     check_version(root, out);
+    limits::check_model_name(root.get("name"), out);
     let (table, index_names) = table::table(root.get("table"), out);
     let callers = table::callers(root.get("callers"), out);
     let mut resolver = Resolver {
@@ -76,6 +80,8 @@ pub(crate) fn resolve(root: &Node, out: &mut Diagnostics) -> Model {
     resolver.infer_computed(&mut entities);
     resolver.keys(&mut entities);
     resolver.promises(&mut entities);
+    resolver.check_cycles(&entities);
+    limits::check(&resolver.table, &entities, resolver.out);
     let steps = resolver.named_steps(root.get("steps"), &entities, &mut types);
     let reads = resolver.reads(root.get("reads"), &entities, &mut types);
     let writes = resolver.writes(root.get("writes"), &entities, &steps, &mut types);
@@ -139,6 +145,14 @@ impl Names {
             ..Scope::new(&self.catalog)
         }
         .with_row(entity)
+    }
+
+    /// What a copy sees: where a part of its source's key is absent, there is no source, and the copy is absent too.
+    fn copy_scope(&self, entity: &Entity) -> Scope<'_> {
+        Scope {
+            absence: Absence::Spreads,
+            ..self.attribute_scope(entity)
+        }
     }
 
     /// What an attribute's own expressions see: the row, and for records of requests also the request and its answer.
@@ -302,7 +316,11 @@ fn check_version(root: &Node, out: &mut Diagnostics) {
     };
     if text.text != "1" && text.text.parse::<u64>().is_ok() {
         let message = format!("version {} of the language is not known", text.text);
-        out.push(Diagnostic::new(&rules::UNSUPPORTED_VERSION, text.span, message).help("write `singlet: 1`"));
+        out.push(
+            Diagnostic::new(&rules::UNSUPPORTED_VERSION, text.span, message)
+                .help("write `singlet: 1`")
+                .replace_with("1"),
+        );
     }
 }
 

@@ -2,6 +2,7 @@
 
 use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::model::{Bounds, Rate};
+use crate::node::Node;
 use crate::rules;
 use crate::text::Text;
 
@@ -27,6 +28,55 @@ pub(super) fn rate(text: &Text, out: &mut Diagnostics) -> Option<Rate> {
     parsed
 }
 
+/// How often a caller may call: more than never, which `allow: false` says.
+pub(super) fn caller_rate(text: &Text, out: &mut Diagnostics) -> Option<Rate> {
+    let rate = rate(text, out)?;
+    if rate.count < 1.0 {
+        let message = format!("`{}` lets nobody call even once", text.text);
+        out.push(Diagnostic::new(&rules::BAD_BOUNDS, text.span, message).help("a rate is at least `1/day`"));
+        return None;
+    }
+    Some(rate)
+}
+
+/// A whole number that must lie within bounds; what is no whole number was reported.
+pub(super) fn within(node: Option<&Node>, least: u64, most: u64, out: &mut Diagnostics) {
+    let Some(text) = node.and_then(Node::text) else { return };
+    let Ok(number) = text.text.parse::<u64>() else { return };
+    if (least..=most).contains(&number) {
+        return;
+    }
+    let message = format!("`{number}` is outside what this can be");
+    let help = match (least, most) {
+        (least, most) if least == most => format!("write `{least}`, or leave it out"),
+        (least, u64::MAX) => format!("it is at least {least}"),
+        (least, most) => format!("it is from {least} to {most}"),
+    };
+    out.push(Diagnostic::new(&rules::BAD_BOUNDS, text.span, message).help(help));
+}
+
+/// A share of the whole, from 0 to 1.
+pub(super) fn share(text: &Text, out: &mut Diagnostics) -> Option<f64> {
+    let share = text.text.trim().parse::<f64>().ok();
+    let share = share.filter(|share| (0.0..=1.0).contains(share));
+    if share.is_none() {
+        let message = format!("`{}` is no share", text.text);
+        out.push(
+            Diagnostic::new(&rules::BAD_BOUNDS, text.span, message).help("write a number from 0 to 1, such as `0.2`"),
+        );
+    }
+    share
+}
+
+/// A price in dollars.
+pub(super) fn price(text: &Text, out: &mut Diagnostics) {
+    let price = text.text.trim().trim_start_matches('$').parse::<f64>().ok();
+    if price.is_none_or(|price| !price.is_finite() || price < 0.0) {
+        let message = format!("`{}` is no price", text.text);
+        out.push(Diagnostic::new(&rules::BAD_BOUNDS, text.span, message).help("write dollars, such as `0.25`"));
+    }
+}
+
 /// A number, or a range of them: `5`, `1..5`, `..5`, `0.5..`.
 pub(super) fn bounds(text: &Text, out: &mut Diagnostics) -> Option<Bounds> {
     let side = |side: &str| match side.trim() {
@@ -37,6 +87,10 @@ pub(super) fn bounds(text: &Text, out: &mut Diagnostics) -> Option<Bounds> {
         Some((min, max)) => side(min).zip(side(max)),
         None => side(&text.text).filter(Option::is_some).map(|number| (number, number)),
     };
+    let parsed = parsed.filter(|(min, max)| {
+        let ordered = min.zip(*max).is_none_or(|(min, max)| min <= max);
+        ordered && [min, max].into_iter().flatten().all(|side| *side >= 0.0)
+    });
     if parsed.is_none() {
         let message = format!("`{}` is neither a number nor a range", text.text);
         out.push(Diagnostic::new(&rules::BAD_BOUNDS, text.span, message).help("write `5`, `1..5`, `..5` or `0.5..`"));

@@ -7,7 +7,7 @@ use super::types::TypeTable;
 use super::{Resolver, keys, route, selection};
 use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::expression::{self, Args, Bound, Expr, RowWord, Scope};
-use crate::model::{Argument, Comparison, KeyTemplate, LetValue, Route, SelectionKind, Using, UsingKey};
+use crate::model::{Argument, Comparison, KeyTemplate, LetValue, Route, SelectionKind, Table, Using, UsingKey};
 use crate::node::{Entry, Node};
 use crate::rules;
 use crate::source::Span;
@@ -153,7 +153,7 @@ impl Resolver<'_> {
                 );
                 continue;
             }
-            if let Some(comparison) = comparison(entry, self.table.delimiter, &scope, self.out) {
+            if let Some(comparison) = comparison(entry, &self.table, &scope, self.out) {
                 key.push(UsingKey {
                     attribute: entry.key.text.clone(),
                     comparison,
@@ -220,12 +220,10 @@ pub(super) fn named_value(node: &Node, scope: &Scope<'_>, out: &mut Diagnostics)
     })
 }
 
-fn comparison(entry: &Entry, delimiter: char, scope: &Scope<'_>, out: &mut Diagnostics) -> Option<Comparison> {
+fn comparison(entry: &Entry, table: &Table, scope: &Scope<'_>, out: &mut Diagnostics) -> Option<Comparison> {
     let attribute = entry.key.text.as_str();
     if let Some(text) = entry.value.text() {
-        return Some(Comparison::Equal(using_template(
-            attribute, text, delimiter, scope, out,
-        )?));
+        return Some(Comparison::Equal(using_template(attribute, text, table, scope, out)?));
     }
     let [only] = entry.value.entries() else {
         let message = format!("`{attribute}` takes one comparison");
@@ -244,11 +242,11 @@ fn comparison(entry: &Entry, delimiter: char, scope: &Scope<'_>, out: &mut Diagn
             );
             return None;
         };
-        let low = using_template(attribute, low.text()?, delimiter, scope, out)?;
-        let high = using_template(attribute, high.text()?, delimiter, scope, out)?;
+        let low = using_template(attribute, low.text()?, table, scope, out)?;
+        let high = using_template(attribute, high.text()?, table, scope, out)?;
         return Some(Comparison::Between(low, high));
     }
-    let template = using_template(attribute, only.value.text()?, delimiter, scope, out)?;
+    let template = using_template(attribute, only.value.text()?, table, scope, out)?;
     Some(match only.key.text.as_str() {
         "=" => Comparison::Equal(template),
         "<" => Comparison::Less(template),
@@ -264,7 +262,7 @@ fn comparison(entry: &Entry, delimiter: char, scope: &Scope<'_>, out: &mut Diagn
 fn using_template(
     attribute: &str,
     text: &Text,
-    delimiter: char,
+    table: &Table,
     scope: &Scope<'_>,
     out: &mut Diagnostics,
 ) -> Option<KeyTemplate> {
@@ -277,7 +275,7 @@ fn using_template(
         };
         Some((ty, expr.optional))
     };
-    keys::key_template(attribute, text, delimiter, &mut lookup, out)
+    keys::key_template(keys::KeyPlace::of(table, attribute), text, &mut lookup, out)
 }
 
 /// The arguments as the model has them. One that no expression uses is a mistake.

@@ -2,7 +2,7 @@
 
 use super::Resolver;
 use super::table::{flag_span, names, word};
-use crate::diagnostic::{Diagnostic, Diagnostics};
+use crate::diagnostic::{Diagnostic, Diagnostics, Fix};
 use crate::expression::{self, Absence, Expr, Scope};
 use crate::grammar::listed;
 use crate::model::{Entity, EntityClaims, Guard, History, Holding, Lapse, Move, States};
@@ -378,7 +378,12 @@ impl KnownStates<'_> {
                 true => "write `->`",
                 false => "write `pending | active -> done`",
             };
-            out.push(Diagnostic::new(&rules::BAD_STATES, text.span, message).help(help));
+            let mut diagnostic = Diagnostic::new(&rules::BAD_STATES, text.span, message).help(help);
+            diagnostic.fix = text.text.find("=>").map(|at| Fix {
+                span: text.span_of(at, at + 2),
+                replacement: "->".to_owned(),
+            });
+            out.push(diagnostic);
             return None;
         };
         let to = text.part(arrow + 2, text.text.len()).trimmed();

@@ -16,6 +16,7 @@ use crate::node::{Entry, Node};
 use crate::rules;
 use crate::source::Span;
 use crate::types::{EntityId, Type};
+use singlet_item::limits::PAGE_ROWS_MAX;
 
 impl Resolver<'_> {
     pub(super) fn reads(&mut self, node: Option<&Node>, entities: &[Entity], types: &mut TypeTable) -> Vec<Read> {
@@ -53,7 +54,15 @@ impl Resolver<'_> {
         };
         let at = expr("at", &Type::Time, self.out);
         let reverse = expr("reverse", &Type::Bool, self.out);
-        let returns = read_return(node, &scope, row, each.is_some(), self.out);
+        let may_be_missing = matches!(
+            selection.as_ref().map(|selection| selection.kind),
+            Some(SelectionKind::Get { optional: true })
+        );
+        let returned_scope = Scope {
+            row_may_be_absent: may_be_missing,
+            ..scope.clone()
+        };
+        let returns = read_return(node, &returned_scope, row, each.is_some(), self.out);
         let using = self.using(node.entry("using"), &args, &bound, row);
         let read = Read {
             name: entry.key.text.clone(),
@@ -239,19 +248,16 @@ impl Resolver<'_> {
             let ParamValue::Arg(arg) = value else {
                 continue;
             };
-            match args.get(arg) {
-                Some(known) => known.mark_used(),
-                None => {
-                    let message = format!("the query parameter `{name}` has no argument `{arg}`");
-                    let known = args.iter().map(|arg| arg.name.as_str());
-                    let mut diagnostic =
-                        Diagnostic::new(&rules::UNKNOWN_ARGUMENT, route.span, message).did_you_mean(arg, known);
-                    diagnostic.fix = None;
-                    if diagnostic.help.is_none() {
-                        diagnostic = diagnostic.help(format!("declare it: `args: {{{arg}: …}}`"));
-                    }
-                    self.out.push(diagnostic);
+            if args.get(arg).is_none() {
+                let message = format!("the query parameter `{name}` has no argument `{arg}`");
+                let known = args.iter().map(|arg| arg.name.as_str());
+                let mut diagnostic =
+                    Diagnostic::new(&rules::UNKNOWN_ARGUMENT, route.span, message).did_you_mean(arg, known);
+                diagnostic.fix = None;
+                if diagnostic.help.is_none() {
+                    diagnostic = diagnostic.help(format!("declare it: `args: {{{arg}: …}}`"));
                 }
+                self.out.push(diagnostic);
             }
         }
     }
@@ -292,6 +298,23 @@ impl Resolver<'_> {
         }
         self.check_pages(read, node);
         self.check_combinations(node.get("combinations"), args);
+        super::answers::check(read, node, entities, self.out);
+        for (field, least, most) in [
+            ("limit", 1, u64::MAX),
+            ("page", 1, PAGE_ROWS_MAX as u64),
+            ("empty", 404, 404),
+        ] {
+            numbers::within(node.get(field), least, most, self.out);
+        }
+        numbers::within(
+            node.get("each").and_then(|each| each.get("at_most")),
+            1,
+            u64::MAX,
+            self.out,
+        );
+        for part in node.get("with").map_or(&[][..], Node::entries) {
+            numbers::within(part.value.get("limit"), 1, u64::MAX, self.out);
+        }
     }
 
     fn check_pages(&mut self, read: &Read, node: &Node) {
@@ -382,13 +405,28 @@ pub(super) fn returned(node: Option<&Node>, scope: &Scope<'_>, out: &mut crate::
     match node {
         None => Return::Usual,
         Some(Node::Scalar(text)) if text.text == "nothing" => Return::Nothing,
-        Some(Node::Scalar(text)) => Return::Value(expression::check(text, scope, None, out)),
-        Some(node) => Return::Fields(
-            node.entries()
-                .iter()
-                .map(|entry| (entry.key.text.clone(), value(&entry.value, scope, out)))
-                .collect(),
-        ),
+        Some(Node::Scalar(text)) => {
+            let expr = expression::check(text, scope, None, out);
+            check_shown(&expr, out);
+            Return::Value(expr)
+        }
+        Some(node) => {
+            let fields = node.entries().iter().map(|entry| {
+                let expr = value(&entry.value, scope, out);
+                check_shown(&expr, out);
+                (entry.key.text.clone(), expr)
+            });
+            Return::Fields(fields.collect())
+        }
+    }
+}
+
+/// Durations exist only while computing: JSON has no form for one.
+fn check_shown(expr: &expression::Expr, out: &mut crate::diagnostic::Diagnostics) {
+    if super::attributes::holds_duration(&expr.ty) {
+        let message = "a duration cannot be shown";
+        let help = "show the two instants, or compare them here: `until - now < hours(1)`";
+        out.push(Diagnostic::new(&rules::WRONG_SHAPE, expr.span, message).help(help));
     }
 }
 

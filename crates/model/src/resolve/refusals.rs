@@ -10,7 +10,7 @@ use crate::text::Text;
 pub(super) fn requirement(text: &Text, scope: &Scope<'_>, out: &mut Diagnostics) -> Option<Requirement> {
     let Some(at) = find_else(&text.text) else {
         let message = "a requirement does not say what the refusal is called";
-        let help = "write `EXPRESSION else NAME`, such as `item.userId != caller.id else own_item`";
+        let help = "say what is refused: `EXPRESSION else NAME`, such as `item.userId != caller.id else own_item`";
         out.push(Diagnostic::new(&rules::BAD_REFUSAL, text.span, message).help(help));
         return None;
     };

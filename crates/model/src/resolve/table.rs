@@ -2,6 +2,8 @@
 
 use std::collections::{HashMap, HashSet};
 
+use singlet_item::limits::INDEX_KEY_ATTRIBUTES_MAX;
+
 use super::numbers;
 use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::grammar::listed;
@@ -12,9 +14,6 @@ use crate::model::{
 use crate::node::{Entry, Node};
 use crate::rules;
 use crate::source::Span;
-
-/// The most attributes in the partition key, and in the sort key, of a global index.
-const INDEX_KEY_ATTRIBUTES_MAX: usize = 4;
 
 /// The names of indexes, for look-ups.
 pub(super) type IndexNames = HashMap<String, IndexId>;
@@ -39,7 +38,7 @@ pub(super) fn table(node: Option<&Node>, out: &mut Diagnostics) -> (Table, Index
         stream_readers: names(node.get("stream").and_then(|stream| stream.get("readers"))),
         billing: billing(node.get("billing")),
         recovery: word(node, "recovery").as_deref() == Some("point_in_time"),
-        claims: table_claims(node.get("claim")),
+        claims: table_claims(node.get("claim"), out),
         spans: table_spans(node),
         key,
     };
@@ -95,9 +94,10 @@ fn billing(node: Option<&Node>) -> Billing {
     }
 }
 
-fn table_claims(node: Option<&Node>) -> TableClaims {
-    let price = |name: &str| {
+fn table_claims(node: Option<&Node>, out: &mut Diagnostics) -> TableClaims {
+    let mut price = |name: &str| {
         let text = node?.get(name)?.text()?;
+        numbers::price(text, out);
         Some((text.text.clone(), text.span))
     };
     TableClaims {
@@ -197,6 +197,16 @@ pub(super) fn callers(node: Option<&Node>, out: &mut Diagnostics) -> Callers {
     };
     let jwt = node.get("jwt");
     let key = node.get("api_key");
+    let named = jwt.and_then(|jwt| jwt.get("claims")).map_or(&[][..], Node::entries);
+    for entry in named.iter().filter(|entry| entry.key.text == "authenticated") {
+        let message = "`caller.authenticated` says whether there are credentials, and is no claim";
+        out.push(Diagnostic::new(&rules::RESERVED_NAME, entry.key.span, message).help("give the claim another name"));
+    }
+    for entry in named.iter().filter(|entry| !super::is_identifier(&entry.key.text)) {
+        let message = format!("`{}` cannot name a claim", entry.key.text);
+        let help = "names begin with a letter and have letters, digits and `_`";
+        out.push(Diagnostic::new(&rules::RESERVED_NAME, entry.key.span, message).help(help));
+    }
     let claims = jwt
         .and_then(|jwt| jwt.get("claims"))
         .map_or(&[][..], Node::entries)
@@ -206,13 +216,25 @@ pub(super) fn callers(node: Option<&Node>, out: &mut Diagnostics) -> Callers {
     Callers {
         audience: jwt.and_then(|jwt| word(jwt, "audience")),
         claims,
-        api_key_header: key.and_then(|key| word(key, "header")),
+        api_key_header: key.and_then(|key| header(key.get("header"), out)),
         roles: names(key.and_then(|key| key.get("roles"))),
         rate: node
             .get("rate")
             .and_then(Node::text)
-            .and_then(|text| numbers::rate(text, out)),
+            .and_then(|text| numbers::caller_rate(text, out)),
     }
+}
+
+/// The name of a header, as HTTP takes it.
+fn header(node: Option<&Node>, out: &mut Diagnostics) -> Option<String> {
+    let text = node?.text()?;
+    let spelled = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
+    if text.text.is_empty() || !text.text.bytes().all(spelled) {
+        let message = format!("`{}` is no name of a header", text.text);
+        out.push(Diagnostic::new(&rules::WRONG_SHAPE, text.span, message).help("such as `X-Api-Key`"));
+        return None;
+    }
+    Some(text.text.clone())
 }
 
 pub(super) fn estimates(node: Option<&Node>, known: &HashSet<&str>, out: &mut Diagnostics) -> Vec<Estimate> {
@@ -244,8 +266,8 @@ fn estimate(entry: &Entry, known: &HashSet<&str>, out: &mut Diagnostics) -> Esti
         bytes: whole(node, "bytes"),
         top_share: node
             .get("top_share")
-            .and_then(Node::str)
-            .and_then(|text| text.parse().ok()),
+            .and_then(Node::text)
+            .and_then(|text| numbers::share(text, out)),
         rate: rate_text.and_then(|text| numbers::rate(text, out)),
     }
 }

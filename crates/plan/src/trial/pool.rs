@@ -121,13 +121,10 @@ impl Pool {
             }
             Type::List(element, limits) if depth < DEPTH_MAX => self.lists(element, limits, depth),
             Type::Set(element, limits) if depth < DEPTH_MAX => self.sets(element, limits, depth),
-            Type::Duration => vec![
-                time::Duration {
-                    months: 0,
-                    millis: DAY_MILLIS,
-                }
-                .to_value(),
-            ],
+            Type::Duration => {
+                let day = time::Duration::new(0, DAY_MILLIS).ok();
+                day.map(time::Duration::to_value).into_iter().collect()
+            }
             Type::Json => vec![Value::M(BTreeMap::new())],
             Type::Bytes(_)
             | Type::Map(..)

@@ -2,9 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use singlet_item::Value;
+use singlet_item::{Number, Value};
 use singlet_model::Model;
-use singlet_model::evaluate::{evaluate, evaluate_as, holds, time};
+use singlet_model::evaluate::{evaluate, evaluate_as, holds};
 use singlet_model::expression::{BinaryOp, Expr, ExprKind};
 use singlet_model::model::Entity;
 use singlet_model::types::Type;
@@ -271,11 +271,8 @@ impl<'a> Rows<'a> {
             row: Some(row),
             zone: pool.zone(),
         };
-        let past = |at: &Expr| match evaluate(at, &scope) {
-            Ok(Some(value)) => time::millis_of(&value, time::without_words(&at.ty))
-                .ok()
-                .flatten()
-                .is_none_or(|at| at <= NOW),
+        let past = |at: &Expr| match evaluate_as(at, &Type::Millis, &scope) {
+            Ok(Some(value)) => value.as_number().and_then(Number::to_i64).is_none_or(|at| at <= NOW),
             Ok(None) => false,
             Err(_) => true,
         };

@@ -235,21 +235,23 @@ pub(super) fn value_of(tree: &Tree, ty: &Type, scope: Scope<'_>) -> Result<(Valu
 
 /// `now-3d`, `today+7d`: instants and days from the moment of loading.
 fn relative(text: &str, ty: &Type, scope: Scope<'_>) -> Option<Result<Value, EvaluateError>> {
-    let shift = |rest: &str| -> Option<i64> {
-        match rest.chars().next() {
-            None => Some(0),
-            Some('+') => values::duration(rest.get(1..)?).map(|duration| duration.millis),
-            Some('-') => values::duration(rest.get(1..)?).map(|duration| -duration.millis),
-            _ => None,
-        }
+    let shift = |rest: &str| -> Option<Result<i64, EvaluateError>> {
+        let duration = match rest.chars().next() {
+            None => return Some(Ok(scope.now)),
+            Some('+') => values::duration(rest.get(1..)?)?,
+            Some('-') => values::duration(rest.get(1..)?)?.negated(),
+            Some(_) => return None,
+        };
+        Some(time::shifted_millis(scope.now, duration, &scope.setting.zone))
     };
     if ty.is_instant() {
-        let millis = scope.now.checked_add(shift(text.strip_prefix("now")?)?)?;
-        return Some(time::instant(millis, ty));
+        let moved = shift(text.strip_prefix("now")?)?;
+        return Some(moved.and_then(|millis| time::instant(millis, ty)));
     }
     if *ty == Type::Date {
-        let millis = scope.now.checked_add(shift(text.strip_prefix("today")?)?)?;
-        return Some(time::day_of(millis, &scope.setting.zone).map(Value::S));
+        let moved = shift(text.strip_prefix("today")?)?;
+        let day = moved.and_then(|millis| time::day_of(millis, &scope.setting.zone));
+        return Some(day.map(Value::S));
     }
     None
 }

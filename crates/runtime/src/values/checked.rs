@@ -3,9 +3,10 @@
 use std::collections::BTreeMap;
 
 use singlet_item::Value;
+use singlet_model::evaluate::Duration;
 use singlet_model::types::{LengthLimits, NumberLimits, ObjectType, Type};
 
-use super::{Invalid, check_length, degrees, described, from_text, number_value, set};
+use super::{Invalid, check_length, degrees, described, from_text, instant_limits, number_value, on_earth, set};
 
 /// A value as it is stored, if it is one of the type: arguments of programs that embed the engine come like this.
 ///
@@ -25,10 +26,10 @@ pub fn checked(value: &Value, ty: &Type) -> Result<Value, Invalid> {
         (Value::S(_), Type::List(..) | Type::Set(..) | Type::Map(..) | Type::Object(_) | Type::Bytes(_)) => wrong(),
         (Value::S(text), _) => from_text(text, ty),
         (Value::N(number), Type::Int(limits) | Type::Number(limits)) => number_value(&number.to_string(), ty, limits),
-        (Value::N(number), Type::Version | Type::Seconds | Type::Millis) => {
-            number_value(&number.to_string(), ty, &NumberLimits::default())
-        }
-        (Value::Bool(_), Type::Bool) | (Value::M(_), Type::Duration) => Ok(value.clone()),
+        (Value::N(number), Type::Version) => number_value(&number.to_string(), ty, &NumberLimits::default()),
+        (Value::N(number), Type::Seconds | Type::Millis) => number_value(&number.to_string(), ty, &instant_limits(ty)),
+        (Value::Bool(_), Type::Bool) => Ok(value.clone()),
+        (Value::M(_), Type::Duration) if Duration::from_value(value).is_some() => Ok(value.clone()),
         (Value::B(bytes), Type::Bytes(limits)) => {
             check_length(bytes.len() as u64, limits, "bytes")?;
             Ok(value.clone())
@@ -46,7 +47,8 @@ pub fn checked(value: &Value, ty: &Type) -> Result<Value, Invalid> {
             });
             entries.collect::<Result<_, _>>().map(Value::M)
         }
-        (Value::M(entries), Type::Object(object) | Type::Geo(Some(object))) => checked_fields(entries, object),
+        (Value::M(entries), Type::Object(object)) => checked_fields(entries, object),
+        (Value::M(entries), Type::Geo(Some(object))) => on_earth(checked_fields(entries, object)?),
         (Value::M(entries), Type::Geo(None)) => checked_place(entries),
         _ => wrong(),
     }

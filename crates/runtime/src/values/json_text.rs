@@ -30,6 +30,48 @@ pub fn write(out: &mut Vec<u8>, value: &Value) {
     }
 }
 
+/// A value over several lines, for people.
+pub fn indented(value: &Value) -> String {
+    let mut out = String::new();
+    indent(&mut out, value, 0);
+    out
+}
+
+fn indent(out: &mut String, value: &Value, depth: usize) {
+    match value {
+        Value::L(elements) if !elements.is_empty() => {
+            let elements = elements.iter().map(|element| (None, element));
+            indent_all(out, ('[', ']'), elements, depth);
+        }
+        Value::M(entries) if !entries.is_empty() => {
+            let entries = entries.iter().map(|(name, value)| (Some(name.as_str()), value));
+            indent_all(out, ('{', '}'), entries, depth);
+        }
+        other => out.push_str(&of(other)),
+    }
+}
+
+fn indent_all<'a>(
+    out: &mut String,
+    (open, close): (char, char),
+    entries: impl Iterator<Item = (Option<&'a str>, &'a Value)>,
+    depth: usize,
+) {
+    out.push(open);
+    for (at, (name, value)) in entries.enumerate() {
+        out.push_str(if at == 0 { "\n" } else { ",\n" });
+        out.push_str(&"  ".repeat(depth + 1));
+        if let Some(name) = name {
+            out.push_str(&of(&Value::S(name.to_owned())));
+            out.push_str(": ");
+        }
+        indent(out, value, depth + 1);
+    }
+    out.push('\n');
+    out.push_str(&"  ".repeat(depth));
+    out.push(close);
+}
+
 /// Appends an object.
 pub fn object<'a>(out: &mut Vec<u8>, entries: impl Iterator<Item = (&'a str, &'a Value)>) {
     out.push(b'{');
@@ -75,6 +117,18 @@ mod tests {
             &Value::L(vec![Value::N(digits.parse().unwrap()), Value::S("a\"\n".to_owned())]),
         );
         assert_eq!(String::from_utf8(out).unwrap(), format!("[{digits},\"a\\\"\\n\"]"));
+    }
+
+    #[test]
+    fn lines_are_indented_with_every_digit() {
+        let digits = "12345678901234567890123456789012345678";
+        let list = Value::L(vec![Value::N(digits.parse().unwrap()), Value::L(Vec::new())]);
+        let value = Value::M(BTreeMap::from([
+            ("a\"".to_owned(), list),
+            ("b".to_owned(), Value::Null),
+        ]));
+        let expected = format!("{{\n  \"a\\\"\": [\n    {digits},\n    []\n  ],\n  \"b\": null\n}}");
+        assert_eq!(indented(&value), expected);
     }
 
     #[test]

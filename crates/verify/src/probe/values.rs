@@ -109,7 +109,7 @@ impl ValueDraw {
             Type::Time | Type::Seconds | Type::Millis | Type::Now => time::instant(self.instant()?, ty).ok()?,
             Type::Duration => {
                 let millis = self.rng.choice([0, 1_000, 3_600_000, 86_400_000, 30 * 86_400_000])?;
-                time::Duration { months: 0, millis }.to_value()
+                time::Duration::new(0, millis).ok()?.to_value()
             }
             Type::Ulid => Value::S(self.ulid()),
             Type::Ksuid => Value::S(format!("2Nk{:024}", self.rng.u8(..40))),

@@ -17,6 +17,8 @@ pub enum Source {
         path: PathBuf,
         /// Whether a new table is filled from `sample.jsonl` beside it.
         fills: bool,
+        /// Whether it is served though design rules find errors in it.
+        accepts_errors: bool,
     },
     /// One of the five.
     Bundled(&'static Bundled),
@@ -24,10 +26,11 @@ pub enum Source {
 
 impl Source {
     /// The files, or the five systems where there are none.
-    pub fn all(paths: &[PathBuf], fills: bool) -> Vec<Source> {
+    pub fn all(paths: &[PathBuf], fills: bool, accepts_errors: bool) -> Vec<Source> {
         let file = |path: &PathBuf| Source::File {
             path: path.clone(),
             fills,
+            accepts_errors,
         };
         match paths.is_empty() {
             true => SYSTEMS.iter().map(Source::Bundled).collect(),
@@ -38,7 +41,9 @@ impl Source {
     /// The model at the start. What is wrong with it is shown.
     pub fn load(&self) -> Result<Model, ExitCode> {
         match self {
-            Source::File { path, .. } => model::load(path),
+            Source::File {
+                path, accepts_errors, ..
+            } => model::load_sound(path, *accepts_errors),
             // What comes with the command was checked when it was built.
             Source::Bundled(system) => {
                 let source = singlet_model::Source::new(system.name, system.model);
@@ -49,33 +54,34 @@ impl Source {
         }
     }
 
-    /// The model, if it has no errors and breaks no design rule; else what `check` would show.
+    /// The model, if it has no errors, of design rules only such as are accepted; else what `check` would show.
     pub fn checked(&self) -> Result<Model, String> {
-        let (name, bytes) = match self {
-            Source::File { path, .. } => (path.display().to_string(), source::read(path)?),
-            Source::Bundled(system) => (system.name.to_owned(), system.model.as_bytes().to_vec()),
+        let (name, bytes, accepts_errors) = match self {
+            Source::File {
+                path, accepts_errors, ..
+            } => (path.display().to_string(), source::read(path)?, *accepts_errors),
+            Source::Bundled(system) => (system.name.to_owned(), system.model.as_bytes().to_vec(), false),
         };
         let source = match singlet_model::decode(&name, bytes) {
             Ok(source) => source,
             Err(invalid) => return Err(shown(invalid.0, vec![invalid.1])),
         };
-        let found = singlet_lint::check(singlet_model::load(&source)).into_sorted();
-        if found
-            .iter()
-            .any(|finding| singlet_lint::fails(finding.rule.severity, false))
-        {
-            return Err(shown(source, found));
+        let loaded = singlet_model::load(&source);
+        let Some(model) = loaded.model.filter(|_| !loaded.diagnostics.has_errors()) else {
+            return Err(shown(source, loaded.diagnostics.into_sorted()));
+        };
+        let errors = model::design_errors(&source);
+        match errors.is_empty() || accepts_errors {
+            true => Ok(model),
+            false => Err(shown(source, errors)),
         }
-        singlet_model::load(&source)
-            .model
-            .ok_or_else(|| "this is no model".to_owned())
     }
 
     /// Rows to take examples from, and to fill a new table with.
     pub fn sample(&self) -> Result<Option<String>, String> {
         match self {
             Source::Bundled(system) => Ok(Some(system.sample.to_owned())),
-            Source::File { path, fills } => {
+            Source::File { path, fills, .. } => {
                 let rows = path.with_file_name("sample.jsonl");
                 if !rows.exists() && !fills {
                     return Ok(None);

@@ -99,11 +99,18 @@ fn compare<'a>(
         entity.name
     );
     let note = format!("{} here", first.ty.word());
+    let help = match (first.ty, first.by, ty) {
+        // A constant is text, in quotes or not, so there is no template to add text to.
+        (KeyType::Number | KeyType::Bytes, None, Some(KeyType::String)) => {
+            "the value of this key comes from one attribute of that type: fill it by `{…}` of one, such as `seq: int = 0`"
+        }
+        _ => "a key attribute has one type in all rows: add text to the template, or store the attribute under another name",
+    };
     findings.push(
         findings
             .at(span, entity.name.clone(), message)
             .note(first.span, note)
-            .help("a key attribute has one type in all rows: add text to the template, or store the attribute under another name"),
+            .help(help),
     );
 }
 

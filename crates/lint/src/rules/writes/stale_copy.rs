@@ -13,8 +13,8 @@ design_rule! {
     /// ItemName: {copy: "Item(ItemId).Name"}
     /// ```
     ///
-    /// Way out: say how it follows. `kept: transaction` where the holder's key follows from the source, `kept: stream` with
-    /// `found:` where holders must be looked for, `kept: frozen` where the value of that day is what is wanted.
+    /// Way out: say how it follows. `kept: transaction` where the holder's key follows from the source, `kept: frozen` where the
+    /// value of that day is what is wanted. Where neither fits, read the original beside the row: `with`.
     "W009" "stale-copy" Error
 }
 
@@ -31,7 +31,7 @@ fn check(context: &Context<'_>, findings: &mut Findings<'_>) {
                     "`{}.{}` is to change with `{}.{}`, but nothing of `{}` says which rows hold it",
                     entity.name, attribute.name, source.name, copy.attribute, source.name
                 );
-                let help = "only holders whose whole key follows from the source change with it: say `kept: stream` with `found:`";
+                let help = "only holders whose whole key follows from the source change with it: say `kept: frozen`, or read the original under `with`";
                 findings.push(findings.at(attribute.span, format!("{}.{}", entity.name, attribute.name), message).help(help));
             }
             if copy.kept != Kept::Unsaid {
@@ -41,7 +41,7 @@ fn check(context: &Context<'_>, findings: &mut Findings<'_>) {
                 "`{}.{}` copies `{}.{}`, which changes, and nothing updates the copy",
                 entity.name, attribute.name, source.name, copy.attribute
             );
-            let help = "say `kept: transaction`, `kept: stream` with `found:`, or `kept: frozen` for a snapshot on purpose";
+            let help = "say `kept: transaction` where the holder's key follows from the source, or `kept: frozen` for a snapshot on purpose";
             findings.push(findings.at(attribute.span, format!("{}.{}", entity.name, attribute.name), message).help(help));
         }
     }

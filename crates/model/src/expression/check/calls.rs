@@ -96,7 +96,7 @@ impl Checker<'_, '_> {
         }
         let ty = result(id, &exprs);
         Expr {
-            optional: spreads,
+            optional: spreads || may_be_of_nothing(id, &exprs),
             ..self.made(node, ExprKind::Call(id, exprs), ty)
         }
     }
@@ -217,6 +217,20 @@ impl Checker<'_, '_> {
     }
 }
 
+/// Whether `min` or `max` may look at lists without elements, of which there is no least and no greatest.
+fn may_be_of_nothing(id: FunctionId, exprs: &[Expr]) -> bool {
+    let may_be_empty = |expr: &Expr| match &expr.ty {
+        Type::List(_, limits) => limits.min.unwrap_or(0) == 0 && !is_filled(expr),
+        _ => false,
+    };
+    matches!(id, FunctionId::Min | FunctionId::Max) && exprs.iter().all(may_be_empty)
+}
+
+/// Whether it is a list with elements, written out.
+fn is_filled(expr: &Expr) -> bool {
+    matches!(&expr.kind, ExprKind::List(elements) if elements.iter().any(|element| !element.optional))
+}
+
 fn literal_int(expr: &Expr) -> Option<i64> {
     match expr.literal() {
         Some(Literal::Number(number)) => number.to_i64(),
@@ -260,7 +274,7 @@ fn accepts(param: Param, ty: &Type) -> bool {
             ty,
             Type::Text(_) | Type::Bytes(_) | Type::List(..) | Type::Set(..) | Type::Map(..)
         ),
-        Param::Scalar => orderable(ty) || *ty == Type::Bool,
+        Param::Scalar => *ty == Type::Bool || (orderable(ty) && !matches!(ty, Type::Duration | Type::Bytes(_))),
         Param::Ordered | Param::Any | Param::Variable | Param::Body => true,
     }
 }
@@ -268,7 +282,8 @@ fn accepts(param: Param, ty: &Type) -> bool {
 fn result(id: FunctionId, args: &[Expr]) -> Type {
     let first = args.first().map_or(&Type::Unknown, |expr| &expr.ty);
     match id {
-        FunctionId::Lower | FunctionId::Upper => same_length(first),
+        FunctionId::Lower => case_changed(first, LOWER_GROWTH_MAX),
+        FunctionId::Upper => case_changed(first, UPPER_GROWTH_MAX),
         FunctionId::Size => whole_from(0, None),
         FunctionId::StartsWith | FunctionId::Contains | FunctionId::Near => Type::Bool,
         FunctionId::Days | FunctionId::Hours | FunctionId::Minutes | FunctionId::Months => Type::Duration,
@@ -296,11 +311,18 @@ fn result(id: FunctionId, args: &[Expr]) -> Type {
     }
 }
 
-/// Case changes letters, not how many there are; a pattern may no longer hold.
-fn same_length(ty: &Type) -> Type {
+/// How many letters one letter can become in lower case, `İ`, and in upper case, `ΐ`.
+const LOWER_GROWTH_MAX: u64 = 2;
+const UPPER_GROWTH_MAX: u64 = 3;
+
+/// A change of case may make text longer, never shorter; a pattern may no longer hold.
+fn case_changed(ty: &Type, growth: u64) -> Type {
     match ty {
         Type::Text(limits) => Type::Text(TextLimits {
-            length: limits.length,
+            length: LengthLimits {
+                min: limits.length.min,
+                max: limits.length.max.map(|max| max.saturating_mul(growth)),
+            },
             pattern: None,
         }),
         _ => Type::text(),

@@ -5,7 +5,6 @@ use crate::diagnostic::Diagnostic;
 use crate::expression::parse::{FieldNode, Node};
 use crate::expression::relations::same_kind;
 use crate::expression::rules;
-use crate::expression::tokens::quoted;
 use crate::expression::tree::{Expr, ExprKind};
 use crate::types::{EntityId, Type};
 
@@ -94,7 +93,7 @@ impl Checker<'_, '_> {
         let names: Vec<&str> = variables.iter().map(|(name, _)| name.as_str()).collect();
         let values = if names.len() == 1 { "value" } else { "values" };
         let message = format!("the key of `{name}` takes {} {values}, not {found}", names.len());
-        let help = format!("write `{name}({})`", names.join(", "));
+        let help = format!("its key is `{name}({})`", names.join(", "));
         self.refuse(&rules::WRONG_KEY, node, message, Some(help))
     }
 
@@ -106,6 +105,11 @@ impl Checker<'_, '_> {
         args: &[Node],
         (one, other): (&str, &str),
     ) {
+        let called = |node: &Node| same_word(self.source(node).rsplit('.').next().unwrap_or_default());
+        let mut values = variables.iter().zip(args);
+        if values.all(|((name, _), arg)| called(arg) == same_word(name)) {
+            return;
+        }
         let name = self.scope.catalog.name(entity);
         let message =
             format!("`{one}` and `{other}` in the key of `{name}` have one type: only their places tell them apart");
@@ -114,7 +118,10 @@ impl Checker<'_, '_> {
             .zip(args)
             .map(|((name, _), arg)| format!("{name}: {}", self.source(arg)))
             .collect();
-        let help = format!("write {}", quoted(&format!("{name}{{{}}}", named.join(", "))));
+        // Braces are YAML's, so the whole stands in quotes; those that the arguments leave free.
+        let written = format!("{name}{{{}}}", named.join(", "));
+        let quote = if written.contains('"') { '\'' } else { '"' };
+        let help = format!("name them, in quotes: `{quote}{written}{quote}`");
         self.report(Diagnostic::new(&rules::POSITIONAL_KEY, self.span(&node.range), message).help(help));
     }
 
@@ -143,6 +150,12 @@ impl Checker<'_, '_> {
         let message = format!("`{name}` is missing from the key of `{owner}`");
         self.report(Diagnostic::new(&rules::WRONG_KEY, self.span(&node.range), message));
     }
+}
+
+/// A name without the differences in which models spell one word: `user_id` and `userId`.
+fn same_word(name: &str) -> String {
+    let letters = name.chars().filter(|char| *char != '_');
+    letters.flat_map(char::to_lowercase).collect()
 }
 
 /// Two variables of one type.

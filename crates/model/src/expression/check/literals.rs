@@ -1,14 +1,13 @@
 //! What text and numbers written out stand for, where they meet a type.
 
-use jiff::Timestamp;
-use jiff::civil::{Date, Time};
-
 use super::Checker;
 use crate::diagnostic::{Diagnostic, nearest};
+use crate::evaluate::time;
 use crate::expression::parse::{Node, NodeKind};
 use crate::expression::relations::unified;
 use crate::expression::rules;
 use crate::expression::tree::{Expr, ExprKind, Literal};
+use crate::spelling::canonical_text;
 use crate::types::{LengthLimits, NumberLimits, Type};
 use singlet_item::Number;
 
@@ -58,21 +57,17 @@ impl Checker<'_, '_> {
             Type::OrWords(value, words) if !matches!(**value, Type::Text(_)) => {
                 return self.value_or_word(expr, text, value, words);
             }
-            Type::Date => is_date(text).then_some(()).ok_or("a date, as in `\"2026-02-13\"`"),
-            Type::Month => is_month(text).then_some(()).ok_or("a month, as in `\"2026-02\"`"),
-            Type::Time => is_instant(text)
-                .then_some(())
-                .ok_or("a time, as in `\"2026-02-13T08:00:00Z\"`"),
-            Type::Ulid => is_ulid(text).then_some(()).ok_or("a ulid of 26 characters"),
-            Type::Ksuid => is_ksuid(text).then_some(()).ok_or("a ksuid of 27 characters"),
-            Type::Uuid => is_uuid(text)
-                .then_some(())
-                .ok_or("a uuid, as in `\"123e4567-e89b-12d3-a456-426614174000\"`"),
+            Type::Date => "a date, as in `\"2026-02-13\"`",
+            Type::Month => "a month, as in `\"2026-02\"`",
+            Type::Time => "a time, as in `\"2026-02-13T08:00:00Z\"`",
+            Type::Ulid => "a ulid of 26 characters",
+            Type::Ksuid => "a ksuid of 27 characters",
+            Type::Uuid => "a uuid, as in `\"123e4567-e89b-12d3-a456-426614174000\"`",
             _ => return,
         };
-        match expected {
-            Ok(()) => expr.ty = to.clone(),
-            Err(form) => self.invalid_literal(expr, text, form),
+        match canonical_text(text, to) {
+            Some(text) => become_text(expr, text, to),
+            None => self.invalid_literal(expr, text, expected),
         }
     }
 
@@ -83,6 +78,7 @@ impl Checker<'_, '_> {
             "today" | "now" => Some(format!("write `{text}` without quotes")),
             "tomorrow" => Some("write `today + days(1)`".to_owned()),
             "yesterday" => Some("write `today - days(1)`".to_owned()),
+            text if text.starts_with(['+', '-']) => Some("years have four digits and no sign".to_owned()),
             date if is_date(date) => Some("compare the day of the time: `day(…)`".to_owned()),
             _ => None,
         };
@@ -109,15 +105,14 @@ impl Checker<'_, '_> {
     }
 
     fn value_or_word(&mut self, expr: &mut Expr, text: &str, value: &Type, words: &[String]) {
-        let fits = match value {
-            Type::Date => is_date(text),
-            Type::Month => is_month(text),
-            Type::Time => is_instant(text),
-            _ => return,
-        };
-        if fits {
-            expr.ty = value.clone();
+        if !matches!(
+            value,
+            Type::Date | Type::Month | Type::Time | Type::Ulid | Type::Ksuid | Type::Uuid
+        ) {
             return;
+        }
+        if let Some(text) = canonical_text(text, value) {
+            return become_text(expr, text, value);
         }
         let words: Vec<String> = words.iter().map(|word| format!("`\"{word}\"`")).collect();
         let form = format!("a {value}, nor {}", words.join(", nor "));
@@ -156,7 +151,7 @@ impl Checker<'_, '_> {
                 self.clock(then, a);
                 self.clock(otherwise, b);
             }
-            (_, ExprKind::Literal(Literal::Text(text))) if !is_clock(text) => {
+            (_, ExprKind::Literal(Literal::Text(text))) if time::clock_time(text).is_none() => {
                 let message = format!("`\"{text}\"` is not a time of day, as in `\"08:00\"`");
                 self.report(Diagnostic::new(&rules::INVALID_LITERAL, expr.span, message));
             }
@@ -189,34 +184,12 @@ fn length_range(limits: LengthLimits) -> String {
     format!("`{}..{}`", end(limits.min), end(limits.max))
 }
 
+/// The literal as a value of the type is spelled.
+fn become_text(expr: &mut Expr, text: String, ty: &Type) {
+    expr.kind = ExprKind::Literal(Literal::Text(text));
+    expr.ty = ty.clone();
+}
+
 fn is_date(text: &str) -> bool {
-    text.len() == 10 && text.parse::<Date>().is_ok()
-}
-
-fn is_month(text: &str) -> bool {
-    text.len() == 7 && is_date(&format!("{text}-01"))
-}
-
-fn is_instant(text: &str) -> bool {
-    text.contains('T') && text.parse::<Timestamp>().is_ok()
-}
-
-fn is_clock(text: &str) -> bool {
-    text.len() == 5 && text.parse::<Time>().is_ok()
-}
-
-/// Crockford's alphabet; a ulid holds 128 bits, so its first character is at most 7.
-fn is_ulid(text: &str) -> bool {
-    let in_alphabet = |byte: u8| byte.is_ascii_digit() || (byte.is_ascii_uppercase() && !b"ILOU".contains(&byte));
-    text.len() == 26 && text.bytes().all(in_alphabet) && text.starts_with(|first: char| first <= '7')
-}
-
-fn is_ksuid(text: &str) -> bool {
-    text.len() == 27 && text.bytes().all(|byte| byte.is_ascii_alphanumeric())
-}
-
-fn is_uuid(text: &str) -> bool {
-    let groups: Vec<&str> = text.split('-').collect();
-    let lengths = groups.iter().map(|group| group.len());
-    lengths.eq([8, 4, 4, 4, 12]) && groups.concat().bytes().all(|byte| byte.is_ascii_hexdigit())
+    time::parse_day(text).is_ok()
 }

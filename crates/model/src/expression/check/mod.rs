@@ -159,15 +159,29 @@ impl<'s, 'c> Checker<'s, 'c> {
     }
 
     fn branches_disagree(&mut self, one: &Node, one_ty: &Type, other: &Node, other_ty: &Type) {
-        let message = format!(
-            "{} has type `{}` and {} has type `{}`",
-            self.shown(one),
-            self.describe(one_ty),
-            self.shown(other),
-            self.describe(other_ty)
-        );
+        let (one_name, other_name) = (self.describe(one_ty), self.describe(other_ty));
+        let message = match one_name == other_name {
+            false => format!(
+                "{} has type `{one_name}` and {} has type `{other_name}`",
+                self.shown(one),
+                self.shown(other)
+            ),
+            true => format!(
+                "{} and {} are two types that are both called `{one_name}`",
+                self.shown(one),
+                self.shown(other)
+            ),
+        };
+        let help = match (one_ty.object(), other_ty.object()) {
+            (Some(one), Some(other)) => format!(
+                "both results need one type, and these have the fields {} and {}",
+                field_names(one),
+                field_names(other)
+            ),
+            _ => "both results need one type".to_owned(),
+        };
         let span = self.span(&other.range);
-        self.report(Diagnostic::new(&rules::BRANCHES, span, message).help("both results need one type"));
+        self.report(Diagnostic::new(&rules::BRANCHES, span, message).help(help));
     }
 
     /// A list. Within `in`, an element that may be absent simply never matches.
@@ -267,7 +281,7 @@ impl<'s, 'c> Checker<'s, 'c> {
             (from, Type::Text(_)) if from.is_number() || from.is_instant() => {
                 format!("write `string({source})`")
             }
-            (Type::Date | Type::Month | Type::Duration | Type::Bool, Type::Text(_)) => {
+            (Type::Date | Type::Month | Type::Bool, Type::Text(_)) => {
                 format!("write `string({source})`")
             }
             (Type::Text(_), Type::Enum(words)) => {
@@ -318,7 +332,8 @@ impl<'s, 'c> Checker<'s, 'c> {
         let message = format!("the optional argument `{source}` is used without a test");
         let help = match self.is_left_out() {
             true => format!(
-                "only a top-level `attribute OP {source}` is left out with it; else write `{source} != absent && …`"
+                "only a top-level `attribute OP {source}` is left out with it; else say what holds without it: \
+                 `({source} == absent || …)` finds all, `{source} != absent && …` nothing"
             ),
             false => self.test_first(expr),
         };
@@ -395,4 +410,13 @@ impl<'s, 'c> Checker<'s, 'c> {
         });
         self.invalid(node)
     }
+}
+
+/// The fields of an object with their types, for messages.
+fn field_names(object: &ObjectType) -> String {
+    let fields = object.fields.iter().map(|field| {
+        let optional = if field.optional { "?" } else { "" };
+        format!("`{}: {}{optional}`", field.name, field.ty)
+    });
+    fields.collect::<Vec<_>>().join(", ")
 }

@@ -48,9 +48,14 @@ impl Checker<'_, '_> {
         };
         let expr = self.made(node, ExprKind::Attribute(name.to_owned()), attribute.ty.clone());
         self.narrowed(Expr {
-            optional: attribute.optional,
+            optional: attribute.optional || self.row_may_be_absent(),
             ..expr
         })
+    }
+
+    /// Whether there may be no row, as far as the tests around it tell.
+    fn row_may_be_absent(&self) -> bool {
+        self.scope.row_may_be_absent && !self.facts.is_present("row")
     }
 
     fn word(&mut self, node: &Node, name: &str) -> Expr {
@@ -84,7 +89,13 @@ impl Checker<'_, '_> {
 
     fn row(&mut self, node: &Node) -> Expr {
         match (&self.scope.row, self.scope.attributes) {
-            (RowWord::Same, Some(entity)) => self.made(node, ExprKind::Row, Type::Row(entity)),
+            (RowWord::Same, Some(entity)) => {
+                let expr = self.made(node, ExprKind::Row, Type::Row(entity));
+                Expr {
+                    optional: self.row_may_be_absent(),
+                    ..expr
+                }
+            }
             (RowWord::Other(ty), _) => self.made(node, ExprKind::Row, ty.clone()),
             _ => self.not_here(node, "row"),
         }

@@ -263,11 +263,16 @@ impl Checker<'_, '_> {
                     self.shown(right),
                     self.describe(&ty)
                 );
+                // Text within text is no membership: `contains` would take `helpdesk` for `desk`.
                 let help = match ty {
-                    Type::Text(_) => format!("write `{}.contains({})`", self.source(right), self.source(left)),
+                    Type::Text(_) => format!(
+                        "it is one text: compare it whole with `{} == {}`; `in` takes a list or a set",
+                        self.source(right),
+                        self.source(left)
+                    ),
                     _ => "`in` takes a list or a set: `x in [a, b]`".to_owned(),
                 };
-                self.report(Diagnostic::new(&rules::TYPE_MISMATCH, right_expr.span, message).help(help));
+                self.report(Diagnostic::new(&rules::TYPE_MISMATCH, span, message).help(help));
             }
         }
     }

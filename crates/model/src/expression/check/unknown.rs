@@ -12,6 +12,22 @@ use crate::types::Type;
 /// How other languages spell absence.
 const ABSENT_ELSEWHERE: &[&str] = &["null", "NULL", "Null", "none", "None", "nil", "undefined", "missing"];
 
+/// How YAML of before 1.2 spells truth.
+const TRUTH_ELSEWHERE: &[(&str, &str)] = &[
+    ("yes", "true"),
+    ("Yes", "true"),
+    ("on", "true"),
+    ("On", "true"),
+    ("True", "true"),
+    ("TRUE", "true"),
+    ("no", "false"),
+    ("No", "false"),
+    ("off", "false"),
+    ("Off", "false"),
+    ("False", "false"),
+    ("FALSE", "false"),
+];
+
 /// Functions of other languages, and what to write here.
 const FUNCTIONS_ELSEWHERE: &[(&str, &str)] = &[
     ("len", "size(…)"),
@@ -62,6 +78,10 @@ impl Checker<'_, '_> {
     fn helped(&self, mistake: Diagnostic, name: &str) -> Diagnostic {
         if let Some(instead) = self.elsewhere(name) {
             return mistake.help(format!("write `{instead}`")).replace_with(instead);
+        }
+        let truth = TRUTH_ELSEWHERE.iter().find(|(known, _)| *known == name);
+        if let Some((_, instead)) = truth.filter(|_| self.hinted_words().next().is_none()) {
+            return mistake.help(format!("write `{instead}`")).replace_with(*instead);
         }
         if let Some(near) = nearest(name, self.names_in_scope()) {
             return mistake.help(format!("did you mean `{near}`?")).replace_with(near);

@@ -174,11 +174,11 @@ where: title.contains(args.text)
 pub static POSITIONAL_KEY: Rule = Rule {
     code: "T119",
     name: "positional-key",
-    severity: Severity::Error,
+    severity: Severity::Warning,
     page: r#"key values of one type, told apart by position only
 
 Where two variables of a key have the same type, swapping them goes unnoticed and finds another row. Such a key is written with
-names.
+names, unless each value is called as the variable that it stands for: `Task(args.tenant, args.task)`.
 
 Wrong:
 

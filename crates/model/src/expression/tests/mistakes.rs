@@ -45,7 +45,7 @@ fn names_and_functions() {
         ("tags.size > 1", "size", "unknown-member", "`tags` has type `set(string)`, which has no field `size`", "write `size(tags)`"),
         (r#"payload.a.b == "x" && location"#, "location", "unknown-name", "`location` is neither an attribute of `Task` nor bound here", ""),
         (r#"title[0] == "x""#, "title[0]", "type-mismatch", "`title` has type `string`, which has no entries", "lists have entries by number, maps by text"),
-        ("True", "True", "unknown-name", "`True` is neither an attribute of `Task` nor bound here", "did you mean `true`?"),
+        ("True", "True", "unknown-name", "`True` is neither an attribute of `Task` nor bound here", "write `true`"),
     ]);
 }
 
@@ -53,9 +53,9 @@ fn names_and_functions() {
 #[rustfmt::skip]
 fn keys_and_bound_rows() {
     refuses(Model::write, &[
-        ("Task(caller.id)", "Task(caller.id)", "wrong-key", "the key of `Task` takes 2 values, not 1", "write `Task(user_id, task_id)`"),
-        ("Task(args.task_id, caller.id, 1)", "Task(args.task_id, caller.id, 1)", "wrong-key", "the key of `Task` takes 2 values, not 3", "write `Task(user_id, task_id)`"),
-        ("Payment(b.bookingId, args.any)", "Payment(b.bookingId, args.any)", "positional-key", "`bookingId` and `paymentId` in the key of `Payment` have one type: only their places tell them apart", "write `Payment{bookingId: b.bookingId, paymentId: args.any}`"),
+        ("Task(caller.id)", "Task(caller.id)", "wrong-key", "the key of `Task` takes 2 values, not 1", "its key is `Task(user_id, task_id)`"),
+        ("Task(args.task_id, caller.id, 1)", "Task(args.task_id, caller.id, 1)", "wrong-key", "the key of `Task` takes 2 values, not 3", "its key is `Task(user_id, task_id)`"),
+        ("Payment(b.bookingId, args.any)", "Payment(b.bookingId, args.any)", "positional-key", "`bookingId` and `paymentId` in the key of `Payment` have one type: only their places tell them apart", "name them, in quotes: `\"Payment{bookingId: b.bookingId, paymentId: args.any}\"`"),
         ("Payment{bookingId: b.bookingId}", "Payment{bookingId: b.bookingId}", "wrong-key", "`paymentId` is missing from the key of `Payment`", ""),
         ("Payment{bookingId: b.bookingId, paymentId: args.any, amount: 1}", "amount", "wrong-key", "`amount` is not part of the key of `Payment`", "its key is made of bookingId, paymentId"),
         ("Payment{bookingId: b.bookingId, bookingId: b.bookingId, paymentId: args.any}", "bookingId", "wrong-key", "`bookingId` is given twice", "its key is made of bookingId, paymentId"),
@@ -99,7 +99,7 @@ fn types_and_literals() {
         ("counts < 3", "counts < 3", "incomparable-types", "`counts` has type `map(int)`, which does not compare with `3` of type `int`", ""),
         (r#"stars == "3""#, r#"stars == "3""#, "incomparable-types", r#"`stars` has type `int`, which does not compare with `"3"` of type `string`"#, "write `3` without quotes"),
         ("title == 3", "title == 3", "incomparable-types", "`title` has type `string`, which does not compare with `3` of type `int`", r#"write `"3"` for text"#),
-        (r#"title in "abc""#, r#""abc""#, "type-mismatch", r#"`"abc"` has type `string`, which `in` cannot look into"#, r#"write `"abc".contains(title)`"#),
+        (r#"title in "abc""#, r#"title in "abc""#, "type-mismatch", r#"`"abc"` has type `string`, which `in` cannot look into"#, r#"it is one text: compare it whole with `"abc" == title`; `in` takes a list or a set"#),
         (r#"stars in ["a"]"#, r#""a""#, "incomparable-types", r#"`stars` has type `int`, which does not compare with `"a"` of type `string`"#, "write `string(stars)`"),
         (r#"tags == "red""#, r#"tags == "red""#, "incomparable-types", r#"`tags` has type `set(string)`, which does not compare with `"red"` of type `string`"#, "write `tags.contains(…)`"),
         ("tags.contains(3)", "3", "type-mismatch", "`3` has type `int` where `string` is expected", "write `string(3)`"),

@@ -1,4 +1,12 @@
-//! Expressions and their values, as tables.
+//! Expressions and their values, as tables. What is expected is written out: the oracle of reads and writes shares this evaluator, so
+//! nothing else would notice it err.
+
+mod absence;
+mod limits;
+mod places;
+mod texts;
+mod times;
+mod truths;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -9,7 +17,7 @@ use singlet_item::{Number, Value};
 use super::{Environment, decided, evaluate, evaluate_as, evaluate_bound, holds};
 use crate::catalog::{AttributeName, Catalog};
 use crate::diagnostic::Diagnostics;
-use crate::expression::{self, Args, Claim, Expr, Scope, Word};
+use crate::expression::{self, Absence, Args, Claim, Expr, Scope, Word};
 use crate::source::Span;
 use crate::text::{Style, Text};
 use crate::types::{EnumType, LengthLimits, Type};
@@ -75,6 +83,11 @@ fn world() -> World {
         ("tags", Value::L(vec![text("a"), text("b")])),
         ("place", Value::M(place)),
         ("nothing", Value::Null),
+        ("millis", number("1771021845123")),
+        ("month", text("2026-02")),
+        ("words", text("OUT")),
+        ("numbers", Value::L(Vec::new())),
+        ("set", Value::Ss(["a".to_owned(), "b".to_owned()].into())),
     ];
     World {
         row: row.into_iter().map(|(name, value)| (name.to_owned(), value)).collect(),
@@ -92,7 +105,7 @@ fn catalog() -> Catalog {
     let list = Type::List(Arc::new(Type::text()), LengthLimits::default());
     let attributes = [
         ("title", Type::text(), false),
-        ("status", Type::Enum(rank), false),
+        ("status", Type::Enum(Arc::clone(&rank)), false),
         ("count", Type::number(), false),
         ("due", Type::Date, false),
         ("at", Type::Time, false),
@@ -101,6 +114,30 @@ fn catalog() -> Catalog {
         ("place", Type::Geo(None), false),
         ("missing", Type::text(), true),
         ("nothing", Type::text(), true),
+        ("number?", Type::number(), true),
+        ("day?", Type::Date, true),
+        ("time?", Type::Time, true),
+        ("rank?", Type::Enum(Arc::clone(&rank)), true),
+        ("flag?", Type::Bool, true),
+        ("place?", Type::Geo(None), true),
+        (
+            "list?",
+            Type::List(Arc::new(Type::text()), LengthLimits::default()),
+            true,
+        ),
+        ("millis", Type::Millis, false),
+        ("month", Type::Month, false),
+        (
+            "words",
+            Type::OrWords(Arc::new(Type::Date), ["OUT".to_owned()].into()),
+            false,
+        ),
+        (
+            "numbers",
+            Type::List(Arc::new(Type::number()), LengthLimits::default()),
+            false,
+        ),
+        ("set", Type::Set(Arc::new(Type::text()), LengthLimits::default()), false),
     ];
     for (name, ty, optional) in attributes {
         catalog.names_mut(id).unwrap().set_attribute(AttributeName {
@@ -113,6 +150,10 @@ fn catalog() -> Catalog {
 }
 
 fn with_expr<T>(source: &str, use_it: impl FnOnce(&Expr) -> T) -> T {
+    with_expr_in(source, Absence::Tested, use_it)
+}
+
+fn with_expr_in<T>(source: &str, absence: Absence, use_it: impl FnOnce(&Expr) -> T) -> T {
     let catalog = catalog();
     let mut args = Args::default();
     args.declare("text", Type::text(), false, Span::default());
@@ -123,6 +164,7 @@ fn with_expr<T>(source: &str, use_it: impl FnOnce(&Expr) -> T) -> T {
     let scope = Scope {
         args: Some(&args),
         caller: Some(&claims),
+        absence,
         ..Scope::new(&catalog).with_row(catalog.entity("Task").unwrap())
     };
     let text = Text::new(source.to_owned(), Span::new(0, source.len()), Style::Plain, source);
@@ -130,6 +172,41 @@ fn with_expr<T>(source: &str, use_it: impl FnOnce(&Expr) -> T) -> T {
     let expr = expression::check(&text, &scope, None, &mut found);
     assert!(!found.has_errors(), "{source}: {found:?}");
     use_it(&expr)
+}
+
+/// A value as the tables write it: text and numbers bare, lists in brackets, `-` for absent, `!` and the reason for an error.
+fn written(value: super::Evaluated) -> String {
+    fn of(value: &Value) -> String {
+        match value {
+            Value::S(text) => text.clone(),
+            Value::N(number) => number.to_string(),
+            Value::Bool(truth) => truth.to_string(),
+            Value::L(list) => format!("[{}]", list.iter().map(of).collect::<Vec<_>>().join(" ")),
+            other => format!("{other:?}"),
+        }
+    }
+    match value {
+        Ok(Some(value)) => of(&value),
+        Ok(None) => "-".to_owned(),
+        Err(error) => format!("!{error}"),
+    }
+}
+
+/// Compares each expression with what is written beside it.
+fn expect(world: &World, cases: &[(&str, &str)]) {
+    let wrong: Vec<String> = cases
+        .iter()
+        .map(|(source, expected)| {
+            (
+                source,
+                expected,
+                written(with_expr(source, |expr| evaluate(expr, world))),
+            )
+        })
+        .filter(|(_, expected, found)| *expected != found)
+        .map(|(source, expected, found)| format!("{source}\n    expected {expected}\n    found    {found}"))
+        .collect();
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
 #[test]
