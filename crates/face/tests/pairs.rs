@@ -1,5 +1,7 @@
 //! Pairs of models, and what keeps the second from working on the table of the first.
 
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
+
 use std::collections::BTreeMap;
 
 use singlet_face::{Company, Face, differences};

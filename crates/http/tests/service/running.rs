@@ -9,7 +9,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use singlet_http::auth::{ApiKeys, FetchedKeys, JwksTiming, JwtKeys, JwtSettings, LocalToken, Secret};
 use singlet_http::{Limits, Server, Service, Settings, System, SystemSettings, TlsFiles};
 use singlet_model::Model;
-use singlet_runtime::{Attributes, Caller, Engine, Scope, load, table};
+use singlet_runtime::{Attributes, Engine, load, table};
 use singlet_store::Store;
 use singlet_store_embedded::EmbeddedStore;
 use tokio::sync::oneshot;
