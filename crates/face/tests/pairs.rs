@@ -14,7 +14,7 @@ zone: Europe/Rome
 table:
   name: Probe
   key: {partition: PK, sort: SK}
-  indexes: {G: {partition: GP, sort: GS}}
+  indexes: {GSI: {partition: GP, sort: GS}}
   type: kind
   ttl: ttl
 types:
@@ -43,7 +43,7 @@ entities:
       note: string?
     key: {PK: "AGENT#{agent}", SK: "TICKET#{no}"}
     index:
-      G: {GP: "STATUS#{rank(status)}", GS: "{at}"}
+      GSI: {GP: "STATUS#{rank(status)}", GS: "{at}"}
     expires: 'settings.keep == absent ? absent : at + settings.keep'
   Seen:
     mirrors: Ticket
@@ -170,7 +170,7 @@ fn what_changes_stored_rows_is_refused_with_the_difference() {
             "a member before others by rank",
             "enum: [open, done, dropped]",
             "enum: [new, open, done, dropped]",
-            "`Ticket`, index `G`: was GP `STATUS#{rank(status) of open done dropped}`",
+            "`Ticket`, index `GSI`: was GP `STATUS#{rank(status) of open done dropped}`",
         ),
         (
             "a member that is gone",
@@ -182,19 +182,19 @@ fn what_changes_stored_rows_is_refused_with_the_difference() {
             "folding in a key",
             "GS: \"{at}\"",
             "GS: \"{lower(title)}\"",
-            "index `G`",
+            "index `GSI`",
         ),
         (
             "an entry by condition",
-            "      G: {GP: \"STATUS#{rank(status)}\", GS: \"{at}\"}",
-            "      G:\n        - {when: size > 1, GP: \"STATUS#{rank(status)}\", GS: \"{at}\"}",
+            "      GSI: {GP: \"STATUS#{rank(status)}\", GS: \"{at}\"}",
+            "      GSI:\n        - {when: size > 1, GP: \"STATUS#{rank(status)}\", GS: \"{at}\"}",
             "when `size > 1`; rows of before are elsewhere in it",
         ),
         (
             "a new entry",
             "    unique: {email: lower(email)}",
-            "    unique: {email: lower(email)}\n    index: {G: {GP: \"A#{id}\", GS: \"{name}\"}}",
-            "`Agent`, index `G`: was nothing, is GP `A#{id}` GS `{name, whole}`; rows of before are not in it",
+            "    unique: {email: lower(email)}\n    index: {GSI: {GP: \"A#{id}\", GS: \"{name}\"}}",
+            "`Agent`, index `GSI`: was nothing, is GP `A#{id}` GS `{name, whole}`; rows of before are not in it",
         ),
         (
             "a required attribute",
@@ -354,9 +354,9 @@ fn in_company_both_must_read_what_the_other_writes() {
         ),
         (
             "an entry that is gone",
-            "    index:\n      G: {GP: \"STATUS#{rank(status)}\", GS: \"{at}\"}\n",
+            "    index:\n      GSI: {GP: \"STATUS#{rank(status)}\", GS: \"{at}\"}\n",
             "",
-            "index `G`",
+            "index `GSI`",
         ),
         (
             "a copy that follows no longer",

@@ -18,7 +18,7 @@ table:
   key: {partition: PK, sort: SK}
   type: kind
   indexes:
-    G: {partition: GP, sort: GS}
+    GSI: {partition: GP, sort: GS}
 types:
   Status: {enum: [open, late, done]}
 callers:
@@ -39,7 +39,7 @@ entities:
       due: date?
     key: {PK: "O#{owner}", SK: "E#{at}#{id}"}
     index:
-      G:
+      GSI:
 GROUP
 reads:
   asked:
@@ -68,14 +68,14 @@ const CASES: &[Case] = &[
         args: "to: date",
         meaning: "owner == caller.id && due < args.to",
         wrong: &[
-            r##"index: G, key: {GP: "O#{caller.id}", GS: {">": "D#{args.to}#"}}"##,
-            r##"index: G, key: {GP: "O#{caller.id}", GS: {">=": "D#{args.to}"}}"##,
-            r##"index: G, key: {GP: "O#{caller.id}", GS: {"<=": "D#{args.to}$"}}"##,
+            r##"index: GSI, key: {GP: "O#{caller.id}", GS: {">": "D#{args.to}#"}}"##,
+            r##"index: GSI, key: {GP: "O#{caller.id}", GS: {">=": "D#{args.to}"}}"##,
+            r##"index: GSI, key: {GP: "O#{caller.id}", GS: {"<=": "D#{args.to}$"}}"##,
         ],
         right: &[
-            r##"index: G, key: {GP: "O#{caller.id}", GS: {"<": "D#{args.to}"}}"##,
-            r##"index: G, key: {GP: "O#{caller.id}", GS: {"<": "D#{args.to}#"}}"##,
-            r##"index: G, key: {GP: "O#{caller.id}", GS: {between: ["D#", "D#{args.to}"]}}"##,
+            r##"index: GSI, key: {GP: "O#{caller.id}", GS: {"<": "D#{args.to}"}}"##,
+            r##"index: GSI, key: {GP: "O#{caller.id}", GS: {"<": "D#{args.to}#"}}"##,
+            r##"index: GSI, key: {GP: "O#{caller.id}", GS: {between: ["D#", "D#{args.to}"]}}"##,
         ],
     },
     Case {
@@ -84,17 +84,17 @@ const CASES: &[Case] = &[
         args: "from: date, to: date",
         meaning: "owner == caller.id && due >= args.from && due <= args.to",
         wrong: &[
-            r##"index: G, key: {GP: "O#{caller.id}", GS: {">=": "D#{args.from}"}}"##,
-            r##"index: G, key: {GP: "O#{caller.id}", GS: {"<=": "D#{args.to}$"}}"##,
-            r##"index: G, key: {GP: "O#{caller.id}"}"##,
-            r##"index: G, key: {GP: "O#{caller.id}", GS: {between: ["D#{args.to}", "D#{args.from}$"]}}"##,
-            r##"index: G, key: {GP: "O#{caller.id}", GS: {between: ["D#{args.from}", "D#{args.from}$"]}}"##,
-            r##"index: G, key: {GP: "O#{caller.id}", GS: {between: ["D#{args.from}$", "D#{args.to}$"]}}"##,
+            r##"index: GSI, key: {GP: "O#{caller.id}", GS: {">=": "D#{args.from}"}}"##,
+            r##"index: GSI, key: {GP: "O#{caller.id}", GS: {"<=": "D#{args.to}$"}}"##,
+            r##"index: GSI, key: {GP: "O#{caller.id}"}"##,
+            r##"index: GSI, key: {GP: "O#{caller.id}", GS: {between: ["D#{args.to}", "D#{args.from}$"]}}"##,
+            r##"index: GSI, key: {GP: "O#{caller.id}", GS: {between: ["D#{args.from}", "D#{args.from}$"]}}"##,
+            r##"index: GSI, key: {GP: "O#{caller.id}", GS: {between: ["D#{args.from}$", "D#{args.to}$"]}}"##,
         ],
         right: &[
-            r##"index: G, key: {GP: "O#{caller.id}", GS: {between: ["D#{args.from}", "D#{args.to}$"]}}"##,
-            r##"index: G, key: {GP: "O#{caller.id}", GS: {">=": "D#{args.from}"}}, filter: due <= args.to"##,
-            r##"index: G, key: {GP: "O#{caller.id}"}, filter: due <= args.to && due >= args.from"##,
+            r##"index: GSI, key: {GP: "O#{caller.id}", GS: {between: ["D#{args.from}", "D#{args.to}$"]}}"##,
+            r##"index: GSI, key: {GP: "O#{caller.id}", GS: {">=": "D#{args.from}"}}, filter: due <= args.to"##,
+            r##"index: GSI, key: {GP: "O#{caller.id}"}, filter: due <= args.to && due >= args.from"##,
         ],
     },
     Case {
@@ -103,13 +103,13 @@ const CASES: &[Case] = &[
         args: "",
         meaning: r#"owner == caller.id && status in ["open", "late"] && city != "Rome""#,
         wrong: &[
-            r##"index: G, key: {GP: "O#{caller.id}"}"##,
-            r##"index: G, key: {GP: "O#{caller.id}"}, filter: status != "done""##,
-            r##"index: G, key: {GP: "O#{caller.id}"}, filter: status == "open" && city != "Rome""##,
-            r##"index: G, key: {GP: "O#{caller.id}"}, filter: 'status in ["open", "late"] && city == "Rome"'"##,
-            r##"index: G, key: {GP: "O#{caller.id}"}, filter: 'status in ["open", "late"] || city != "Rome"'"##,
+            r##"index: GSI, key: {GP: "O#{caller.id}"}"##,
+            r##"index: GSI, key: {GP: "O#{caller.id}"}, filter: status != "done""##,
+            r##"index: GSI, key: {GP: "O#{caller.id}"}, filter: status == "open" && city != "Rome""##,
+            r##"index: GSI, key: {GP: "O#{caller.id}"}, filter: 'status in ["open", "late"] && city == "Rome"'"##,
+            r##"index: GSI, key: {GP: "O#{caller.id}"}, filter: 'status in ["open", "late"] || city != "Rome"'"##,
         ],
-        right: &[r##"index: G, key: {GP: "O#{caller.id}"}, filter: 'status != "done" && city != "Rome"'"##],
+        right: &[r##"index: GSI, key: {GP: "O#{caller.id}"}, filter: 'status != "done" && city != "Rome"'"##],
     },
     Case {
         name: "another argument in the partition",
@@ -117,11 +117,11 @@ const CASES: &[Case] = &[
         args: "owner: Event.owner, other: Event.owner",
         meaning: "owner == args.owner && other == args.other",
         wrong: &[
-            r##"index: G, key: {GP: "O#{args.other}"}, filter: other == args.other"##,
-            r##"index: G, key: {GP: "O#{caller.id}"}, filter: other == args.other"##,
-            r##"index: G, key: {GP: "O#{args.owner}"}, filter: other == args.owner"##,
+            r##"index: GSI, key: {GP: "O#{args.other}"}, filter: other == args.other"##,
+            r##"index: GSI, key: {GP: "O#{caller.id}"}, filter: other == args.other"##,
+            r##"index: GSI, key: {GP: "O#{args.owner}"}, filter: other == args.owner"##,
         ],
-        right: &[r##"index: G, key: {GP: "O#{args.owner}"}, filter: other == args.other"##],
+        right: &[r##"index: GSI, key: {GP: "O#{args.owner}"}, filter: other == args.other"##],
     },
     Case {
         name: "a range in which no key lies",
@@ -129,13 +129,13 @@ const CASES: &[Case] = &[
         args: "",
         meaning: "owner == caller.id",
         wrong: &[
-            r##"index: G, key: {GP: "O#{caller.id}", GS: {"<": "M#"}}"##,
-            r##"index: G, key: {GP: "O#{caller.id}", GS: {">": "M$"}}"##,
-            r##"index: G, key: {GP: "O#{caller.id}", GS: {between: ["A", "B"]}}"##,
+            r##"index: GSI, key: {GP: "O#{caller.id}", GS: {"<": "M#"}}"##,
+            r##"index: GSI, key: {GP: "O#{caller.id}", GS: {">": "M$"}}"##,
+            r##"index: GSI, key: {GP: "O#{caller.id}", GS: {between: ["A", "B"]}}"##,
         ],
         right: &[
-            r##"index: G, key: {GP: "O#{caller.id}", GS: {">": "M#"}}"##,
-            r##"index: G, key: {GP: "O#{caller.id}", GS: {"<": "M$"}}"##,
+            r##"index: GSI, key: {GP: "O#{caller.id}", GS: {">": "M#"}}"##,
+            r##"index: GSI, key: {GP: "O#{caller.id}", GS: {"<": "M$"}}"##,
         ],
     },
     Case {
@@ -144,42 +144,42 @@ const CASES: &[Case] = &[
         args: "email: Event.email",
         meaning: "lower(email) == lower(args.email)",
         wrong: &[
-            r##"index: G, key: {GP: "M#{args.email}"}"##,
-            r##"index: G, key: {GP: "M#{upper(args.email)}"}"##,
+            r##"index: GSI, key: {GP: "M#{args.email}"}"##,
+            r##"index: GSI, key: {GP: "M#{upper(args.email)}"}"##,
         ],
-        right: &[r##"index: G, key: {GP: "M#{lower(args.email)}"}"##],
+        right: &[r##"index: GSI, key: {GP: "M#{lower(args.email)}"}"##],
     },
     Case {
         name: "a fold that reads more than is meant",
         index: r#"{GP: "M#{lower(email)}", GS: "{id}"}"#,
         args: "email: Event.email",
         meaning: "email == args.email",
-        wrong: &[r##"index: G, key: {GP: "M#{lower(args.email)}"}"##],
-        right: &[r##"index: G, key: {GP: "M#{lower(args.email)}"}, filter: email == args.email"##],
+        wrong: &[r##"index: GSI, key: {GP: "M#{lower(args.email)}"}"##],
+        right: &[r##"index: GSI, key: {GP: "M#{lower(args.email)}"}, filter: email == args.email"##],
     },
     Case {
         name: "padded against plain",
         index: r#"{GP: "O#{owner}", GS: "N#{number}"}"#,
         args: "number: Event.number",
         meaning: "owner == caller.id && number == args.number",
-        wrong: &[r##"index: G, key: {GP: "O#{caller.id}", GS: "N#{plain(args.number)}"}"##],
-        right: &[r##"index: G, key: {GP: "O#{caller.id}", GS: "N#{args.number}"}"##],
+        wrong: &[r##"index: GSI, key: {GP: "O#{caller.id}", GS: "N#{plain(args.number)}"}"##],
+        right: &[r##"index: GSI, key: {GP: "O#{caller.id}", GS: "N#{args.number}"}"##],
     },
     Case {
         name: "a range over numbers that are not padded",
         index: r#"{GP: "O#{owner}", GS: "N#{plain(number)}"}"#,
         args: "number: Event.number",
         meaning: "owner == caller.id && number >= args.number",
-        wrong: &[r##"index: G, key: {GP: "O#{caller.id}", GS: {">=": "N#{plain(args.number)}"}}"##],
-        right: &[r##"index: G, key: {GP: "O#{caller.id}", GS: {begins_with: "N#"}}, filter: number >= args.number"##],
+        wrong: &[r##"index: GSI, key: {GP: "O#{caller.id}", GS: {">=": "N#{plain(args.number)}"}}"##],
+        right: &[r##"index: GSI, key: {GP: "O#{caller.id}", GS: {begins_with: "N#"}}, filter: number >= args.number"##],
     },
     Case {
         name: "a prefix that ends inside a value",
         index: r#"{GP: "O#{owner}", GS: "{city}#{id}"}"#,
         args: "city: Event.city",
         meaning: "owner == caller.id && city == args.city",
-        wrong: &[r##"index: G, key: {GP: "O#{caller.id}", GS: {begins_with: "{args.city}"}}"##],
-        right: &[r##"index: G, key: {GP: "O#{caller.id}", GS: {begins_with: "{args.city}#"}}"##],
+        wrong: &[r##"index: GSI, key: {GP: "O#{caller.id}", GS: {begins_with: "{args.city}"}}"##],
+        right: &[r##"index: GSI, key: {GP: "O#{caller.id}", GS: {begins_with: "{args.city}#"}}"##],
     },
     Case {
         name: "a last day that is not read",
@@ -187,11 +187,11 @@ const CASES: &[Case] = &[
         args: "city: Event.city, to: date",
         meaning: r#"city == args.city && at < time(args.to + days(1), "00:00")"#,
         wrong: &[
-            r##"index: G, key: {GP: "C#{args.city}", GS: {"<=": "{args.to}"}}"##,
-            r##"index: G, key: {GP: "C#{args.city}", GS: {"<=": "{args.to}T23:59:00"}}"##,
-            r##"index: G, key: {GP: "C#{args.city}", GS: {"<=": "{args.to}T23:59:59.999Z"}}"##,
+            r##"index: GSI, key: {GP: "C#{args.city}", GS: {"<=": "{args.to}"}}"##,
+            r##"index: GSI, key: {GP: "C#{args.city}", GS: {"<=": "{args.to}T23:59:00"}}"##,
+            r##"index: GSI, key: {GP: "C#{args.city}", GS: {"<=": "{args.to}T23:59:59.999Z"}}"##,
         ],
-        right: &[r##"index: G, key: {GP: "C#{args.city}"}, filter: 'at < time(args.to + days(1), "00:00")'"##],
+        right: &[r##"index: GSI, key: {GP: "C#{args.city}"}, filter: 'at < time(args.to + days(1), "00:00")'"##],
     },
     Case {
         name: "the last minute of a day",
@@ -199,10 +199,10 @@ const CASES: &[Case] = &[
         args: "city: Event.city, from: time, to: time",
         meaning: "city == args.city && at >= args.from && at <= args.to",
         wrong: &[
-            r##"index: G, key: {GP: "C#{args.city}", GS: {between: ["{args.from}", "{day(args.to)}T23:59:00"]}}"##,
-            r##"index: G, key: {GP: "C#{args.city}", GS: {between: ["{day(args.from)}", "{args.to}"]}}"##,
+            r##"index: GSI, key: {GP: "C#{args.city}", GS: {between: ["{args.from}", "{day(args.to)}T23:59:00"]}}"##,
+            r##"index: GSI, key: {GP: "C#{args.city}", GS: {between: ["{day(args.from)}", "{args.to}"]}}"##,
         ],
-        right: &[r##"index: G, key: {GP: "C#{args.city}", GS: {between: ["{args.from}", "{args.to}"]}}"##],
+        right: &[r##"index: GSI, key: {GP: "C#{args.city}", GS: {between: ["{args.from}", "{args.to}"]}}"##],
     },
     Case {
         name: "one shard of ten",
@@ -210,10 +210,10 @@ const CASES: &[Case] = &[
         args: "",
         meaning: "shard >= 0",
         wrong: &[
-            r##"index: G, key: {GP: "S#0"}"##,
-            r##"index: G, key: {GP: "S#0"}, queries: 9"##,
+            r##"index: GSI, key: {GP: "S#0"}"##,
+            r##"index: GSI, key: {GP: "S#0"}, queries: 9"##,
         ],
-        right: &[r##"index: G, key: {GP: "S#0"}, queries: 10"##],
+        right: &[r##"index: GSI, key: {GP: "S#0"}, queries: 10"##],
     },
     Case {
         name: "three queries of eleven",
@@ -221,11 +221,11 @@ const CASES: &[Case] = &[
         args: "",
         meaning: "id != absent",
         wrong: &[
-            r##"index: G, key: {GP: "W#00"}, queries: 3"##,
-            r##"index: G, key: {GP: "W#00"}, queries: 10"##,
-            r##"index: G, key: {GP: "W#0"}, queries: 11"##,
+            r##"index: GSI, key: {GP: "W#00"}, queries: 3"##,
+            r##"index: GSI, key: {GP: "W#00"}, queries: 10"##,
+            r##"index: GSI, key: {GP: "W#0"}, queries: 11"##,
         ],
-        right: &[r##"index: G, key: {GP: "W#00"}, queries: 11"##],
+        right: &[r##"index: GSI, key: {GP: "W#00"}, queries: 11"##],
     },
     Case {
         name: "a query for each of two words",
@@ -233,10 +233,10 @@ const CASES: &[Case] = &[
         args: "",
         meaning: r#"owner == caller.id && status in ["open", "late"]"#,
         wrong: &[
-            r##"index: G, key: {GP: "O#{caller.id}", GS: {begins_with: "open#"}}"##,
-            r##"index: G, key: {GP: "O#{caller.id}", GS: {begins_with: "done#"}}, queries: 2"##,
+            r##"index: GSI, key: {GP: "O#{caller.id}", GS: {begins_with: "open#"}}"##,
+            r##"index: GSI, key: {GP: "O#{caller.id}", GS: {begins_with: "done#"}}, queries: 2"##,
         ],
-        right: &[r##"index: G, key: {GP: "O#{caller.id}", GS: {begins_with: "open#"}}, queries: 2"##],
+        right: &[r##"index: GSI, key: {GP: "O#{caller.id}", GS: {begins_with: "open#"}}, queries: 2"##],
     },
 ];
 

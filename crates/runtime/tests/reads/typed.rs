@@ -210,7 +210,7 @@ async fn wrong_arguments_are_the_answer() {
 async fn a_model_with_errors_is_not_opened() {
     let system = System::open("todo").await;
     let store = || system.engine.store().clone();
-    let text = "singlet: 1\nname: x\ntable: {name: x, key: {partition: PK}}\nentities:\n  A: {attributes: {a: sring}, key: {PK: \"{a}\"}}\n";
+    let text = "singlet: 1\nname: x\ntable: {name: xxx, key: {partition: PK}}\nentities:\n  A: {attributes: {a: sring}, key: {PK: \"{a}\"}}\n";
     let error = Engine::load(&Source::new("x.yaml", text), store(), Default::default()).unwrap_err();
     assert!(error.to_string().starts_with("x.yaml:5:"), "{error}");
     let nothing = Engine::load(&Source::new("x.yaml", ""), store(), Default::default());

@@ -14,7 +14,7 @@ pub(super) fn table(rng: &mut Rng) -> (String, Vec<GeneratedEntity>) {
         made.push(Entity::new(rng, "F", "b"));
     }
     let mut indexes = String::new();
-    for index in ["G1", "G2"] {
+    for index in ["GX1", "GX2"] {
         let project = match rng.u8(..6) {
             0 => ", project: keys",
             1 => ", project: [a3, b4]",
@@ -305,11 +305,11 @@ impl Entity {
             let partition = own.split_off(own.len() - 1 - rng.usize(..2).min(own.len() - 2));
             own.truncate(1 + rng.usize(..2));
             text = format!(
-                "    G3: {{partition: [{}], sort: [{}]}}\n",
+                "    GX3: {{partition: [{}], sort: [{}]}}\n",
                 names(&partition),
                 names(&own)
             );
-            self.index.push_str("      G3: own\n");
+            self.index.push_str("      GX3: own\n");
             self.paths.push(Path {
                 partition,
                 sort: own,
@@ -322,8 +322,8 @@ impl Entity {
                 .into_iter()
                 .find(|part| fit(part))
         {
-            text.push_str(&format!("    L1: {{local: true, sort: {}}}\n", part.attribute.name));
-            self.index.push_str("      L1: own\n");
+            text.push_str(&format!("    LX1: {{local: true, sort: {}}}\n", part.attribute.name));
+            self.index.push_str("      LX1: own\n");
             self.local = Some(Part { function: "", ..part });
         }
         text

@@ -27,9 +27,9 @@ table:
   name: made
   key: {partition: PK, sort: SK}
   indexes:
-    G1: {partition: G1P, sort: G1S}
+    GX1: {partition: G1P, sort: G1S}
     THIN: {partition: TP, sort: TS, project: keys}
-    L1: {local: true, sort: {name: LS, type: number}}
+    LX1: {local: true, sort: {name: LS, type: number}}
   type: Kind
   ttl: ttl
 types:

@@ -5,7 +5,7 @@ use singlet_verify::Outcome;
 
 use super::{HEAD, NUMBERED, attributes, check, check_model};
 
-const CHOSEN: &str = "    attributes: {o: string 1..9, g: Grade}\n    key: {PK: \"P#{o}\", SK: \"E\"}\n    index:\n      G1:\n        - {when: 'g == \"low\"', G1P: \"LOW\", G1S: \"O#{o}\"}\n        - {G1P: \"I#{g}\", G1S: \"O#{o}\"}\n";
+const CHOSEN: &str = "    attributes: {o: string 1..9, g: Grade}\n    key: {PK: \"P#{o}\", SK: \"E\"}\n    index:\n      GX1:\n        - {when: 'g == \"low\"', G1P: \"LOW\", G1S: \"O#{o}\"}\n        - {G1P: \"I#{g}\", G1S: \"O#{o}\"}\n";
 
 #[tokio::test]
 async fn templates_after_a_condition_hold_only_rows_that_it_excludes() {
@@ -21,7 +21,7 @@ async fn templates_after_a_condition_hold_only_rows_that_it_excludes() {
 
 #[tokio::test]
 async fn templates_of_one_index_that_share_a_collection_settle_nothing() {
-    let entity = "    attributes: {o: string 1..9, g: Grade, n: 'int 0..9', m: 'int 0..9'}\n    key: {PK: \"P#{o}\", SK: \"E\"}\n    index:\n      G1:\n        - {when: 'g == \"low\"', G1P: \"N#{n}\", G1S: \"O#{o}\"}\n        - {G1P: \"N#{m}\", G1S: \"O#{o}\"}\n";
+    let entity = "    attributes: {o: string 1..9, g: Grade, n: 'int 0..9', m: 'int 0..9'}\n    key: {PK: \"P#{o}\", SK: \"E\"}\n    index:\n      GX1:\n        - {when: 'g == \"low\"', G1P: \"N#{n}\", G1S: \"O#{o}\"}\n        - {G1P: \"N#{m}\", G1S: \"O#{o}\"}\n";
     let read = "    where: 'g == \"low\" && n == 7'\n    order: o\n";
     let rows: [&[_]; 3] = [
         &[("o", "a"), ("g", "low"), ("n", "7"), ("m", "1")],
@@ -51,7 +51,7 @@ async fn an_argument_that_is_tested_means_what_the_test_says_when_it_is_left_out
 
 #[tokio::test]
 async fn a_local_index_leaves_the_primary_key_that_a_condition_has_chosen() {
-    let entity = "    attributes: {o: string 1..9, g: Grade, LS: 'int 0..9'}\n    key:\n      - {when: 'g == \"low\"', PK: \"LOW\", SK: \"O#{o}\"}\n      - {PK: \"P#{o}\", SK: \"E\"}\n    index:\n      L1: own\n";
+    let entity = "    attributes: {o: string 1..9, g: Grade, LS: 'int 0..9'}\n    key:\n      - {when: 'g == \"low\"', PK: \"LOW\", SK: \"O#{o}\"}\n      - {PK: \"P#{o}\", SK: \"E\"}\n    index:\n      LX1: own\n";
     let read = "    args: {o: string}\n    where: 'o == args.o && g != \"low\"'\n";
     let rows: [&[_]; 2] = [
         &[("o", "a"), ("g", "mid"), ("LS", "7")],

@@ -7,7 +7,7 @@ use super::{HEAD, attributes, check, check_model};
 
 #[tokio::test]
 async fn false_comes_before_true_where_ranges_are_merged() {
-    let entity = "    attributes: {o: string 1..9, g: Grade, b: bool}\n    key: {PK: \"P#{o}\", SK: \"E\"}\n    index:\n      G1: {G1P: \"I#{g}\", G1S: \"B#{b}\"}\n";
+    let entity = "    attributes: {o: string 1..9, g: Grade, b: bool}\n    key: {PK: \"P#{o}\", SK: \"E\"}\n    index:\n      GX1: {G1P: \"I#{g}\", G1S: \"B#{b}\"}\n";
     let read = "    where: 'g in [\"low\", \"high\"]'\n    order: b\n";
     let rows: [&[_]; 2] = [
         &[("o", "a"), ("g", "low"), ("b", "true")],
@@ -42,7 +42,7 @@ async fn a_small_number_in_the_way_of_an_order_is_fanned_out_and_its_range_kept(
     );
 }
 
-const LAPSING: &str = "    attributes: {o: string 1..9, state: State, until: 'seconds?'}\n    key: {PK: \"P#{o}\", SK: \"E\"}\n    index:\n      G1: {G1P: \"U#{until}\", G1S: \"{rank(state)}#{o}\"}\n    states:\n      of: state\n      start: free\n      moves: {hold: free -> held, end: held -> gone}\n      while: {held: {until: now + hours(1)}}\n      lapse: {held: 'free at until'}\n";
+const LAPSING: &str = "    attributes: {o: string 1..9, state: State, until: 'seconds?'}\n    key: {PK: \"P#{o}\", SK: \"E\"}\n    index:\n      GX1: {G1P: \"U#{until}\", G1S: \"{rank(state)}#{o}\"}\n    states:\n      of: state\n      start: free\n      moves: {hold: free -> held, end: held -> gone}\n      while: {held: {until: now + hours(1)}}\n      lapse: {held: 'free at until'}\n";
 
 #[tokio::test]
 async fn what_held_only_during_a_lapsed_state_is_gone_though_its_key_is_there() {
@@ -91,7 +91,7 @@ async fn a_table_without_a_sort_key_gives_each_row_once_however_it_is_paged() {
 
 #[tokio::test]
 async fn ranges_are_merged_by_a_field_of_an_object() {
-    let entity = "    attributes:\n      o: string 1..9\n      g: Grade\n      spot: {object: {lat: 'int 0..9', lon: 'int 0..9'}}\n    key: {PK: \"P#{o}\", SK: \"E\"}\n    index:\n      G1: {G1P: \"I#{g}\", G1S: \"L#{spot.lat}\"}\n";
+    let entity = "    attributes:\n      o: string 1..9\n      g: Grade\n      spot: {object: {lat: 'int 0..9', lon: 'int 0..9'}}\n    key: {PK: \"P#{o}\", SK: \"E\"}\n    index:\n      GX1: {G1P: \"I#{g}\", G1S: \"L#{spot.lat}\"}\n";
     let read = "    where: 'g in [\"low\", \"high\"]'\n    order: spot.lat\n";
     let rows: [&[_]; 2] = [
         &[("o", "a"), ("g", "low"), ("spot", "7 1")],
@@ -135,7 +135,7 @@ async fn ranges_among_which_rows_of_other_templates_lie_are_not_merged() {
 /// A row from which time took what rows are ordered by is no row of the read, and must not hold up the others of its range.
 #[tokio::test]
 async fn a_row_that_time_took_out_holds_up_no_other() {
-    let entity = "    attributes: {o: string 1..9, g: string 1..9, state: State, until: 'seconds?'}\n    key: {PK: \"P#{o}\", SK: \"E\"}\n    index:\n      G1: {G1P: \"U#{g}\", G1S: \"{until}#{o}\"}\n    states:\n      of: state\n      start: free\n      moves: {hold: free -> held, end: held -> gone}\n      while: {held: {until: now + hours(1)}}\n      lapse: {held: 'free at until'}\n";
+    let entity = "    attributes: {o: string 1..9, g: string 1..9, state: State, until: 'seconds?'}\n    key: {PK: \"P#{o}\", SK: \"E\"}\n    index:\n      GX1: {G1P: \"U#{g}\", G1S: \"{until}#{o}\"}\n    states:\n      of: state\n      start: free\n      moves: {hold: free -> held, end: held -> gone}\n      while: {held: {until: now + hours(1)}}\n      lapse: {held: 'free at until'}\n";
     let read = "    where: '(g == \"x\" || g == \"y\") && until != absent'\n    order: -until\n";
     let (past, before) = ("1000", "900");
     let rows: [&[_]; 3] = [

@@ -89,7 +89,7 @@ async fn keys_have_days_of_utc_which_another_zone_does_not_ask_for() {
 
 #[tokio::test]
 async fn each_key_has_a_place_as_finely_as_it_says() {
-    let entity = "    attributes: {o: string 1..9, at: geo}\n    key: {PK: \"P#{o}\", SK: \"E\"}\n    index:\n      G1: {G1P: \"C#{geohash(at, 3)}\", G1S: \"{geohash(at, 6)}\"}\n      THIN: {TP: \"C#{geohash(at, 5)}\", TS: \"O#{o}\"}\n";
+    let entity = "    attributes: {o: string 1..9, at: geo}\n    key: {PK: \"P#{o}\", SK: \"E\"}\n    index:\n      GX1: {G1P: \"C#{geohash(at, 3)}\", G1S: \"{geohash(at, 6)}\"}\n      THIN: {TP: \"C#{geohash(at, 5)}\", TS: \"O#{o}\"}\n";
     let read = "    args: {at: geo}\n    where: 'near(at, args.at, 2)'\n";
     let rows: [&[_]; 2] = [&[("o", "a"), ("at", "52.5 13.4")], &[("o", "b"), ("at", "52.9 13.4")]];
     assert_eq!(
