@@ -32,6 +32,9 @@ pub struct Outcome {
     pub findings: Vec<Diagnostic>,
 }
 
+/// The name of a call's number, where a step makes several.
+const NUMBER: &str = "n";
+
 /// What came of one scenario.
 #[derive(Debug)]
 pub struct Played {
@@ -139,21 +142,21 @@ impl Stage<'_> {
     }
 
     async fn step(&mut self, step: &Step) -> Vec<Diagnostic> {
-        let call = match self.call(step) {
-            Ok(call) => call,
+        let calls = match self.calls(step) {
+            Ok(calls) => calls,
             Err(wrong) => return vec![*wrong],
         };
         let replies = match step.at_once {
-            true => self.together(step, &call).await,
-            false => self.in_turn(step, &call).await,
+            true => self.together(step, &calls).await,
+            false => self.in_turn(step, &calls).await,
         };
         let replies = match replies {
             Ok(replies) => replies,
             Err(reason) => return vec![different(step.when.span, reason)],
         };
         let mut out = Vec::new();
-        for reply in &replies {
-            if let Some(undocumented) = self.coverage.see(&call, reply, &step.by) {
+        for (call, reply) in calls.iter().zip(&replies) {
+            if let Some(undocumented) = self.coverage.see(call, reply, &step.by) {
                 out.push(different(step.when.span, undocumented));
                 break;
             }
@@ -168,9 +171,23 @@ impl Stage<'_> {
         out
     }
 
-    fn call(&self, step: &Step) -> Result<Call, Box<Diagnostic>> {
+    /// The calls of a step; where it is made several times, `{n}` is the number of each, from 1.
+    fn calls(&self, step: &Step) -> Result<Vec<Call>, Box<Diagnostic>> {
+        if step.times == 1 && !step.at_once {
+            return Ok(vec![self.call(step, &self.names)?]);
+        }
+        let mut names = self.names.clone();
+        let numbers = 1..=step.times;
+        let calls = numbers.map(|number| {
+            names.put(NUMBER, Json::from(number));
+            self.call(step, &names)
+        });
+        calls.collect()
+    }
+
+    fn call(&self, step: &Step, names: &Names) -> Result<Call, Box<Diagnostic>> {
         let wrong = |reason: String| Box::new(Diagnostic::new(&rules::MISTAKE, step.when.span, reason));
-        let when = self.names.fill(&step.when)?;
+        let when = names.fill(&step.when)?;
         let (method, target) = when.split_once(' ').unwrap_or((when.as_str(), "/"));
         if target.contains(|char: char| char.is_whitespace() || char.is_control()) {
             return Err(wrong(format!("`{target}` is no path: write other characters as `%20`")));
@@ -178,14 +195,14 @@ impl Stage<'_> {
         let mut headers = vec![("singlet-debug".to_owned(), "capacity".to_owned())];
         headers.extend(self.service.credentials(&step.by).map_err(wrong)?);
         for (name, value) in &step.headers {
-            let value = match self.names.json(value)? {
+            let value = match names.json(value)? {
                 Json::String(text) => text,
                 other => other.to_string(),
             };
             headers.push((name.text.clone(), value));
         }
         let mut body = match &step.send {
-            Some(send) => Some(self.names.json(send)?.to_string()),
+            Some(send) => Some(names.json(send)?.to_string()),
             None => step.bytes.map(|_| "{}".to_owned()),
         };
         if let (Some(body), Some(bytes)) = (&mut body, step.bytes) {
@@ -206,20 +223,21 @@ impl Stage<'_> {
         })
     }
 
-    async fn in_turn(&mut self, step: &Step, call: &Call) -> Result<Vec<Reply>, String> {
+    async fn in_turn(&mut self, step: &Step, calls: &[Call]) -> Result<Vec<Reply>, String> {
         let mut replies = Vec::new();
-        for at in 0..step.times {
+        for (at, call) in calls.iter().enumerate() {
             self.tick(if at == 0 { step.time } else { StepTime::Next });
             replies.push(self.send(call).await?);
         }
         Ok(replies)
     }
 
-    async fn together(&mut self, step: &Step, call: &Call) -> Result<Vec<Reply>, String> {
+    async fn together(&mut self, step: &Step, calls: &[Call]) -> Result<Vec<Reply>, String> {
         self.tick(step.time);
         let to = self.service.address;
-        let calls: Vec<_> = (0..step.times)
-            .map(|_| {
+        let calls: Vec<_> = calls
+            .iter()
+            .map(|call| {
                 let call = call.clone();
                 tokio::task::spawn_blocking(move || client::send(to, &call))
             })

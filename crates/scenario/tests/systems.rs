@@ -157,3 +157,32 @@ fn differences_are_reported_where_they_stand() {
     sorted.sort();
     assert_eq!(sorted, wanted);
 }
+
+/// Each of several calls has a number, in its path, its body and its headers: without it, one of three users would be made.
+#[test]
+fn calls_of_one_step_are_numbered() {
+    let text = "\
+now: 2026-03-10T09:00:00Z
+unreachable: []
+scenarios:
+  - name: three requests with keys of their own, at the same time
+    by: ada
+    steps:
+      - {when: POST /api/v1/users, send: {email: ada@example.org, name: Ada}, then: 201}
+      - when: POST /api/v1/tasks
+        at_once: 3
+        send: {title: \"task {n}\"}
+        headers: {Idempotency-Key: \"key-{n}\"}
+        then: {status: 201, each: {201: 3}}
+      - when: POST /api/v1/tasks
+        times: 2
+        send: {title: \"task {n}\"}
+        headers: {Idempotency-Key: \"key-{n}\"}
+        then: {status: 201, body: {title: task 2}}
+";
+    let source = Source::new("numbered.yaml", text);
+    let outcome = play(&source, model("todo")).unwrap_or_else(|reason| panic!("{reason}"));
+    let differences = outcome.played.iter().flat_map(|played| &played.differences);
+    let wrong: Vec<String> = differences.map(|finding| shown(&source, finding)).collect();
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
