@@ -15,3 +15,15 @@ pub fn bytes_bar(length: u64) -> ProgressBar {
         Err(_) => bar,
     }
 }
+
+/// A bar over things that are counted, on the terminal; nothing where nobody watches.
+pub fn count_bar(length: u64, unit: &str) -> ProgressBar {
+    if !std::io::stderr().is_terminal() {
+        return ProgressBar::hidden();
+    }
+    let bar = ProgressBar::new(length);
+    match ProgressStyle::with_template(&format!("{{bar:40}} {{pos}}/{{len}} {unit}, {{eta}} left")) {
+        Ok(style) => bar.with_style(style),
+        Err(_) => bar,
+    }
+}

@@ -19,7 +19,7 @@ use singlet_model::{Model, Source};
 use singlet_runtime::{Attributes, values};
 use singlet_store::Store;
 use singlet_store_embedded::EmbeddedStore;
-use singlet_verify::probe::{self, Options, Report, Subject};
+use singlet_verify::probe::{self, Kind, Options, Report, Subject};
 
 fn memory() -> Arc<dyn Store> {
     Arc::new(EmbeddedStore::memory().unwrap())
@@ -107,4 +107,114 @@ fn ecobid_means_what_it_does() {
 #[test]
 fn wardrobe_means_what_it_does() {
     system("wardrobe");
+}
+
+fn model_file(name: &str) -> String {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/models").join(name);
+    std::fs::read_to_string(path).unwrap()
+}
+
+/// A design of another team, without scenarios, samples or anything but its model.
+fn other_design(name: &str) {
+    let report = probe(&model_file(name), 40, &[]);
+    let found: Vec<String> = report.findings().map(ToString::to_string).collect();
+    assert!(found.is_empty(), "{}", found.join("\n"));
+    for operation in &report.operations {
+        let word = if operation.kind == Kind::Write { "done" } else { "rows" };
+        assert_eq!(operation.skipped, None, "{}", operation.name);
+        assert!(operation.outcomes.contains_key(word), "{operation:?}");
+    }
+}
+
+#[test]
+fn a_tracker_of_many_tenants_means_what_it_does() {
+    other_design("tracker.yaml");
+}
+
+#[test]
+fn meters_without_a_type_mean_what_they_do() {
+    other_design("meters.yaml");
+}
+
+#[test]
+fn a_library_with_versions_and_copies_means_what_it_does() {
+    other_design("loans.yaml");
+}
+
+/// `SINGLET_UPDATE=1` writes what is found anew.
+#[test]
+fn every_wrong_condition_is_found_with_few_rows() {
+    let report = probe(&model_file("wrong.yaml"), 400, &[]);
+    let mut shown = String::new();
+    for operation in report
+        .operations
+        .iter()
+        .filter(|operation| operation.kind == Kind::Using)
+    {
+        match &operation.finding {
+            Some(finding) => {
+                assert!(finding.given.len() <= 2, "{finding}");
+                shown.push_str(&format!("{finding}\n"));
+            }
+            None => assert_eq!(operation.name, "right", "nothing is found in `{}`", operation.name),
+        }
+    }
+    let planned = report
+        .operations
+        .iter()
+        .filter(|operation| operation.kind == Kind::Read);
+    for operation in planned {
+        assert_eq!(operation.finding, None, "{:?}", operation.finding);
+    }
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/models/wrong.txt");
+    if std::env::var_os("SINGLET_UPDATE").is_some() {
+        std::fs::write(&path, &shown).unwrap();
+    }
+    assert_eq!(shown, std::fs::read_to_string(path).unwrap_or_default());
+}
+
+/// What a table of holes says `verify` shows: the reads of a `shown_by: {verify: […]}`.
+fn shown_by_verify(system: &str) -> Vec<String> {
+    let table = file(&format!("{system}/holes.yaml"));
+    let marked = table
+        .lines()
+        .filter_map(|line| line.trim().strip_prefix("shown_by: {verify: ["));
+    let names = marked.flat_map(|line| line.split(']').next().unwrap_or_default().split(','));
+    names.map(|name| name.trim().to_owned()).collect()
+}
+
+#[test]
+fn holes_of_documents_are_found_with_few_rows() {
+    let mut count = 0;
+    for system in ["todo", "booking", "country", "ecobid", "wardrobe"] {
+        let names = shown_by_verify(system);
+        if names.is_empty() {
+            continue;
+        }
+        let report = probe(&file(&format!("{system}/documented.yaml")), 400, &names);
+        for name in names {
+            let mut by_hand = report
+                .operations
+                .iter()
+                .filter(|operation| operation.kind == Kind::Using);
+            let operation = by_hand.find(|operation| operation.name == name).unwrap();
+            let finding = operation
+                .finding
+                .as_ref()
+                .unwrap_or_else(|| panic!("{system}: {operation:?}"));
+            assert!(finding.given.len() <= 5, "{finding}");
+            count += 1;
+        }
+    }
+    assert!(count > 10, "{count} holes are marked");
+}
+
+/// The command that is printed below a finding shows the same one, though it tries fewer cases.
+#[test]
+fn a_finding_comes_again_by_its_seed_and_case() {
+    let only = ["insideAValue".to_owned()];
+    let first = probe(&model_file("wrong.yaml"), 400, &only);
+    let finding = first.findings().next().unwrap();
+    let again = probe(&model_file("wrong.yaml"), finding.case, &only);
+    assert_eq!(again.findings().next(), Some(finding));
 }

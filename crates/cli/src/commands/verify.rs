@@ -1,68 +1,260 @@
 //! `singlet verify`.
 
+mod drawn;
+mod junit;
+mod played;
+mod skeletons;
+mod subjects;
+
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::{Duration, Instant};
 
 use clap::{Args, ValueEnum};
-use serde_json::{Value as Json, json};
+use serde_json::{Map, Value as Json, json};
 use singlet_model::{Diagnostic, Diagnostics, Model, Source};
-use singlet_scenario::{File, Outcome, Played, Target};
+use singlet_runtime::{Attributes, values};
+use singlet_scenario::{File, Outcome};
+use singlet_verify::probe::{self, Options, Report};
 
-use crate::report::{place, text};
+use crate::place::Place;
 use crate::{exit, model, source};
 
-/// Play the scenarios of a model over real HTTP, and say what of the model they do not reach.
+/// Hold a model against its own meaning, and play its scenarios.
 ///
-/// Each scenario has a service of its own, in memory, whose clock stands. `docs/verify.md` shows how scenarios are written.
+/// Rows that the model allows are drawn, every read and write is run on a real engine and compared with what it means, and what
+/// differs is shown with the fewest rows. A condition written under `using:` is run as it is written. The scenarios beside the model
+/// are played over real HTTP, and what of the model they do not reach is listed. `docs/verify.md` shows both.
 #[derive(Args)]
 pub struct Verify {
     /// The model file.
     model: PathBuf,
-    /// The scenarios; `scenarios.yaml` beside the model unless said.
+    /// The scenarios; `scenarios.yaml` beside `model.yaml`, or `NAME.scenarios.yaml` beside `NAME.yaml`, unless said.
     #[arg(long, value_name = "FILE")]
     scenarios: Option<PathBuf>,
     /// Fail where an operation, a status or a refusal is not reached.
     #[arg(long)]
     require_coverage: bool,
+    /// Write scenarios to be completed, one for each target that none reaches.
+    #[arg(long, value_name = "FILE")]
+    write_skeletons: Option<PathBuf>,
+    /// Cases of each read and write that are drawn; 0 only plays the scenarios.
+    #[arg(long, default_value_t = CASES_USUAL, value_name = "NUMBER")]
+    cases: usize,
+    /// All that is drawn follows from it.
+    #[arg(long, default_value_t = 1, value_name = "NUMBER")]
+    seed: u64,
+    /// Begin no more cases after so many minutes.
+    #[arg(long, value_name = "NUMBER")]
+    minutes: Option<f64>,
+    /// Draw cases of this read or write alone, and play no scenario; may be said several times.
+    #[arg(long, value_name = "NAME")]
+    only: Vec<String>,
+    /// A value of the model's `settings`.
+    #[arg(long = "set", value_name = "NAME=VALUE")]
+    settings: Vec<String>,
     /// How the outcome is shown.
     #[arg(long, value_enum, default_value_t = Format::Text)]
     format: Format,
+    /// Where cases are run: `memory`, or `dynamodb` in tables that are made for it and removed.
+    #[arg(long, default_value = "memory", value_name = "STORE")]
+    store: String,
+    /// With `dynamodb`: another endpoint than the region's own.
+    #[arg(long, env = "SINGLET_ENDPOINT_URL", value_name = "URL")]
+    endpoint_url: Option<String>,
+    /// With `dynamodb`: the region; what the environment says, unless given.
+    #[arg(long, env = "SINGLET_REGION", value_name = "REGION")]
+    region: Option<String>,
 }
 
-#[derive(Clone, Copy, ValueEnum)]
+/// Cases of each operation unless said.
+const CASES_USUAL: usize = 100;
+
+/// Threads that try cases.
+const WORKERS: usize = 2;
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Format {
     Text,
     Json,
+    Junit,
 }
+
+/// Scenarios that were played, with their file.
+type Scenarios = (Source, Outcome);
 
 impl Verify {
     /// Runs the command.
     pub fn run(self) -> ExitCode {
-        super::block_on(self.verify()).unwrap_or_else(|code| code)
+        self.verify().unwrap_or_else(|code| code)
     }
 
-    async fn verify(self) -> Result<ExitCode, ExitCode> {
-        let model = Arc::new(model::load(&self.model)?);
-        let path = match &self.scenarios {
-            Some(path) => path.clone(),
-            None => self.model.with_file_name("scenarios.yaml"),
+    fn verify(self) -> Result<ExitCode, ExitCode> {
+        let place = self.place().map_err(|reason| model::fail(&reason))?;
+        let loaded = model::load(&self.model)?;
+        self.check_names(&loaded).map_err(|reason| model::fail(&reason))?;
+        let settings = self.settings(&loaded).map_err(|reason| model::fail(&reason))?;
+        let model = Arc::new(loaded);
+        let scenarios = match self.scenario_file() {
+            Some(path) => Some(self.play(&path, &model)?),
+            None => None,
         };
-        let (source, file) = self.read(&path, &model)?;
-        let outcome = singlet_scenario::run(&file, Arc::clone(&model)).await;
-        let outcome = outcome.map_err(|reason| model::fail(&reason))?;
+        let report = match self.cases {
+            0 => None,
+            _ => Some(self.draw(&model, &settings, &place)?),
+        };
+        if let (Some(path), Some((_, outcome))) = (&self.write_skeletons, &scenarios) {
+            let text = skeletons::text(&model, outcome);
+            std::fs::write(path, text)
+                .map_err(|error| model::fail(&format!("`{}` cannot be written: {error}", path.display())))?;
+        }
         let shown = match self.format {
-            Format::Text => as_text(&model.name, &source, &outcome),
-            Format::Json => as_json(&model.name, &source, &outcome),
+            Format::Text => self.as_text(&model, scenarios.as_ref(), report.as_ref()),
+            Format::Json => self.as_json(&model, scenarios.as_ref(), report.as_ref()),
+            Format::Junit => junit::suites(&model.name, scenarios.as_ref(), report.as_ref(), &|finding| {
+                self.again(finding)
+            }),
         };
         let code = super::print(&shown);
-        let passed = outcome.findings.is_empty() && outcome.played.iter().all(|played| played.differences.is_empty());
-        let covered = !self.require_coverage || outcome.coverage.missing().next().is_none();
-        Ok(if passed && covered {
-            code
-        } else {
-            ExitCode::from(exit::FINDINGS)
-        })
+        let covered = |(_, outcome): &Scenarios| !self.require_coverage || outcome.coverage.missing().next().is_none();
+        let good = is_passed(scenarios.as_ref(), report.as_ref()) && scenarios.iter().all(covered);
+        Ok(if good { code } else { ExitCode::from(exit::FINDINGS) })
+    }
+
+    /// Where cases are run. A folder is never written: what is there is somebody's.
+    fn place(&self) -> Result<Place, String> {
+        match Place::parse(&self.store, self.endpoint_url.clone(), self.region.clone())? {
+            Place::Folder(_) => Err(
+                "`verify` fills and empties tables: it runs in `memory`, or in tables of its own in `dynamodb`"
+                    .to_owned(),
+            ),
+            place => Ok(place),
+        }
+    }
+
+    fn check_names(&self, model: &Model) -> Result<(), String> {
+        for name in &self.only {
+            crate::request::named(model, name)?;
+        }
+        if self.write_skeletons.is_some() && self.scenario_file().is_none() {
+            return Err(
+                "there are no scenarios that could leave something out; `--scenarios FILE` names them".to_owned(),
+            );
+        }
+        Ok(())
+    }
+
+    /// The settings that are said, and usual values of the others.
+    fn settings(&self, model: &Model) -> Result<Attributes, String> {
+        let mut settings = probe::usual_settings(model);
+        for text in &self.settings {
+            let (name, value) = text
+                .split_once('=')
+                .ok_or_else(|| format!("`{text}` is not `name=value`"))?;
+            let known = model.settings.iter().find(|known| known.name == name);
+            let known = known.ok_or_else(|| format!("`{}` has no setting `{name}`", model.name))?;
+            let value = values::from_text(value, &known.ty);
+            let value = value.map_err(|invalid| format!("this is no value of `{name}`: {invalid}"))?;
+            settings.insert(name.to_owned(), value);
+        }
+        Ok(settings)
+    }
+
+    /// The scenarios that are said, or those that stand beside the model. Those beside `model.yaml` are no other model's.
+    fn scenario_file(&self) -> Option<PathBuf> {
+        if !self.only.is_empty() {
+            return None;
+        }
+        if self.scenarios.is_some() {
+            return self.scenarios.clone();
+        }
+        let stem = self.model.file_stem()?.to_string_lossy().into_owned();
+        let name = match stem.as_str() {
+            "model" => "scenarios.yaml".to_owned(),
+            stem => format!("{stem}.scenarios.yaml"),
+        };
+        Some(self.model.with_file_name(name)).filter(|path| path.exists())
+    }
+
+    fn play(&self, path: &Path, model: &Arc<Model>) -> Result<Scenarios, ExitCode> {
+        let (source, file) = self.read(path, model)?;
+        let mut played = None;
+        super::block_on(async {
+            played = Some(singlet_scenario::run(&file, Arc::clone(model)).await);
+            Ok(ExitCode::SUCCESS)
+        })?;
+        let outcome = played.unwrap_or_else(|| Err("the scenarios were not played".to_owned()));
+        Ok((source, outcome.map_err(|reason| model::fail(&reason))?))
+    }
+
+    /// Tries every operation in drawn cases.
+    fn draw(&self, model: &Arc<Model>, settings: &Attributes, place: &Place) -> Result<Report, ExitCode> {
+        let stop = Arc::new(AtomicBool::new(false));
+        // Tables that were made are removed before the command ends.
+        for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM] {
+            let _ = signal_hook::flag::register_conditional_shutdown(signal, 130, Arc::clone(&stop));
+            let _ = signal_hook::flag::register(signal, Arc::clone(&stop));
+        }
+        let bar = drawn::bar(model, &self.only, self.cases);
+        let progress = |_: &str, _: probe::Kind, cases: usize| bar.inc(cases as u64);
+        let options = Options {
+            only: &self.only,
+            until: self
+                .minutes
+                .map(|minutes| Instant::now() + Duration::from_secs_f64((minutes * 60.0).max(0.0))),
+            workers: WORKERS,
+            progress: Some(&progress),
+            stop: Some(&stop),
+            ..Options::new(self.seed, self.cases)
+        };
+        let subjects = subjects::Subjects::new(place.clone(), &self.model, settings.clone());
+        let report = subjects.run(|make| probe::run(model, settings, make, &options));
+        bar.finish_and_clear();
+        report.map_err(|reason| model::fail(&reason))
+    }
+
+    /// The command that shows a finding again.
+    fn again(&self, finding: &probe::Finding) -> String {
+        let mut text = format!("singlet verify {} --only {}", self.model.display(), finding.drawn_for);
+        let cases = finding.case.max(1);
+        text.push_str(&format!(" --seed {} --cases {cases}", self.seed));
+        for setting in &self.settings {
+            text.push_str(&format!(" --set {setting}"));
+        }
+        text
+    }
+
+    fn as_text(&self, model: &Model, scenarios: Option<&Scenarios>, report: Option<&Report>) -> String {
+        let mut shown = String::new();
+        if let Some((source, outcome)) = scenarios {
+            shown.push_str(&played::as_text(&model.name, source, outcome));
+        }
+        if let Some(report) = report {
+            if scenarios.is_some() {
+                shown.push('\n');
+            }
+            shown.push_str(&drawn::as_text(&model.name, report, self.seed, &|finding| {
+                self.again(finding)
+            }));
+        }
+        shown
+    }
+
+    fn as_json(&self, model: &Model, scenarios: Option<&Scenarios>, report: Option<&Report>) -> String {
+        let mut whole = Map::new();
+        whole.insert("model".to_owned(), json!(model.name));
+        whole.insert("passed".to_owned(), json!(is_passed(scenarios, report)));
+        if let Some((source, outcome)) = scenarios {
+            let fields = played::as_json(source, outcome).into_iter();
+            whole.extend(fields.map(|(name, value)| (name.to_owned(), value)));
+        }
+        if let Some(report) = report {
+            let drawn = drawn::as_json(report, self.seed, &|finding| self.again(finding));
+            whole.insert("drawn".to_owned(), drawn);
+        }
+        format!("{:#}\n", Json::Object(whole))
     }
 
     fn read(&self, path: &Path, model: &Model) -> Result<(Source, File), ExitCode> {
@@ -80,135 +272,27 @@ impl Verify {
     /// Shows what is wrong with a file that is not played.
     fn refuse(&self, source: &Source, findings: &[Diagnostic]) -> ExitCode {
         let shown = match self.format {
-            Format::Text => findings.iter().map(|finding| snippet(source, finding)).collect(),
+            Format::Text => findings
+                .iter()
+                .map(|finding| played::snippet(source, finding))
+                .collect(),
             Format::Json => {
-                let mistakes: Vec<Json> = findings.iter().map(|finding| located(source, finding)).collect();
+                let mistakes: Vec<Json> = findings
+                    .iter()
+                    .map(|finding| played::located(source, finding))
+                    .collect();
                 format!("{:#}\n", json!({"passed": false, "mistakes": mistakes}))
             }
+            Format::Junit => junit::mistakes(source, findings),
         };
         super::print(&shown);
         ExitCode::from(exit::FINDINGS)
     }
 }
 
-fn as_text(name: &str, source: &Source, outcome: &Outcome) -> String {
-    let mut shown = String::new();
-    let longest = outcome.played.iter().map(|played| played.name.chars().count()).max();
-    for played in &outcome.played {
-        let word = if played.differences.is_empty() { "ok  " } else { "FAIL" };
-        let width = longest.unwrap_or_default();
-        shown.push_str(&format!(
-            "{word}  {:width$}  {}\n",
-            played.name,
-            counted(played.calls, "call")
-        ));
-    }
-    shown.push('\n');
-    let differences = outcome.played.iter().flat_map(|played| &played.differences);
-    for finding in differences.chain(&outcome.findings) {
-        shown.push_str(&snippet(source, finding));
-    }
-    let missing: Vec<String> = outcome
-        .coverage
-        .missing()
-        .map(|target| format!("  {target}\n"))
-        .collect();
-    if !missing.is_empty() {
-        shown.push_str(&format!("not reached:\n{}\n", missing.concat()));
-    }
-    let failed = outcome
-        .played
-        .iter()
-        .filter(|played| !played.differences.is_empty())
-        .count();
-    let calls = outcome.played.iter().map(|played| played.calls).sum();
-    let scenarios = counted(outcome.played.len(), "scenario");
-    let verdict = if failed == 0 {
-        "all as written".to_owned()
-    } else {
-        format!("{failed} not as written")
-    };
-    shown.push_str(&format!("{name}: {scenarios}, {}: {verdict}\n", counted(calls, "call")));
-    let parts: Vec<String> = kinds(outcome)
-        .into_iter()
-        .filter(|(_, (_, there))| *there > 0)
-        .map(|(kind, (reached, there))| format!("{reached} of {there} {kind}"))
-        .collect();
-    let excused = outcome.coverage.excused_count();
-    let excused = if excused == 0 {
-        String::new()
-    } else {
-        format!(" ({excused} more are said to be unreachable)")
-    };
-    shown.push_str(&format!("reached: {}{excused}\n", parts.join(", ")));
-    shown
-}
-
-fn kinds(outcome: &Outcome) -> [(&'static str, (usize, usize)); 4] {
-    let count = |kind: fn(&Target) -> bool| outcome.coverage.counts(kind);
-    [
-        ("operations", count(|target| matches!(target, Target::Operation(_)))),
-        ("statuses", count(|target| matches!(target, Target::Status { .. }))),
-        ("refusals", count(|target| matches!(target, Target::Refusal { .. }))),
-        ("roles", count(|target| matches!(target, Target::Role(_)))),
-    ]
-}
-
-fn as_json(name: &str, source: &Source, outcome: &Outcome) -> String {
-    let played = |played: &Played| {
-        let differences: Vec<Json> = played
-            .differences
-            .iter()
-            .map(|finding| located(source, finding))
-            .collect();
-        json!({
-            "name": played.name,
-            "line": source.position(played.span.start).line,
-            "passed": played.differences.is_empty(),
-            "calls": played.calls,
-            "differences": differences,
-        })
-    };
-    let scenarios: Vec<Json> = outcome.played.iter().map(played).collect();
-    let findings: Vec<Json> = outcome
-        .findings
-        .iter()
-        .map(|finding| located(source, finding))
-        .collect();
-    let missing: Vec<String> = outcome.coverage.missing().map(Target::to_string).collect();
-    let mut coverage = serde_json::Map::new();
-    for (kind, (reached, there)) in kinds(outcome) {
-        coverage.insert(kind.to_owned(), json!({"reached": reached, "of": there}));
-    }
-    coverage.insert("unreachable".to_owned(), json!(outcome.coverage.excused_count()));
-    coverage.insert("missing".to_owned(), json!(missing));
-    let passed = findings.is_empty() && outcome.played.iter().all(|played| played.differences.is_empty());
-    let whole = json!({
-        "model": name,
-        "passed": passed,
-        "scenarios": scenarios,
-        "findings": findings,
-        "coverage": coverage,
-    });
-    format!("{whole:#}\n")
-}
-
-fn located(source: &Source, finding: &Diagnostic) -> Json {
-    let (start, _) = place(source, finding);
-    json!({
-        "code": finding.rule.code,
-        "message": finding.message,
-        "help": finding.help,
-        "file": source.name(),
-        "line": start.line,
-        "column": start.column,
-    })
-}
-
-fn snippet(source: &Source, finding: &Diagnostic) -> String {
-    let mut shown = text::finding(source, finding);
-    shown.push_str("\n\n");
-    shown
+fn is_passed(scenarios: Option<&Scenarios>, report: Option<&Report>) -> bool {
+    scenarios.is_none_or(|(_, outcome)| played::passed(outcome))
+        && report.is_none_or(|report| report.findings().next().is_none())
 }
 
 fn counted(count: usize, word: &str) -> String {

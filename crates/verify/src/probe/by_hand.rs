@@ -12,7 +12,8 @@ use singlet_model::types::Type;
 use singlet_runtime::{Attributes, RuntimeError, Scope, row};
 use singlet_store::{Direction, KeyRange, QueryRequest, SortRange};
 
-use super::meaning::{Asking, Expected, Stop, counted};
+use super::counted::counted;
+use super::meaning::{Asking, Expected, Stop};
 use super::reads::{Compared, ReadCase, Tried, difference};
 use super::shape::Shape;
 use super::worker::Worker;

@@ -59,8 +59,10 @@ pub struct Call {
 /// A difference, made as small as it gets.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Finding {
-    /// The operation.
+    /// The operation that differs.
     pub operation: String,
+    /// The operation that was tried: among writes of others, one of those may differ.
+    pub drawn_for: String,
     /// How it was run.
     pub kind: Kind,
     /// In which of its cases.

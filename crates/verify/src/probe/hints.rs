@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use singlet_item::{Number, Value};
 use singlet_model::Model;
 use singlet_model::expression::{Expr, ExprKind, Literal};
-use singlet_model::model::{Entity, Let, LetValue, Read, Return, Selection, Step, StepKind, Write};
+use singlet_model::model::{Entity, Let, LetValue, MoveTo, Read, Return, Selection, Step, StepKind, Write};
 
 /// Something that has values.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -145,6 +145,7 @@ impl Hints {
         for requirement in &step.requirements {
             self.see(&requirement.condition);
         }
+        self.see_move(model, step);
         for set in step.set.iter().chain(&step.add) {
             self.link_attribute(&set.attribute, &set.value);
         }
@@ -166,6 +167,19 @@ impl Hints {
             }
             StepKind::Create(_) => {}
         }
+    }
+
+    /// A move begins in certain states.
+    fn see_move(&mut self, model: &Model, step: &Step) {
+        let entity = step.entity().and_then(|id| model.entity(id));
+        let (Some(MoveTo::Named(name, _)), Some(states)) =
+            (&step.moves, entity.and_then(|entity| entity.states.as_ref()))
+        else {
+            return;
+        };
+        let from = states.moves.iter().filter(|known| known.name == *name);
+        let from: Vec<Value> = from.flat_map(|known| &known.from).cloned().map(Value::S).collect();
+        self.link(&[Name::Attribute(states.of.clone())], &[], &from);
     }
 
     /// Takes note of everything that an expression compares.

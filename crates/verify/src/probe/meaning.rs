@@ -13,6 +13,7 @@ use singlet_model::model::{Entity, LetValue, Order, Read, Return, Selection, Sel
 use singlet_model::types::{EntityId, Type};
 use singlet_runtime::{Attributes, Request, Scope, Setting, values};
 
+use super::counted::counted;
 use super::shape::Shape;
 use crate::oracle;
 use crate::writes::world::{self, Row};
@@ -28,6 +29,8 @@ pub(super) enum Expected {
     Forbidden,
     /// The caller has shown no credentials.
     Unauthenticated,
+    /// More than one row fits where one is meant.
+    Several,
     /// The request is wrong.
     BadRequest,
     /// An expression leaves the range of its type.
@@ -167,7 +170,7 @@ impl<'a> Asking<'a> {
                             let most = selection.limit.map_or(usize::MAX, |limit| limit as usize);
                             Some(Value::L(found.take(most).map(Value::M).collect()))
                         }
-                        _ => found.take(1).next().map(Value::M),
+                        _ => one_of(selection, found.collect())?.map(Value::M),
                     }
                 }
             };
@@ -214,14 +217,11 @@ impl<'a> Asking<'a> {
         let rows = self.found(selection, self.scope(), Some(&self.read.allow), true)?;
         match selection.kind {
             SelectionKind::Count => Ok(Shape::Value(Some(counted(selection, &rows, self.scope())?))),
-            SelectionKind::Get { optional } => {
-                let groups = self.tied(selection, rows)?;
-                match groups.into_iter().next() {
-                    Some(first) => Ok(Shape::Any(self.shapes(first)?)),
-                    None if optional => Ok(Shape::Value(None)),
-                    None => Err(Stop::Because(Expected::NotFound)),
-                }
-            }
+            SelectionKind::Get { optional } => match self.first_of(selection, rows)? {
+                Some(first) => Ok(Shape::Any(self.shapes(first)?)),
+                None if optional => Ok(Shape::Value(None)),
+                None => Err(Stop::Because(Expected::NotFound)),
+            },
             SelectionKind::Find => {
                 if rows.is_empty() && self.read.empty == Some(404) {
                     return Err(Stop::Because(Expected::NotFound));
@@ -233,6 +233,14 @@ impl<'a> Asking<'a> {
                 })
             }
         }
+    }
+
+    /// The rows of which the first is meant; without an order there may be one only.
+    fn first_of(&self, selection: &Selection, rows: Vec<Attributes>) -> Result<Option<Vec<Attributes>>, Stop> {
+        if selection.order.is_empty() && rows.len() > 1 {
+            return Err(Stop::Because(Expected::Several));
+        }
+        Ok(self.tied(selection, rows)?.into_iter().next())
     }
 
     fn shapes(&self, rows: Vec<Attributes>) -> Result<Vec<Shape>, Stop> {
@@ -285,7 +293,7 @@ impl<'a> Asking<'a> {
             let rows = self.found(&part.selection, scope, part.allow.as_ref(), false)?;
             let shape = match part.selection.kind {
                 SelectionKind::Count => Shape::Value(Some(counted(&part.selection, &rows, scope)?)),
-                SelectionKind::Get { .. } => match self.tied(&part.selection, rows)?.into_iter().next() {
+                SelectionKind::Get { .. } => match self.first_of(&part.selection, rows)? {
                     Some(first) => Shape::Any(plain(first)),
                     None => Shape::Value(None),
                 },
@@ -319,8 +327,10 @@ impl<'a> Asking<'a> {
             self.bound.insert(each.name.clone(), element);
             let rows = self.found(selection, self.scope(), Some(&self.read.allow), false)?;
             let orders = self.orders(selection, rows)?;
+            let most = selection.limit.map_or(usize::MAX, |limit| limit as usize);
             let mut shapes = Vec::new();
             for rows in orders {
+                let rows: Vec<Attributes> = rows.into_iter().take(most).collect();
                 self.bound
                     .insert("rows".to_owned(), Value::L(rows.into_iter().map(Value::M).collect()));
                 shapes.push(Shape::Value(Some(self.returned(&Attributes::new())?)));
@@ -517,6 +527,14 @@ fn sorted_by(selection: &Selection, order: Vec<Order>) -> Selection {
     }
 }
 
+/// The row that a `get` of `let` means.
+fn one_of(selection: &Selection, rows: Vec<Attributes>) -> Result<Option<Attributes>, Stop> {
+    match selection.order.is_empty() && rows.len() > 1 {
+        true => Err(Stop::Because(Expected::Several)),
+        false => Ok(rows.into_iter().next()),
+    }
+}
+
 fn plain(rows: Vec<Attributes>) -> Vec<Shape> {
     rows.into_iter().map(|row| Shape::Value(Some(Value::M(row)))).collect()
 }
@@ -531,58 +549,4 @@ fn has_key(entity: &Entity, row: &Attributes) -> bool {
         });
         value.flatten().is_some()
     })
-}
-
-/// How many rows, in all or by groups, with sums beside.
-pub(super) fn counted(selection: &Selection, rows: &[Attributes], scope: Scope<'_>) -> Result<Value, EvaluateError> {
-    let all: Vec<&Attributes> = rows.iter().collect();
-    counted_by(selection, &selection.by, &all, scope)
-}
-
-fn counted_by(
-    selection: &Selection,
-    by: &[String],
-    rows: &[&Attributes],
-    scope: Scope<'_>,
-) -> Result<Value, EvaluateError> {
-    let count = Value::N(Number::from(i64::try_from(rows.len()).unwrap_or(i64::MAX)));
-    let Some((first, rest)) = by.split_first() else {
-        if selection.sums.is_empty() {
-            return Ok(count);
-        }
-        let mut map = Attributes::from([("count".to_owned(), count)]);
-        for (name, expr) in &selection.sums {
-            let mut sum = Number::ZERO;
-            for row in rows {
-                if let Some(Value::N(number)) = evaluate(expr, &scope.with_row(row))? {
-                    let added = sum.checked_add(number);
-                    sum = added.map_err(|error| EvaluateError::Arithmetic(error.to_string()))?;
-                }
-            }
-            map.insert(name.clone(), Value::N(sum));
-        }
-        return Ok(Value::M(map));
-    };
-    let mut groups: BTreeMap<String, Vec<&Attributes>> = BTreeMap::new();
-    for row in rows {
-        // A row without one of the attributes is in no group.
-        let whole = by.iter().all(|name| row.get(name).and_then(word).is_some());
-        if let Some(word) = row.get(first).and_then(word).filter(|_| whole) {
-            groups.entry(word).or_default().push(row);
-        }
-    }
-    let mut map = Attributes::new();
-    for (word, rows) in groups {
-        map.insert(word, counted_by(selection, rest, &rows, scope)?);
-    }
-    Ok(Value::M(map))
-}
-
-fn word(value: &Value) -> Option<String> {
-    match value {
-        Value::S(text) => Some(text.clone()),
-        Value::N(number) => Some(number.to_string()),
-        Value::Bool(truth) => Some(truth.to_string()),
-        _ => None,
-    }
 }

@@ -10,6 +10,8 @@
 //! - A *finding* is a case that differs, with the fewest rows and calls and the simplest values that still do.
 
 mod by_hand;
+mod capacity;
+mod counted;
 mod finding;
 mod hints;
 mod meaning;
@@ -20,6 +22,7 @@ mod shape;
 mod shrink;
 mod subject;
 mod table;
+mod usual;
 mod values;
 mod worker;
 mod writes;
@@ -38,7 +41,9 @@ use singlet_runtime::{Attributes, Setting};
 
 pub use finding::{Call, Finding, Kind};
 pub use subject::Subject;
+pub use usual::{example_value, usual_settings};
 
+use capacity::Capacity;
 use hints::Hints;
 use reads::Tried;
 use table::Judge;
@@ -48,8 +53,16 @@ use worker::Worker;
 /// subject cannot be used any more.
 pub type Subjects<'a> = dyn Fn() -> Pin<Box<dyn Future<Output = Result<Subject, String>> + 'a>> + Sync + 'a;
 
-/// Hears how far it is: the operation, how it is run, and how many of its cases were tried.
+/// Hears how far it is: the operation, how it is run, and how many more of its cases were tried.
 pub type Progress<'a> = dyn Fn(&str, Kind, usize) + Sync + 'a;
+
+/// So many tables are met with few cases each, so that a short run has several; then more are tried on each.
+const TABLES_SHORT: u64 = 12;
+
+/// How many cases are tried on a table. It follows from the table's number alone, so that a case comes again in a run of any length.
+fn cases_per_table(round: u64, [least, most]: [usize; 2]) -> usize {
+    if round < TABLES_SHORT { least } else { most }
+}
 
 /// How much is tried.
 #[derive(Clone, Copy)]
@@ -69,6 +82,8 @@ pub struct Options<'a> {
     /// Set when something differs: then nothing more is begun, and what differs is not made small. For those who only want to know
     /// whether.
     pub first_only: Option<&'a AtomicBool>,
+    /// Once it is true no more cases are begun.
+    pub stop: Option<&'a AtomicBool>,
 }
 
 impl Options<'_> {
@@ -82,12 +97,13 @@ impl Options<'_> {
             workers: 2,
             progress: None,
             first_only: None,
+            stop: None,
         }
     }
 
     fn is_over(&self) -> bool {
-        let found = self.first_only.is_some_and(|found| found.load(Ordering::Relaxed));
-        found || self.until.is_some_and(|until| Instant::now() >= until)
+        let is_set = |flag: Option<&AtomicBool>| flag.is_some_and(|flag| flag.load(Ordering::Relaxed));
+        is_set(self.first_only) || is_set(self.stop) || self.until.is_some_and(|until| Instant::now() >= until)
     }
 
     /// Hears that something differs; says whether it is to be made small.
@@ -219,7 +235,14 @@ async fn try_job(worker: &mut Worker<'_>, judge: &Judge<'_>, job: Job<'_>, optio
                 report.skipped = Some(reason);
                 return report;
             }
-            reads::try_read(worker, Tried { judge, read, kind }, options).await
+            let capacity = Capacity::of(judge.model, read);
+            let tried = Tried {
+                judge,
+                read,
+                kind,
+                capacity: &capacity,
+            };
+            reads::try_read(worker, tried, options).await
         }
         Job::Write(write) => writes::try_write(worker, judge, write, options).await,
     }

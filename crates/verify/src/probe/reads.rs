@@ -5,6 +5,7 @@ use singlet_model::model::Read;
 use singlet_runtime::{Request, RuntimeError};
 
 use super::by_hand;
+use super::capacity::Capacity;
 use super::finding::{Call, Finding, Kind, answer_lines, given_rows, key_lines, sent_lines};
 use super::hints::Hints;
 use super::meaning::{Asking, Expected, expected};
@@ -12,13 +13,13 @@ use super::request::{RequestDraw, entities_of_read};
 use super::shrink;
 use super::table::{Judge, Table, TableDraw};
 use super::worker::{Worker, seeded};
-use super::{OperationReport, Options};
+use super::{OperationReport, Options, cases_per_table};
 
 /// The most pages of one answer: a cursor that does not move would never end.
 const PAGES_MAX: usize = 2_000;
 
-/// Cases on one table.
-const CASES_PER_TABLE: usize = 20;
+/// Cases on one table: on the first ones, and on all others.
+const CASES_PER_TABLE: [usize; 2] = [4, 16];
 
 /// A table, and what is asked of it.
 #[derive(Clone, Debug)]
@@ -41,6 +42,7 @@ pub(super) struct Tried<'a> {
     pub judge: &'a Judge<'a>,
     pub read: &'a Read,
     pub kind: Kind,
+    pub capacity: &'a Capacity,
 }
 
 /// Tries a read in as many cases as are wanted, until one differs.
@@ -56,14 +58,15 @@ pub(super) async fn try_read(worker: &mut Worker<'_>, tried: Tried<'_>, options:
             break;
         }
         let rng = seeded(options.seed, &read.name, round);
-        let draw = TableDraw::new(judge, rng.clone(), &about);
+        let draw = TableDraw::new(judge, &hints, rng.clone(), &about);
         let table = draw.table;
         if let Err(reason) = worker.fill(judge, &table).await {
             report.skipped = Some(reason);
             break;
         }
+        let before = report.cases;
         let mut requests = RequestDraw::new(judge, &hints, draw.values.rng, table.now);
-        for _ in 0..CASES_PER_TABLE.min(options.cases - report.cases) {
+        for _ in 0..cases_per_table(round, CASES_PER_TABLE).min(options.cases - report.cases) {
             let focus = own
                 .get(..1.max(requests.values.rng.usize(..=own.len().min(2))))
                 .unwrap_or(&own);
@@ -81,7 +84,7 @@ pub(super) async fn try_read(worker: &mut Worker<'_>, tried: Tried<'_>, options:
                 return report;
             }
         }
-        options.advance(&read.name, tried.kind, report.cases);
+        options.advance(&read.name, tried.kind, report.cases - before);
     }
     report
 }
@@ -94,6 +97,7 @@ fn word(compared: &Compared) -> String {
         Expected::NotFound => "not found".to_owned(),
         Expected::Forbidden => "forbidden".to_owned(),
         Expected::Unauthenticated => "unauthenticated".to_owned(),
+        Expected::Several => "several".to_owned(),
         Expected::BadRequest => "bad request".to_owned(),
         Expected::Fails(_) => "fails".to_owned(),
     }
@@ -107,7 +111,7 @@ pub(super) async fn compare(worker: &Worker<'_>, tried: Tried<'_>, case: &ReadCa
     }
     let mut asking = Asking::new(judge.model, judge.setting, read, &case.request, &case.table.rows);
     let expected = expected(&mut asking);
-    let got = ask(worker, read, &case.request).await;
+    let got = ask(worker, tried, &case.request).await;
     Compared {
         difference: difference(&expected, &got),
         expected,
@@ -119,11 +123,11 @@ pub(super) async fn compare(worker: &Worker<'_>, tried: Tried<'_>, case: &ReadCa
 pub(super) fn difference(expected: &Expected, got: &Result<Option<Value>, RuntimeError>) -> Option<String> {
     match (expected, got) {
         (Expected::Answer(shape), Ok(value)) => shape.difference(value.as_ref()),
-        (Expected::Answer(super::shape::Shape::Any(several)), Err(_)) if several.len() > 1 => None,
         (Expected::Answer(_), Err(error)) => Some(format!("it fails: {error}")),
         (Expected::NotFound, Err(RuntimeError::NotFound))
         | (Expected::Forbidden, Err(RuntimeError::Forbidden))
         | (Expected::Unauthenticated, Err(RuntimeError::Unauthenticated))
+        | (Expected::Several, Err(RuntimeError::Several(_)))
         | (Expected::BadRequest, Err(_))
         // Which rows an expression is evaluated on depends on how they are found.
         | (Expected::Fails(_), _) => None,
@@ -131,13 +135,15 @@ pub(super) fn difference(expected: &Expected, got: &Result<Option<Value>, Runtim
         (Expected::Forbidden | Expected::Unauthenticated, Ok(_)) => {
             Some("it answers a caller who may not ask".to_owned())
         }
+        (Expected::Several, Ok(_)) => Some("it answers with one row, though several fit".to_owned()),
         (Expected::BadRequest, Ok(_)) => Some("it answers a request that is wrong".to_owned()),
         (_, Err(error)) => Some(format!("it fails otherwise: {error}")),
     }
 }
 
 /// The whole answer, all pages in one.
-async fn ask(worker: &Worker<'_>, read: &Read, request: &Request) -> Result<Option<Value>, RuntimeError> {
+async fn ask(worker: &Worker<'_>, tried: Tried<'_>, request: &Request) -> Result<Option<Value>, RuntimeError> {
+    let read = tried.read;
     let engine = worker.engine()?;
     let mut whole: Option<Value> = None;
     let mut request = request.clone();
@@ -151,6 +157,10 @@ async fn ask(worker: &Worker<'_>, read: &Read, request: &Request) -> Result<Opti
             return Err(RuntimeError::Stored(format!(
                 "a page has {rows} rows, asked for {limit}"
             )));
+        }
+        let consumed = answer.consumed.total().read;
+        if let Some(excess) = tried.capacity.excess(read, &request.args, consumed) {
+            return Err(RuntimeError::Stored(excess));
         }
         whole = joined(read, whole, answer.value);
         match answer.next {
@@ -205,7 +215,14 @@ async fn found(
     let filled = worker.fill(judge, &case.table).await;
     worker.watch();
     let compared = compare(worker, tried, &case).await;
-    let sent = worker.sent();
+    let mut sent = worker.sent();
+    if let Some(filter) = tried.read.using.as_ref().and_then(|using| using.filter.as_ref())
+        && tried.kind == Kind::Using
+    {
+        let filter = singlet_plan::show::expression_in(&judge.model.catalog, filter);
+        sent.iter_mut()
+            .for_each(|sent| sent.text.push_str(&format!(", filter {filter}")));
+    }
     let what = match (filled, compared.difference) {
         (Err(reason), _) => reason,
         (Ok(()), Some(what)) => what,
@@ -223,6 +240,7 @@ async fn found(
     let request = &case.request;
     Finding {
         operation: tried.read.name.clone(),
+        drawn_for: tried.read.name.clone(),
         kind: tried.kind,
         case: number,
         what,

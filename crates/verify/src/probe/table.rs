@@ -172,6 +172,8 @@ fn is_storable(model: &Model, item: &Item) -> bool {
 /// Draws a table.
 pub(super) struct TableDraw<'j> {
     pub judge: &'j Judge<'j>,
+    /// What the operation that is tried says of values.
+    own: &'j Hints,
     pub values: ValueDraw,
     pools: BTreeMap<String, Vec<Value>>,
     /// How many values a pool has.
@@ -182,11 +184,12 @@ pub(super) struct TableDraw<'j> {
 
 impl<'j> TableDraw<'j> {
     /// A table with rows, most of them of the entities that are looked at.
-    pub fn new(judge: &'j Judge<'j>, mut rng: Rng, focus: &[EntityId]) -> Self {
+    pub fn new(judge: &'j Judge<'j>, own: &'j Hints, mut rng: Rng, focus: &[EntityId]) -> Self {
         let now = Judge::instant(&mut rng);
         let width = usize::from(rng.u8(1..5));
         let mut draw = TableDraw {
             judge,
+            own,
             values: ValueDraw {
                 rng,
                 now,
@@ -362,7 +365,16 @@ impl<'j> TableDraw<'j> {
         // What lapses is drawn more often.
         let lapsing = states.lapses.iter().map(|lapse| &lapse.from);
         let all = [&states.start].into_iter().chain(moves).chain(lapses).chain(lapsing);
-        let state = self.values.rng.choice(all.collect::<Vec<_>>())?.clone();
+        let mut all: Vec<&String> = all.collect();
+        let asked = self.own.literals(&Name::Attribute(states.of.clone()));
+        if self.values.chance(50)
+            && all
+                .iter()
+                .any(|state| asked.iter().any(|word| word.as_str() == Some(state)))
+        {
+            all.retain(|state| asked.iter().any(|word| word.as_str() == Some(state)));
+        }
+        let state = self.values.rng.choice(all)?.clone();
         Some((states.of.clone(), state))
     }
 
@@ -418,8 +430,12 @@ impl<'j> TableDraw<'j> {
         if let Some(value) = self.default_value(attribute) {
             return Some(value);
         }
-        let written = self.judge.hints.literals(&Name::Attribute(attribute.name.clone()));
-        if !written.is_empty() && self.values.chance(12) {
+        let name = Name::Attribute(attribute.name.clone());
+        let (written, often) = match self.own.literals(&name) {
+            [] => (self.judge.hints.literals(&name), 12),
+            asked => (asked, 40),
+        };
+        if !written.is_empty() && self.values.chance(often) {
             let value = self.values.rng.choice(written).cloned();
             let fits = value.and_then(|value| values::checked(&value, &attribute.ty).ok());
             if fits.is_some() {

@@ -22,6 +22,9 @@ const DEPTH_MAX: u8 = 4;
 /// The longest text that is drawn, in characters: keys near their limits need no more.
 const TEXT_CHARS_MAX: u64 = 1_100;
 
+/// The longest text of a type without a limit, in characters.
+const TEXT_CHARS_USUAL: u64 = 40;
+
 /// Elements of a list that are drawn beyond the least.
 const ELEMENTS_MORE_MAX: u64 = 3;
 
@@ -165,7 +168,8 @@ impl ValueDraw {
     /// Makes a text as long as it must be at least, and no longer than it may; now and then as long as it may be.
     fn within(&mut self, text: String, limits: LengthLimits) -> String {
         let least = limits.min.unwrap_or(0).min(TEXT_CHARS_MAX);
-        let most = limits.max.unwrap_or(TEXT_CHARS_MAX).min(TEXT_CHARS_MAX);
+        // Where nothing limits a text, no text is too long for the model, but many are for a key.
+        let most = limits.max.unwrap_or(TEXT_CHARS_USUAL.max(least)).min(TEXT_CHARS_MAX);
         let mut chars: Vec<char> = text.chars().collect();
         let wanted = match self.rng.u8(..60) {
             0 => most,

@@ -12,11 +12,11 @@ use super::request::{RequestDraw, entities_of_write};
 use super::shrink;
 use super::table::{Judge, Table, TableDraw};
 use super::worker::{Worker, seeded};
-use super::{OperationReport, Options};
+use super::{OperationReport, Options, cases_per_table};
 use crate::writes::{Op, Sequence};
 
-/// Operations of the write that is tried, on one table.
-const OPERATIONS_PER_TABLE: usize = 12;
+/// Operations of the write that is tried, on one table: on the first ones, and on all others.
+const OPERATIONS_PER_TABLE: [usize; 2] = [4, 12];
 
 /// How many requests are drawn until one comes to what is wanted.
 const REQUESTS_TRIED: usize = 6;
@@ -66,12 +66,17 @@ pub(super) async fn try_write(
         .iter()
         .map(|write| (write, Hints::of_write(judge.model, write)))
         .collect();
+    let nothing = Hints::default();
+    let own = known
+        .iter()
+        .find(|(known, _)| std::ptr::eq(*known, write))
+        .map_or(&nothing, |(_, hints)| hints);
     for round in 0u64.. {
         if report.cases >= options.cases || options.is_over() {
             break;
         }
         let rng = seeded(options.seed, &write.name, round);
-        let table = TableDraw::new(judge, rng.clone(), &entities_of_write(judge.model, write));
+        let table = TableDraw::new(judge, own, rng.clone(), &entities_of_write(judge.model, write));
         let mut draw = Draw {
             judge,
             known: &known,
@@ -81,15 +86,16 @@ pub(super) async fn try_write(
             last: None,
         };
         let table = table.table;
+        let before = report.cases;
         if let Err(reason) = worker.fill(judge, &table).await {
             report.skipped = Some(reason);
             break;
         }
-        if let Err(case) = run_sequence(worker, &mut draw, table, &mut report, options.cases).await {
-            report.finding = Some(Box::new(found(worker, judge, case, report.cases, options).await));
+        if let Err(case) = run_sequence(worker, &mut draw, (table, round), &mut report, options.cases).await {
+            report.finding = Some(Box::new(found(worker, judge, case, &report, options).await));
             return report;
         }
-        options.advance(&write.name, Kind::Write, report.cases);
+        options.advance(&write.name, Kind::Write, report.cases - before);
     }
     report
 }
@@ -98,10 +104,11 @@ pub(super) async fn try_write(
 async fn run_sequence(
     worker: &Worker<'_>,
     draw: &mut Draw<'_>,
-    table: Table,
+    (table, round): (Table, u64),
     report: &mut OperationReport,
     cases: usize,
 ) -> Result<(), WriteCase> {
+    let most = cases_per_table(round, OPERATIONS_PER_TABLE);
     let mut case = WriteCase { table, ops: Vec::new() };
     let Ok(engine) = worker.engine() else { return Ok(()) };
     let mut sequence = Sequence::on(
@@ -110,8 +117,8 @@ async fn run_sequence(
         case.table.rows.clone(),
     );
     let mut own = 0;
-    for number in 1..=(OPERATIONS_PER_TABLE as u64 * 2) {
-        if own >= OPERATIONS_PER_TABLE || report.cases >= cases {
+    for number in 1..=(most as u64 * 2) {
+        if own >= most || report.cases >= cases {
             break;
         }
         let Some((write, request)) = draw.operation(&sequence, &report.outcomes) else {
@@ -247,7 +254,7 @@ async fn found(
     worker: &mut Worker<'_>,
     judge: &Judge<'_>,
     case: WriteCase,
-    number: usize,
+    report: &OperationReport,
     options: &Options<'_>,
 ) -> Finding {
     let mut case = match options.heard_difference() {
@@ -281,7 +288,8 @@ async fn found(
     });
     Finding {
         kind: Kind::Write,
-        case: number,
+        drawn_for: report.name.clone(),
+        case: report.cases.max(1),
         what: lines.next().unwrap_or_default().to_owned(),
         given: given_rows(judge.model, &case.table),
         calls: calls.collect(),

@@ -129,8 +129,17 @@ fn without_end(item: &Item) -> Item {
 
 /// Whether an item is a record of a request, or of how far an operation came.
 fn is_own(model: &Model, item: &Item) -> bool {
-    let name = model.table.type_attribute.as_ref().and_then(|name| item.get(name));
-    let name = name.and_then(Value::as_str).unwrap_or_default();
+    let Some(name) = &model.table.type_attribute else {
+        // No key that a template makes begins like this.
+        let first = model.table.key.first().and_then(|key| item.get(&key.name)?.as_str());
+        let records = model
+            .entities
+            .iter()
+            .filter(|entity| entity.role == Some(Role::Idempotency));
+        return first.is_some_and(|key| key.starts_with("$request") || key.starts_with("$progress"))
+            || records.into_iter().any(|entity| can_be_of(entity, item));
+    };
+    let name = item.get(name).and_then(Value::as_str).unwrap_or_default();
     let role = model.entity_named(name).and_then(|entity| entity.role);
     matches!(name, "$request" | "$progress" | "$singlet") || role == Some(Role::Idempotency)
 }
