@@ -4,7 +4,7 @@ use std::cell::OnceCell;
 use std::collections::{HashMap, HashSet};
 
 use singlet_item::key::Template;
-use singlet_model::expression::{Expr, ExprKind, FunctionId};
+use singlet_model::expression::{BinaryOp, Expr, ExprKind, FunctionId};
 use singlet_model::model::{
     Attribute, Entity, Index, KeyChoice, KeyPart, KeyTemplate, KeyType, Let, LetValue, NamedStep, Read, Selection,
     Step, StepKind, Stored, Write,
@@ -31,6 +31,8 @@ pub struct Context<'a> {
     named_steps: HashMap<&'a str, &'a NamedStep>,
     by_hand: OnceCell<Vec<ByHand<'a>>>,
     trials: OnceCell<Vec<Trial>>,
+    plans: OnceCell<HashMap<&'a str, ReadPlan>>,
+    no_plan: ReadPlan,
 }
 
 /// Rows that a read or a write asks for, wherever it says so.
@@ -84,6 +86,11 @@ impl<'a> Context<'a> {
             traffic: Traffic::default(),
             by_hand: OnceCell::new(),
             trials: OnceCell::new(),
+            plans: OnceCell::new(),
+            no_plan: ReadPlan {
+                read: String::new(),
+                combinations: Vec::new(),
+            },
             named_steps: model.steps.iter().map(|named| (named.name.as_str(), named)).collect(),
         };
         context.traffic = Traffic::of(&context);
@@ -105,9 +112,15 @@ impl<'a> Context<'a> {
         &self.sizes
     }
 
-    /// How a read is answered.
-    pub fn plan(&self, read: &Read) -> ReadPlan {
-        plan_read(self.model, read)
+    /// How a read of the model is answered.
+    pub fn plan(&self, read: &Read) -> &ReadPlan {
+        let plans = self.plans.get_or_init(|| {
+            let reads = self.model.reads.iter();
+            reads
+                .map(|read| (read.name.as_str(), plan_read(self.model, read)))
+                .collect()
+        });
+        plans.get(read.name.as_str()).unwrap_or(&self.no_plan)
     }
 
     /// How often rows are read and written, as far as the estimates say.
@@ -159,12 +172,17 @@ impl<'a> Context<'a> {
             .try_fold(1_u64, |all, values| all.checked_mul(values?))
     }
 
-    /// Whether a part spreads rows on purpose: a small number that is a hash or random.
+    /// Whether a part spreads rows on purpose: a small number that is a hash, random or a remainder.
     pub fn is_shard(&self, entity: &Entity, part: &KeyPart) -> bool {
         let spread = |attribute: &Attribute| {
             let value = attribute.default.as_ref().or(attribute.is.as_ref());
             value.is_some_and(|expr| {
-                expr.any(|part| matches!(part.kind, ExprKind::Call(FunctionId::Hash | FunctionId::Random, _)))
+                expr.any(|part| {
+                    matches!(
+                        part.kind,
+                        ExprKind::Call(FunctionId::Hash | FunctionId::Random, _) | ExprKind::Binary(BinaryOp::Rem, ..)
+                    )
+                })
             })
         };
         part.ty.cardinality().is_some() && self.model.source_of(entity).attribute(part.root()).is_some_and(spread)

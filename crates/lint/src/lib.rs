@@ -9,6 +9,7 @@
 //! are stable.
 
 mod accept;
+mod answers;
 mod change;
 mod context;
 mod key_space;

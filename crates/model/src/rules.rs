@@ -276,4 +276,15 @@ Way out: limit the list (`set(Task.task_id) 1..25`), or say `bulk: true`."
 CYCLE "M013" "cycle" Error "A computed attribute or a type depends on itself.
 
 Way out: break the circle."
+
+KEY_OVER_ATTRIBUTE "M021" "key-over-attribute" Error "A key attribute and another attribute are stored under one name.
+
+An item has one value under a name. Where a template makes the key of something else than the attribute of that name, one of the two would overwrite the other; and an index whose key attributes are all the row's own holds every row that has them, whatever `when` says.
+
+```yaml
+attributes: {store: string 1..20, aggregateId: string 1..40}
+key: {aggregateId: \"{store}#{aggregateId}\", seq: \"{seq}\"}      # the key, or the id?
+```
+
+Way out: `stored: otherName` on the attribute, or `stored: none` where the key alone has it; for an index, a key attribute of its own."
 }

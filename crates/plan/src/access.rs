@@ -3,7 +3,7 @@
 use singlet_item::key::Part;
 use singlet_model::Model;
 use singlet_model::expression::{BinaryOp, Expr, ExprKind, FunctionId};
-use singlet_model::model::{Entity, Index, KeyChoice, KeyPart, KeyTemplate, PartFunction, Selection};
+use singlet_model::model::{Entity, Index, IndexId, KeyChoice, KeyPart, KeyTemplate, PartFunction, Selection};
 
 use crate::bounds::Bounds;
 
@@ -60,6 +60,13 @@ impl<'a> AccessPath<'a> {
             Some(index) => format!("index `{}`", index.name),
             None => "the table".to_owned(),
         }
+    }
+
+    /// The index, as the model numbers it.
+    pub fn index_in(&self, model: &Model) -> Option<IndexId> {
+        let name = &self.index?.name;
+        let at = model.table.indexes.iter().position(|index| index.name == *name)?;
+        Some(IndexId(u32::try_from(at).ok()?))
     }
 
     /// The first part of the partition key that a meaning leaves open.

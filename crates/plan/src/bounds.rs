@@ -91,6 +91,8 @@ bounds! {
         "Values of a small domain that a read may leave open in a key.";
     alternatives_max: Limit = 16,
         "Branches of `||` in a meaning.";
+    combinations_max: Limit = 1_024,
+        "Combinations of optional arguments that a read has a plan for.";
     beside_rows_max: Limit = 10_000,
         "Rows of a list under `with` that has no `limit`.";
     element_rows_max: Limit = 10_000,

@@ -2,7 +2,7 @@
 
 use singlet_model::Model;
 use singlet_model::expression::{BinaryOp, Expr, ExprKind};
-use singlet_model::model::{Entity, Read, Selection};
+use singlet_model::model::{Entity, Order, Read, Selection};
 
 use crate::bounds::Bounds;
 
@@ -34,6 +34,35 @@ pub(crate) fn is_left_out(conjunct: &Expr, sent: &dyn Fn(&str) -> bool) -> bool 
     compares && !conjunct.attributes().is_empty()
 }
 
+/// The same condition as the planner reads it: every attribute under its own name, not under an alias, and of an argument that is
+/// sent not that it may be missing, so that what is compared with it is known to be there.
+pub(crate) fn as_planned(expr: &Expr, entity: &Entity, sent: &dyn Fn(&str) -> bool) -> Expr {
+    let mut own = expr.clone();
+    own.walk_mut(&mut |part| match &mut part.kind {
+        ExprKind::Attribute(name) => {
+            if let Some(alias) = entity.attribute(name).and_then(|attribute| attribute.alias.as_ref()) {
+                name.clone_from(alias);
+            }
+        }
+        ExprKind::Arg(name) if part.optional && sent(name) => part.optional = false,
+        _ => {}
+    });
+    own
+}
+
+/// The same order with every attribute under its own name.
+pub(crate) fn order_by_own_names(order: &[Order], entity: &Entity) -> Vec<Order> {
+    let own = |order: &Order| {
+        let root = order.path.split('.').next().unwrap_or_default();
+        let alias = entity.attribute(root).and_then(|attribute| attribute.alias.as_ref());
+        Order {
+            path: alias.map_or_else(|| order.path.clone(), |own| order.path.replacen(root, own, 1)),
+            ..order.clone()
+        }
+    };
+    order.iter().map(own).collect()
+}
+
 /// One alternative of each combination of `||` among conjuncts; none where there are too many.
 pub fn alternatives<'a>(conjuncts: &Conjuncts<'a>) -> Option<Vec<Conjuncts<'a>>> {
     let mut all: Vec<Conjuncts<'a>> = vec![Vec::new()];
@@ -59,23 +88,35 @@ pub fn alternatives<'a>(conjuncts: &Conjuncts<'a>) -> Option<Vec<Conjuncts<'a>>>
     Some(all)
 }
 
-/// The optional arguments of a read, and which of them may be sent together.
+/// The arguments of a read that may be left out, and then are not there.
+pub fn optional_arguments(read: &Read) -> impl Iterator<Item = &str> {
+    let optional = read.args.iter().filter(|arg| arg.optional && arg.default.is_none());
+    optional.map(|arg| arg.name.as_str())
+}
+
+/// How many combinations of its optional arguments a read must answer; none where that is no number any more.
+pub fn combinations_count(read: &Read) -> Option<usize> {
+    match read.combinations.as_slice() {
+        [] => 1_usize.checked_shl(u32::try_from(optional_arguments(read).count()).ok()?),
+        listed => Some(listed.len()),
+    }
+}
+
+/// Which optional arguments of a read may be sent together, no more than the bounds allow.
 pub fn combinations(read: &Read) -> Vec<Vec<&str>> {
-    let optional: Vec<&str> = read
-        .args
-        .iter()
-        .filter(|arg| arg.optional && arg.default.is_none())
-        .map(|arg| arg.name.as_str())
-        .collect();
     if !read.combinations.is_empty() {
         return read
             .combinations
             .iter()
+            .take(Bounds::USUAL.combinations_max)
             .map(|names| names.iter().map(String::as_str).collect())
             .collect();
     }
     let mut all: Vec<Vec<&str>> = vec![Vec::new()];
-    for name in optional {
+    for name in optional_arguments(read) {
+        if all.len() * 2 > Bounds::USUAL.combinations_max {
+            break;
+        }
         let with: Vec<Vec<&str>> = all
             .iter()
             .map(|known| known.iter().copied().chain([name]).collect())

@@ -5,6 +5,8 @@ use singlet_model::catalog::Catalog;
 use singlet_model::expression::{EachOp, Expr, ExprKind, Form, Literal};
 use singlet_model::model::KeyTemplate;
 
+use crate::values::{DayEnd, DayRange};
+
 /// An expression as it would be written, but for the names of entities. Two expressions with one text mean the same.
 pub fn expression(expr: &Expr) -> String {
     Writer { catalog: None }.write(expr, 0)
@@ -25,6 +27,20 @@ pub fn conjunction(conditions: &[Expr]) -> String {
         .map(|condition| writer.write(condition, AND + 1))
         .collect();
     texts.join(" && ")
+}
+
+/// A range of days in words: `each day from args.from to args.to`.
+pub(crate) fn day_range(range: &DayRange) -> String {
+    let ends = |ends: &[DayEnd]| {
+        let texts: Vec<String> = ends.iter().map(|end| expression(&end.value)).collect();
+        texts.join(" and ")
+    };
+    format!(
+        "each {} {} to {}",
+        range.unit.word(),
+        ends(&range.from),
+        ends(&range.to)
+    )
 }
 
 /// How tightly an operator binds; what binds looser inside it stands in parentheses.

@@ -1,5 +1,7 @@
 //! How the parts of a key get their values before anything is read.
 
+use std::borrow::Cow;
+
 use singlet_model::expression::{BinaryOp, Expr, ExprKind, FunctionId};
 use singlet_model::model::{Entity, KeyPart, PartFunction};
 use singlet_model::types::Type;
@@ -15,17 +17,10 @@ pub enum Values {
     Formed(Expr),
     /// Each element of a list.
     Each(Expr),
-    /// Each day of a range, both ends included.
-    Days {
-        /// The first day.
-        from: Expr,
-        /// The last day.
-        to: Expr,
-        /// Whether the first day itself is left out.
-        after: bool,
-        /// Whether the last day itself is left out.
-        before: bool,
-    },
+    /// Each element of a list, already in the form that the part's function makes: `upper(code) in args.codes`.
+    EachFormed(Expr),
+    /// Each day, month or year of a range.
+    Days(DayRange),
     /// The cells that cover a circle.
     Cells {
         /// Its centre.
@@ -46,6 +41,60 @@ impl Values {
     }
 }
 
+/// Days in a row, or the months or years that they lie in.
+#[derive(Clone, Debug, PartialEq)]
+pub struct DayRange {
+    /// The lower ends: the latest of them begins the range.
+    pub from: Vec<DayEnd>,
+    /// The upper ends: the earliest of them ends it.
+    pub to: Vec<DayEnd>,
+    /// What of a day the key has.
+    pub unit: CalendarUnit,
+}
+
+/// An end of a range of days: a day, a month, a year or an instant.
+#[derive(Clone, Debug, PartialEq)]
+pub struct DayEnd {
+    /// The value.
+    pub value: Expr,
+    /// Whether the unit that the value lies in is left out.
+    pub excluded: bool,
+    /// Whether the unit before and after it are asked for too: the value is a day of the model's zone, and the key has days of UTC.
+    pub nearby: bool,
+}
+
+/// What of a day a key has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CalendarUnit {
+    /// The day.
+    Day,
+    /// Its month.
+    Month,
+    /// Its year.
+    Year,
+}
+
+impl CalendarUnit {
+    /// What a part has of the calendar, if anything.
+    fn of(part: &KeyPart) -> Option<Self> {
+        match (part.function, &part.ty) {
+            (None, Type::Date) | (Some(PartFunction::Day), _) => Some(CalendarUnit::Day),
+            (None, Type::Month) | (Some(PartFunction::Month), _) => Some(CalendarUnit::Month),
+            (Some(PartFunction::Year), _) => Some(CalendarUnit::Year),
+            _ => None,
+        }
+    }
+
+    /// As it is written.
+    pub fn word(self) -> &'static str {
+        match self {
+            CalendarUnit::Day => "day",
+            CalendarUnit::Month => "month",
+            CalendarUnit::Year => "year",
+        }
+    }
+}
+
 /// A part's values, and which conjuncts they make true for every row that has one of them.
 #[derive(Clone, Debug)]
 pub struct Bound<'a> {
@@ -55,12 +104,15 @@ pub struct Bound<'a> {
     pub settled: Vec<&'a Expr>,
 }
 
-/// The values that the conjuncts give a part; none where they leave it open.
-pub fn bind<'a>(part: &KeyPart, entity: &Entity, conjuncts: &[&'a Expr]) -> Option<Bound<'a>> {
+/// The values that the conjuncts give a part; none where they leave it open. `local` where the model's zone is not UTC.
+pub fn bind<'a>(part: &KeyPart, entity: &Entity, conjuncts: &[&'a Expr], local: bool) -> Option<Bound<'a>> {
+    let renamed = own_part(part, entity);
+    let part = renamed.as_ref();
+    let shifted = local && is_day_of_instant(part);
     equality(part, conjuncts)
-        .or_else(|| computed(part, entity, conjuncts))
+        .filter(|bound| !(shifted && matches!(bound.values, Values::Formed(_))))
         .or_else(|| listed(part, conjuncts))
-        .or_else(|| days(part, conjuncts))
+        .or_else(|| days(part, conjuncts, shifted))
         .or_else(|| cells(part, entity, conjuncts))
         .or_else(|| truth(part, conjuncts))
         .or_else(|| small(part))
@@ -99,25 +151,38 @@ fn equality<'a>(part: &KeyPart, conjuncts: &[&'a Expr]) -> Option<Bound<'a>> {
     })
 }
 
-/// A computed attribute whose sources are all equal to something: `geohash` from a known `location`.
-fn computed<'a>(part: &KeyPart, entity: &Entity, conjuncts: &[&'a Expr]) -> Option<Bound<'a>> {
-    let alias = entity.attribute(part.root())?.alias.as_ref()?;
-    let renamed = KeyPart {
-        path: alias.clone(),
-        ..part.clone()
-    };
-    equality(&renamed, conjuncts)
+/// The part as one of the attribute itself, where it names an alias: meanings are planned with the attribute's own name.
+pub(crate) fn own_part<'p>(part: &'p KeyPart, entity: &Entity) -> Cow<'p, KeyPart> {
+    let alias = entity
+        .attribute(part.root())
+        .and_then(|attribute| attribute.alias.as_ref());
+    match alias {
+        Some(own) => Cow::Owned(KeyPart {
+            path: part.path.replacen(part.root(), own, 1),
+            ..part.clone()
+        }),
+        None => Cow::Borrowed(part),
+    }
 }
 
-/// `attribute in [a, b]`.
+/// `attribute in [a, b]`, or the part's own function of the attribute.
 fn listed<'a>(part: &KeyPart, conjuncts: &[&'a Expr]) -> Option<Bound<'a>> {
     conjuncts.iter().find_map(|conjunct| {
         let ExprKind::Binary(BinaryOp::In, left, right) = &conjunct.kind else {
             return None;
         };
-        let binds = is_attribute(left, part) && right.attributes().is_empty();
-        binds.then(|| Bound {
-            values: Values::Each(right.as_ref().clone()),
+        if !right.attributes().is_empty() {
+            return None;
+        }
+        let list = right.as_ref().clone();
+        if is_same_function(left, part) {
+            return Some(Bound {
+                values: Values::EachFormed(list),
+                settled: vec![*conjunct],
+            });
+        }
+        is_attribute(left, part).then(|| Bound {
+            values: Values::Each(list),
             settled: if keeps_value(part) { vec![*conjunct] } else { Vec::new() },
         })
     })
@@ -140,21 +205,62 @@ fn truth<'a>(part: &KeyPart, conjuncts: &[&'a Expr]) -> Option<Bound<'a>> {
     })
 }
 
-/// A range of days with both ends.
-fn days<'a>(part: &KeyPart, conjuncts: &[&'a Expr]) -> Option<Bound<'a>> {
-    if part.ty != Type::Date || part.function.is_some() {
-        return None;
+/// A range of days, months or years with both ends.
+///
+/// What is compared is the part itself (`day(at) <= args.to`), which the range then settles, or the attribute behind it
+/// (`at < args.until`), whose day is the last that is asked for and whose rows are checked.
+fn days<'a>(part: &KeyPart, conjuncts: &[&'a Expr], shifted: bool) -> Option<Bound<'a>> {
+    let unit = CalendarUnit::of(part)?;
+    let mut range = DayRange {
+        from: Vec::new(),
+        to: Vec::new(),
+        unit,
+    };
+    let mut settled = Vec::new();
+    let whole = part.function.is_none();
+    for (op, value, conjunct, is_formed) in compared(part, conjuncts) {
+        let exact = is_formed || whole;
+        let end = |excluded: bool| DayEnd {
+            value: value.clone(),
+            excluded: excluded && exact && !shifted,
+            nearby: is_formed && shifted,
+        };
+        match op {
+            BinaryOp::Gt | BinaryOp::Ge => range.from.push(end(op == BinaryOp::Gt)),
+            BinaryOp::Lt | BinaryOp::Le => range.to.push(end(op == BinaryOp::Lt)),
+            // Only where the zone keeps an equality from being one key.
+            BinaryOp::Eq if is_formed && shifted => {
+                range.from.push(end(false));
+                range.to.push(end(false));
+            }
+            _ => continue,
+        }
+        if exact && !shifted {
+            settled.push(conjunct);
+        }
     }
-    let (low, high) = ends(part, conjuncts);
-    let ((from, after, first), (to, before, last)) = (low?, high?);
-    Some(Bound {
-        values: Values::Days {
-            from: from.clone(),
-            to: to.clone(),
-            after,
-            before,
-        },
-        settled: vec![first, last],
+    let closed = !range.from.is_empty() && !range.to.is_empty();
+    closed.then_some(Bound {
+        values: Values::Days(range),
+        settled,
+    })
+}
+
+/// What a part's attribute, or the part's own function of it, is compared with: the operator as if the attribute stood left, the
+/// value, the conjunct, and whether it is the function.
+fn compared<'a>(part: &KeyPart, conjuncts: &[&'a Expr]) -> impl Iterator<Item = (BinaryOp, &'a Expr, &'a Expr, bool)> {
+    conjuncts.iter().filter_map(|conjunct| {
+        let ExprKind::Binary(op, left, right) = &conjunct.kind else {
+            return None;
+        };
+        let is_part = |side: &Expr| is_attribute(side, part) || is_same_function(side, part);
+        let (op, side, value) = match (is_part(left), is_part(right)) {
+            (true, false) => (*op, left, right.as_ref()),
+            (false, true) => (op.swapped(), right, left.as_ref()),
+            _ => return None,
+        };
+        let known = value.attributes().is_empty() && !value.is_absent();
+        known.then(|| (op, value, *conjunct, is_same_function(side, part)))
     })
 }
 
@@ -164,21 +270,10 @@ pub type End<'a> = (&'a Expr, bool, &'a Expr);
 /// The ends that the conjuncts set on a part's attribute.
 pub fn ends<'a>(part: &KeyPart, conjuncts: &[&'a Expr]) -> (Option<End<'a>>, Option<End<'a>>) {
     let (mut low, mut high) = (None, None);
-    for conjunct in conjuncts {
-        let ExprKind::Binary(op, left, right) = &conjunct.kind else {
-            continue;
-        };
-        let (op, value) = match (is_attribute(left, part), is_attribute(right, part)) {
-            (true, false) => (*op, right.as_ref()),
-            (false, true) => (op.swapped(), left.as_ref()),
-            _ => continue,
-        };
-        if !value.attributes().is_empty() {
-            continue;
-        }
+    for (op, value, conjunct, _) in compared(part, conjuncts).filter(|(.., is_formed)| !is_formed) {
         match op {
-            BinaryOp::Gt | BinaryOp::Ge if low.is_none() => low = Some((value, op == BinaryOp::Gt, *conjunct)),
-            BinaryOp::Lt | BinaryOp::Le if high.is_none() => high = Some((value, op == BinaryOp::Lt, *conjunct)),
+            BinaryOp::Gt | BinaryOp::Ge if low.is_none() => low = Some((value, op == BinaryOp::Gt, conjunct)),
+            BinaryOp::Lt | BinaryOp::Le if high.is_none() => high = Some((value, op == BinaryOp::Lt, conjunct)),
             _ => {}
         }
     }

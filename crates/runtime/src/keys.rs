@@ -1,16 +1,17 @@
 //! From a planned query and a request to the keys that are asked for.
 
-use singlet_item::key::Part;
+mod values;
+
+use singlet_item::key::{Form, Part};
 use singlet_item::{Item, Value};
 use singlet_model::Model;
-use singlet_model::evaluate::{evaluate, evaluate_as, geo, time};
-use singlet_model::expression::Expr;
+use singlet_model::evaluate::evaluate_as;
 use singlet_model::model::{Index, KeyChoice, KeyTemplate};
 use singlet_model::types::Type;
-use singlet_plan::read::{End, Ends, KeyEnd, PartValues, Query, SortBound};
-use singlet_plan::values::Values;
+use singlet_plan::read::{End, Ends, KeyEnd, Query, SortBound};
 use singlet_store::{KeyRange, SortRange};
 
+use self::values::Known;
 use crate::error::RuntimeError;
 use crate::scope::Scope;
 
@@ -45,54 +46,36 @@ pub fn ranges(model: &Model, query: &Query, scope: Scope<'_>) -> Result<Vec<Rang
     let Some(place) = Place::of(model, query) else {
         return Ok(Vec::new());
     };
-    let rounded = query
-        .partition
-        .iter()
-        .chain(query.sort.iter().flat_map(|sort| &sort.prefix));
     let types = place.choice.keys.iter().flat_map(|key| &key.parts).map(|part| &part.ty);
-    let rounded = rounded.zip(types).any(|(part, ty)| rounds(&part.values, ty));
+    let rounded = query
+        .key_parts()
+        .zip(types)
+        .any(|(part, ty)| values::rounds(&part.values, ty));
     let mut all: Vec<Range> = Vec::new();
-    for partition in combinations(place.partition_templates(), &query.partition, scope)? {
-        let Some(partition_keys) = place.encode_partition(&partition)? else {
+    for known in values::combinations(&place.types(query), query, scope)? {
+        let (partition, prefix) = known.split_at_checked(query.partition.len()).unwrap_or((&known, &[]));
+        let Some(partition) = place.encode_partition(partition)? else {
             continue;
         };
-        let prefixes = match &query.sort {
-            Some(sort) => combinations(place.sort_templates(), &sort.prefix, scope)?,
-            None => vec![Vec::new()],
+        let sort = match &query.sort {
+            Some(sort) => place.sort_range(sort, prefix, scope)?,
+            None => Some(SortCondition::default()),
         };
-        for prefix in prefixes {
-            let sort = match &query.sort {
-                Some(sort) => place.sort_range(sort, &prefix, scope)?,
-                None => Some(SortCondition::default()),
-            };
-            if let Some(sort) = sort {
-                let range = Range {
-                    keys: KeyRange {
-                        partition: partition_keys.clone(),
-                        sort: sort.conditions,
-                    },
-                    except: sort.except,
-                    exact: sort.exact && !rounded,
-                };
-                // Several values may have one key: days of a month, words in another case.
-                if !all.contains(&range) {
-                    all.push(range);
-                }
-            }
-            within_ranges(all.len(), scope)?;
+        let Some(sort) = sort else { continue };
+        let range = Range {
+            keys: KeyRange {
+                partition,
+                sort: sort.conditions,
+            },
+            except: sort.except,
+            exact: sort.exact && !rounded,
+        };
+        // Several values may have one key: days of a month, words in another case.
+        if !all.contains(&range) {
+            all.push(range);
         }
     }
     Ok(all)
-}
-
-fn within_ranges(asked: usize, scope: Scope<'_>) -> Result<(), RuntimeError> {
-    let most = scope.setting.bounds.ranges_max;
-    match asked <= most {
-        true => Ok(()),
-        false => Err(RuntimeError::Request(format!(
-            "this asks for more than {most} item collections at once"
-        ))),
-    }
 }
 
 /// The key of the one row that a query can answer with.
@@ -128,8 +111,8 @@ pub fn one_key(model: &Model, query: &Query, scope: Scope<'_>) -> Result<OneKey,
             let Some(asked) = asked.next().filter(|asked| asked.lapses.is_empty()) else {
                 return Ok(OneKey::Several);
             };
-            exact &= !rounds(&asked.values, &part.ty);
-            match one_of(&asked.values, &part.ty, scope)? {
+            exact &= !values::rounds(&asked.values, &part.ty);
+            match values::one_of(&asked.values, &part.ty, scope)? {
                 Some(value) => values.push(value),
                 None => return Ok(OneKey::Nothing),
             }
@@ -145,15 +128,6 @@ pub fn one_key(model: &Model, query: &Query, scope: Scope<'_>) -> Result<OneKey,
     })
 }
 
-/// The value of a part that can have one at most.
-fn one_of(values: &Values, ty: &Type, scope: Scope<'_>) -> Result<Option<Known>, RuntimeError> {
-    Ok(match values {
-        Values::One(expr) => evaluate_as(expr, ty, &scope)?.map(Known::Value),
-        Values::Formed(expr) => text_of(expr, scope)?.map(Known::Formed),
-        _ => None,
-    })
-}
-
 /// How many ranges a query has, to choose among several covers of one circle.
 ///
 /// # Errors
@@ -161,142 +135,6 @@ fn one_of(values: &Values, ty: &Type, scope: Scope<'_>) -> Result<Option<Known>,
 /// As [`ranges`].
 pub fn count(model: &Model, query: &Query, scope: Scope<'_>) -> Result<usize, RuntimeError> {
     Ok(ranges(model, query, scope)?.len())
-}
-
-/// The value of one part of a key: as the attribute has it, or already in the form that the key has it.
-#[derive(Clone, Debug)]
-enum Known {
-    Value(Value),
-    Formed(String),
-}
-
-/// Every combination of the values of some parts.
-fn combinations(keys: &[KeyTemplate], parts: &[PartValues], scope: Scope<'_>) -> Result<Vec<Vec<Known>>, RuntimeError> {
-    let types: Vec<&Type> = keys.iter().flat_map(|key| &key.parts).map(|part| &part.ty).collect();
-    let mut all: Vec<Vec<Known>> = vec![Vec::new()];
-    for (at, part) in parts.iter().enumerate() {
-        let ty = types.get(at).copied().unwrap_or(&Type::Unknown);
-        let values = with_lapsing(values_of(&part.values, ty, scope)?, &part.lapses);
-        let mut next = Vec::with_capacity(all.len() * values.len());
-        for known in &all {
-            for value in &values {
-                let mut longer = known.clone();
-                longer.push(value.clone());
-                next.push(longer);
-            }
-        }
-        within_ranges(next.len(), scope)?;
-        all = next;
-    }
-    Ok(all)
-}
-
-fn values_of(values: &Values, ty: &Type, scope: Scope<'_>) -> Result<Vec<Known>, RuntimeError> {
-    Ok(match values {
-        Values::One(_) | Values::Formed(_) => one_of(values, ty, scope)?.into_iter().collect(),
-        Values::Each(expr) => each(expr, ty, scope)?,
-        Values::Days {
-            from,
-            to,
-            after,
-            before,
-        } => days(from, to, *after, *before, scope)?,
-        Values::Cells { center, km, precision } => cells(center, km, *precision, scope)?,
-        Values::All(words) => words.iter().map(|word| Known::Value(word_value(word, ty))).collect(),
-    })
-}
-
-/// Whether the values are instants finer than the attribute: its key is that of the instant rounded down.
-fn rounds(values: &Values, ty: &Type) -> bool {
-    match values {
-        Values::One(expr) => is_finer(&expr.ty, ty),
-        Values::Each(expr) => expr.ty.element().is_some_and(|element| is_finer(element, ty)),
-        _ => false,
-    }
-}
-
-fn is_finer(value: &Type, attribute: &Type) -> bool {
-    let (value, attribute) = (time::without_words(value), time::without_words(attribute));
-    *attribute == Type::Seconds && value.is_instant() && *value != Type::Seconds
-}
-
-/// Rows that are stored in a state which time has turned into a wanted one are asked for too.
-fn with_lapsing(mut values: Vec<Known>, lapses: &[(String, String)]) -> Vec<Known> {
-    let mut at = 0;
-    while let Some(known) = values.get(at) {
-        let word = match known {
-            Known::Value(Value::S(word)) | Known::Formed(word) => word.clone(),
-            Known::Value(_) => String::new(),
-        };
-        for (from, _) in lapses.iter().filter(|(_, to)| *to == word) {
-            let there = values
-                .iter()
-                .any(|known| matches!(known, Known::Value(Value::S(word)) | Known::Formed(word) if word == from));
-            if !there {
-                values.push(Known::Value(Value::S(from.clone())));
-            }
-        }
-        at += 1;
-    }
-    values
-}
-
-fn word_value(word: &str, ty: &Type) -> Value {
-    match ty {
-        Type::Bool => Value::Bool(word == "true"),
-        Type::Int(_) | Type::Number(_) => word.parse().map_or_else(|_| Value::S(word.to_owned()), Value::N),
-        _ => Value::S(word.to_owned()),
-    }
-}
-
-fn text_of(expr: &Expr, scope: Scope<'_>) -> Result<Option<String>, RuntimeError> {
-    Ok(evaluate(expr, &scope)?.and_then(|value| match value {
-        Value::S(text) => Some(text),
-        Value::N(number) => Some(number.to_string()),
-        _ => None,
-    }))
-}
-
-/// The elements of a list, each once.
-fn each(expr: &Expr, ty: &Type, scope: Scope<'_>) -> Result<Vec<Known>, RuntimeError> {
-    let elements = match evaluate(expr, &scope)? {
-        Some(Value::L(elements)) => elements,
-        Some(Value::Ss(words)) => words.into_iter().map(Value::S).collect(),
-        Some(Value::Ns(numbers)) => numbers.into_iter().map(Value::N).collect(),
-        _ => Vec::new(),
-    };
-    let mut once: Vec<Value> = Vec::new();
-    let element_type = expr.ty.element().unwrap_or(ty);
-    for element in elements {
-        let element = singlet_model::evaluate::convert(element, element_type, ty)?;
-        if !once.contains(&element) {
-            once.push(element);
-        }
-    }
-    Ok(once.into_iter().map(Known::Value).collect())
-}
-
-fn days(from: &Expr, to: &Expr, after: bool, before: bool, scope: Scope<'_>) -> Result<Vec<Known>, RuntimeError> {
-    let (Some(first), Some(last)) = (text_of(from, scope)?, text_of(to, scope)?) else {
-        return Ok(Vec::new());
-    };
-    let days = time::days_between(&first, &last, scope.setting.bounds.ranges_max)?;
-    let kept = days
-        .into_iter()
-        .filter(|day| !(after && *day == first || before && *day == last));
-    Ok(kept.map(|day| Known::Value(Value::S(day))).collect())
-}
-
-fn cells(center: &Expr, km: &Expr, precision: u8, scope: Scope<'_>) -> Result<Vec<Known>, RuntimeError> {
-    let center = evaluate(center, &scope)?.and_then(|value| geo::Place::from_value(&value));
-    let km = evaluate(km, &scope)?.and_then(|value| value.as_number());
-    let km = km.and_then(|number| number.to_string().parse::<f64>().ok());
-    let (Some(center), Some(km)) = (center, km) else {
-        return Ok(Vec::new());
-    };
-    let cells = geo::cover(center, km, precision, scope.setting.bounds.ranges_max);
-    let cells = cells.ok_or_else(|| RuntimeError::Request("the circle is too large".to_owned()))?;
-    Ok(cells.into_iter().map(Known::Formed).collect())
 }
 
 /// The templates of a query's path.
@@ -316,6 +154,14 @@ impl<'a> Place<'a> {
             }
         };
         Some(Place { choice, partitions })
+    }
+
+    /// The type of each part of the key that a query gives values for.
+    fn types(&self, query: &Query) -> Vec<&'a Type> {
+        let sort = query.sort.as_ref().map_or(0, |sort| sort.prefix.len());
+        let of = |keys: &'a [KeyTemplate]| keys.iter().flat_map(|key| &key.parts).map(|part| &part.ty);
+        let partition = of(self.partition_templates()).take(query.partition.len());
+        partition.chain(of(self.sort_templates()).take(sort)).collect()
     }
 
     fn partition_templates(&self) -> &'a [KeyTemplate] {
@@ -428,7 +274,7 @@ enum Side {
 /// A whole key from the values of all its parts; none where a value is not one that its part can have.
 fn encode_whole(key: &KeyTemplate, values: &[Known]) -> Option<Value> {
     if let ([Part::Variable(variable)], [Known::Value(value)]) = (key.template.parts(), values)
-        && variable.form == singlet_item::key::Form::Whole
+        && variable.form == Form::Whole
     {
         return variable.domain.contains(value).then(|| value.clone());
     }
@@ -456,7 +302,11 @@ fn text(key: &KeyTemplate, values: &[Known], pieces: usize) -> Option<String> {
                 Known::Value(value) => {
                     variable.encode_onto(value, key.template.delimiter(), &mut text).ok()?;
                 }
-                Known::Formed(formed) => text.push_str(&escaped(formed, key)),
+                // Only text is escaped: days, months and cells stand as they are, whatever the delimiter.
+                Known::Formed(formed) => match variable.form {
+                    Form::Lower | Form::Upper => text.push_str(&escaped(formed, key)),
+                    _ => text.push_str(formed),
+                },
             },
             Part::Anything => return None,
         }
@@ -466,11 +316,7 @@ fn text(key: &KeyTemplate, values: &[Known], pieces: usize) -> Option<String> {
 
 /// Text that a function made stands in the key as text does.
 fn escaped(text: &str, key: &KeyTemplate) -> String {
-    let plain = singlet_item::key::Variable::new(
-        "text",
-        singlet_item::key::Form::Escaped,
-        singlet_item::key::Domain::text(0, None),
-    );
+    let plain = singlet_item::key::Variable::new("text", Form::Escaped, singlet_item::key::Domain::text(0, None));
     plain
         .encode(&Value::S(text.to_owned()), key.template.delimiter())
         .unwrap_or_else(|_| text.to_owned())
@@ -509,7 +355,7 @@ fn ranged(
         prefix,
         follower,
         last: position + 1 == parts.len(),
-        whole: variable.form == singlet_item::key::Form::Whole,
+        whole: variable.form == Form::Whole,
     };
     let mut exact = true;
     let mut side = |end: &Option<End>| -> Result<Side, RuntimeError> {
@@ -517,7 +363,7 @@ fn ranged(
         let Some(value) = evaluate_as(&end.value, ty, &scope)? else {
             return Ok(Side::Nothing);
         };
-        let finer = is_finer(&end.value.ty, ty);
+        let finer = values::is_finer(&end.value.ty, ty);
         exact &= !finer;
         let encoded = match ends.whole {
             // No key is empty.

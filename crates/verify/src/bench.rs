@@ -169,7 +169,7 @@ impl Bench {
             return Some("no transaction");
         }
         let open = known.parts.iter().find(|part| part.plan.queries.is_empty())?;
-        let nearest = open.plan.others.iter().map(|(_, why)| reason(why)).max();
+        let nearest = open.plan.others.iter().map(|lost| reason(&lost.why)).max();
         Some(nearest.map_or("no path", |(_, reason)| reason))
     }
 
@@ -218,7 +218,8 @@ fn reason(why: &Why) -> (u8, &'static str) {
         Why::Conditional => (3, "condition not implied"),
         Why::Sparse(_) => (4, "absent rows not in it"),
         Why::Order(_) => (5, "order not given"),
-        Why::Dearer => (6, "dearer"),
+        Why::Ranges => (6, "too many ranges"),
+        Why::Dearer => (7, "dearer"),
     }
 }
 

@@ -268,6 +268,42 @@ impl Expr {
         }
     }
 
+    /// Calls `f` on the expression and on everything in it, outermost first, to change it.
+    pub fn walk_mut(&mut self, f: &mut dyn FnMut(&mut Expr)) {
+        f(self);
+        match &mut self.kind {
+            ExprKind::Field(a, _) | ExprKind::Not(a) | ExprKind::Negate(a) => a.walk_mut(f),
+            ExprKind::Index(a, b) | ExprKind::Binary(_, a, b) => {
+                a.walk_mut(f);
+                b.walk_mut(f);
+            }
+            ExprKind::Conditional(test, then, otherwise) => {
+                test.walk_mut(f);
+                then.walk_mut(f);
+                otherwise.walk_mut(f);
+            }
+            ExprKind::List(parts) | ExprKind::Call(_, parts) => parts.iter_mut().for_each(|part| part.walk_mut(f)),
+            ExprKind::Record(fields) | ExprKind::Entity { key: fields, .. } => {
+                fields.iter_mut().for_each(|(_, part)| part.walk_mut(f));
+            }
+            ExprKind::Each { list, body, .. } => {
+                list.walk_mut(f);
+                body.walk_mut(f);
+            }
+            ExprKind::Attribute(_)
+            | ExprKind::Literal(_)
+            | ExprKind::Row
+            | ExprKind::Arg(_)
+            | ExprKind::Caller(_)
+            | ExprKind::Now
+            | ExprKind::Today
+            | ExprKind::Setting(_)
+            | ExprKind::Bound(_)
+            | ExprKind::Word(_)
+            | ExprKind::Invalid => {}
+        }
+    }
+
     /// Calls `f` on the expression and on everything in it, outermost first.
     pub fn walk<'a>(&'a self, f: &mut impl FnMut(&'a Expr)) {
         f(self);

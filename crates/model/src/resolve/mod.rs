@@ -15,6 +15,7 @@ mod assignments;
 mod attributes;
 mod cycles;
 mod key_forms;
+mod key_names;
 mod keys;
 mod limits;
 mod numbers;
@@ -82,6 +83,7 @@ pub(crate) fn resolve(root: &Node, out: &mut Diagnostics) -> Model {
     resolver.promises(&mut entities);
     resolver.check_cycles(&entities);
     limits::check(&resolver.table, &entities, resolver.out);
+    resolver.key_names(&entities);
     let steps = resolver.named_steps(root.get("steps"), &entities, &mut types);
     let reads = resolver.reads(root.get("reads"), &entities, &mut types);
     let writes = resolver.writes(root.get("writes"), &entities, &steps, &mut types);

@@ -289,20 +289,24 @@ impl Counting<'_> {
     }
 }
 
-/// How often a query is sent for the values of its key's parts.
+/// How often a query is sent for the values of its key's parts; parts that have one value between them count once.
 fn fan_out(query: &Query) -> Vec<(Option<String>, u64, Option<u64>)> {
-    let parts = query
-        .partition
-        .iter()
-        .chain(query.sort.iter().flat_map(|sort| &sort.prefix));
-    parts.map(times_of).collect()
+    let mut seen: Vec<&PartValues> = Vec::new();
+    let mut all = Vec::new();
+    for part in query.key_parts() {
+        if !seen.iter().any(|known| known.follows(part)) {
+            seen.push(part);
+            all.push(times_of(part));
+        }
+    }
+    all
 }
 
 fn times_of(part: &PartValues) -> (Option<String>, u64, Option<u64>) {
     let each = |name: &str| Some(format!("each {name}"));
     match &part.values {
         Values::One(value) | Values::Formed(value) => lapsing(part, value),
-        Values::Each(list) => match &list.kind {
+        Values::Each(list) | Values::EachFormed(list) => match &list.kind {
             ExprKind::List(elements) => {
                 let lapsed: u64 = elements.iter().filter_map(|element| lapses_to(part, element)).sum();
                 let count = elements.len() as u64 + lapsed;
@@ -313,7 +317,7 @@ fn times_of(part: &PartValues) -> (Option<String>, u64, Option<u64>) {
                 (each(&part.path), least.min(1), most)
             }
         },
-        Values::Days { .. } => (each("day"), 0, None),
+        Values::Days(range) => (each(range.unit.word()), 0, crate::span::units_most(range)),
         Values::Cells { precision, .. } => (each(&format!("cell({precision})")), 1, None),
         Values::All(words) => (each(&part.path), words.len() as u64, Some(words.len() as u64)),
     }

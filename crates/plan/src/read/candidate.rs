@@ -1,13 +1,14 @@
 //! One access path, tried for one alternative of a meaning.
 
 use singlet_model::expression::Expr;
-use singlet_model::model::{IndexId, KeyPart, Order, Projection};
+use singlet_model::model::{IndexId, KeyPart, Order, PartFunction, Projection};
 use singlet_model::types::EntityId;
 use singlet_model::{Model, model::Entity};
 
 use super::implied;
 use super::layout::Layout;
 use super::order;
+use super::reach::Reach;
 use super::sort::{self, SortBound};
 use crate::access::AccessPath;
 use crate::values::{self, Values};
@@ -39,6 +40,8 @@ pub struct Query {
     pub scan: bool,
     /// What the items on the path hold.
     pub layout: Layout,
+    /// How many ranges a request can make of it.
+    pub reach: Reach,
 }
 
 /// The values of one part of a key.
@@ -46,6 +49,8 @@ pub struct Query {
 pub struct PartValues {
     /// The attribute, or a path into one.
     pub path: String,
+    /// The function around it.
+    pub function: Option<PartFunction>,
     /// Its values.
     pub values: Values,
     /// Whether the part keeps the attribute's whole value, so that one value of the part is one value of the attribute.
@@ -60,6 +65,7 @@ impl PartValues {
     pub(super) fn new(part: &KeyPart, values: Values) -> Self {
         PartValues {
             path: part.path.clone(),
+            function: part.function,
             values,
             exact: values::keeps_value(part),
             small: part.ty.cardinality().is_some(),
@@ -73,6 +79,18 @@ impl PartValues {
             lapses: lapses(part, source),
             ..PartValues::new(part, values)
         }
+    }
+}
+
+impl PartValues {
+    /// Whether another part has the value that this one has, whichever of several that is: both are of one attribute, and take
+    /// their values from the same. So `{id}` in the partition and the sort key makes one key of each id, and not one of each pair.
+    pub fn follows(&self, other: &PartValues) -> bool {
+        let formed = matches!(
+            self.values,
+            Values::EachFormed(_) | Values::Days(_) | Values::Cells { .. }
+        );
+        self.path == other.path && self.values == other.values && (!formed || self.function == other.function)
     }
 }
 
@@ -103,7 +121,15 @@ impl Query {
             follow: false,
             scan: true,
             layout: Layout::of(model, entity, None),
+            reach: Reach::ONE,
         }
+    }
+
+    /// The parts of the key that have values, those of the partition first.
+    pub fn key_parts(&self) -> impl Iterator<Item = &PartValues> {
+        self.partition
+            .iter()
+            .chain(self.sort.iter().flat_map(|sort| &sort.prefix))
     }
 
     /// The attributes that pages are asked for, where they are not asked for whole items: with the keys by which a page goes on
@@ -133,15 +159,11 @@ impl Query {
     pub(super) fn cost(&self) -> Cost {
         let fan = |values: &Values| match values {
             Values::One(_) | Values::Formed(_) => 0,
-            Values::Each(_) => 1,
-            Values::Days { .. } | Values::Cells { .. } => 2,
+            Values::Each(_) | Values::EachFormed(_) => 1,
+            Values::Days(_) | Values::Cells { .. } => 2,
             Values::All(words) => 3 + u32::try_from(words.len()).unwrap_or(u32::MAX - 3),
         };
-        let parts = self
-            .partition
-            .iter()
-            .chain(self.sort.iter().flat_map(|sort| &sort.prefix));
-        let fan_out = parts.map(|part| fan(&part.values)).sum();
+        let fan_out = self.key_parts().map(|part| fan(&part.values)).sum();
         let sort = self.sort.as_ref();
         let bound = sort.map_or(0, |sort| {
             sort.prefix.len() + usize::from(sort.low.is_some() || sort.high.is_some())
@@ -160,8 +182,7 @@ impl Query {
     /// How crowded the partitions are: those of an id or an owner least, those of a cell or a day more, those of a state or a
     /// constant most.
     fn crowd(&self) -> u8 {
-        let spreads =
-            |part: &PartValues| !part.small && !matches!(part.values, Values::Cells { .. } | Values::Days { .. });
+        let spreads = |part: &PartValues| !part.small && !matches!(part.values, Values::Cells { .. } | Values::Days(_));
         if self.partition.iter().any(spreads) {
             return 0;
         }
@@ -191,6 +212,8 @@ pub enum Why {
     Order(String),
     /// A strong read is asked of a global index.
     Eventual,
+    /// A request may make more ranges of it than are asked for at once, and of the plan not.
+    Ranges,
     /// Another path is cheaper.
     Dearer,
 }
@@ -208,6 +231,7 @@ impl std::fmt::Display for Why {
             Why::Conditional => out.write_str("it holds only rows of which its condition is true"),
             Why::Order(path) => write!(out, "its key does not give the order by `{path}`"),
             Why::Eventual => out.write_str("a global index cannot be read strongly"),
+            Why::Ranges => out.write_str("it may be asked for too many ranges at once"),
             Why::Dearer => out.write_str("it answers, and costs more"),
         }
     }
@@ -224,10 +248,15 @@ pub(super) struct Wanted<'a> {
 }
 
 impl Wanted<'_> {
-    /// Whether a day of the model's zone is asked of a key that has days of UTC.
+    /// Whether the model's days are not those of UTC, which keys have.
+    pub fn is_local(&self) -> bool {
+        self.model.zone != "UTC"
+    }
+
+    /// Whether days of the model's zone are asked of a key that has days of UTC.
     pub fn is_elsewhere(&self, part: &KeyPart, values: &Values) -> bool {
-        let formed = matches!(values, Values::Formed(_));
-        formed && self.model.zone != "UTC" && values::is_day_of_instant(part)
+        let formed = matches!(values, Values::Formed(_) | Values::EachFormed(_));
+        formed && self.is_local() && values::is_day_of_instant(part)
     }
 }
 
@@ -241,17 +270,10 @@ pub(super) fn attempt(path: &AccessPath<'_>, wanted: &Wanted<'_>, conjuncts: &[&
     if !implied::implies_choice(path, source, conjuncts) || depends_on_primary(path, follow, wanted) {
         return Err(Why::Conditional);
     }
-    let parts = path.choice.keys.iter().flat_map(|key| &key.parts);
-    if let Some(part) = parts
-        .into_iter()
-        .find(|part| part.optional && !implied::implies_present(&part.path, conjuncts))
-    {
-        return Err(Why::Sparse(part.path.clone()));
-    }
     let mut settled: Vec<&Expr> = Vec::new();
     let mut partition = Vec::new();
     for part in path.partition().iter().flat_map(|key| &key.parts) {
-        let Some(known) = values::bind(part, path.entity, conjuncts) else {
+        let Some(known) = values::bind(part, path.entity, conjuncts, wanted.is_local()) else {
             return Err(Why::Open(part.path.clone()));
         };
         if wanted.is_elsewhere(part, &known.values) {
@@ -261,7 +283,18 @@ pub(super) fn attempt(path: &AccessPath<'_>, wanted: &Wanted<'_>, conjuncts: &[&
         if !implied::time_changes(source, part.root()) {
             settled.extend(known.settled);
         }
-        partition.push(PartValues::of(part, known.values, source));
+        partition.push(PartValues::of(
+            &values::own_part(part, path.entity),
+            known.values,
+            source,
+        ));
+    }
+    let parts = path.choice.keys.iter().flat_map(|key| &key.parts);
+    if let Some(part) = parts
+        .into_iter()
+        .find(|part| part.optional && !implied::implies_present(&values::own_part(part, path.entity).path, conjuncts))
+    {
+        return Err(Why::Sparse(part.path.clone()));
     }
     let (mut sort, settled_by_sort) = sort::bind(path, source, wanted, conjuncts);
     settled.extend(settled_by_sort.prefix);
@@ -294,7 +327,7 @@ pub(super) fn attempt(path: &AccessPath<'_>, wanted: &Wanted<'_>, conjuncts: &[&
         return Err(Why::Order(order.path.clone()));
     }
     fan_out(&mut sort, &kept.fanned);
-    if uses_nothing(&partition, &sort, wanted) {
+    if wanted.order.is_empty() && uses_nothing(&partition, &sort) && !implied::names_path(path, conjuncts) {
         return Err(Why::Unused);
     }
     let is_settled = |conjunct: &&Expr| {
@@ -306,9 +339,9 @@ pub(super) fn attempt(path: &AccessPath<'_>, wanted: &Wanted<'_>, conjuncts: &[&
         .filter(|conjunct| !(apart && is_settled(conjunct)))
         .map(|conjunct| (*conjunct).clone())
         .collect();
-    Ok(Query {
+    let mut query = Query {
         entity: path.entity.id,
-        index: path.index.and_then(|index| index_id(wanted.model, &index.name)),
+        index: path.index_in(wanted.model),
         choice: path.choice_at,
         partition,
         sort: (!path.sort().is_empty()).then_some(sort),
@@ -319,7 +352,10 @@ pub(super) fn attempt(path: &AccessPath<'_>, wanted: &Wanted<'_>, conjuncts: &[&
         follow,
         scan: false,
         layout: Layout::of(wanted.model, path.entity, path.index),
-    })
+        reach: Reach::ONE,
+    };
+    query.reach = Reach::of(&query);
+    Ok(query)
 }
 
 /// The current version is the newest: where no other order is asked for, versions come newest first.
@@ -343,10 +379,10 @@ fn fan_out(sort: &mut SortBound, fanned: &[KeyPart]) {
     }
 }
 
-/// Whether every value of the partition key would be asked for, though the meaning or the order says nothing about the path.
-fn uses_nothing(partition: &[PartValues], sort: &SortBound, wanted: &Wanted<'_>) -> bool {
+/// Whether every value of the partition key would be asked for, and all rows under it.
+fn uses_nothing(partition: &[PartValues], sort: &SortBound) -> bool {
     let open = !partition.is_empty() && partition.iter().all(|part| matches!(part.values, Values::All(_)));
-    open && sort.prefix.is_empty() && sort.low.is_none() && sort.high.is_none() && wanted.order.is_empty()
+    open && sort.prefix.is_empty() && sort.low.is_none() && sort.high.is_none()
 }
 
 /// Whether the path's rows have every attribute of the entity.
@@ -370,9 +406,4 @@ fn depends_on_primary(path: &AccessPath<'_>, follow: bool, wanted: &Wanted<'_>) 
     });
     let from_mirror = follow && path.entity.id != wanted.entity.id;
     repeats && path.entity.key.len() > 1 || from_mirror && wanted.entity.key.len() > 1
-}
-
-fn index_id(model: &Model, name: &str) -> Option<IndexId> {
-    let at = model.table.indexes.iter().position(|index| index.name == name)?;
-    Some(IndexId(u32::try_from(at).ok()?))
 }

@@ -2,15 +2,17 @@
 
 use singlet_model::Model;
 use singlet_model::expression::Expr;
-use singlet_model::model::{Entity, Read, Selection};
+use singlet_model::model::{Entity, IndexId, Read, Selection};
 
 use super::candidate::{self, Query, Wanted, Why};
+use super::cases;
 use super::implied;
 use super::neighbours::{self, Neighbours};
 use super::together::{self, Apart, Together};
 use crate::access;
+use crate::bounds::Bounds;
 use crate::cost::{self, RequestCost};
-use crate::meaning;
+use crate::meaning::{self, Conjuncts};
 
 /// How a read is answered: one plan for each combination of optional arguments.
 #[derive(Debug)]
@@ -56,7 +58,36 @@ pub struct SelectionPlan {
     /// Other queries that answer a lone alternative as well, with other cells: the cheaper cover is known with the request.
     pub covers: Vec<Query>,
     /// The other paths, and why each is not the plan.
-    pub others: Vec<(String, Why)>,
+    pub others: Vec<Lost>,
+}
+
+/// A path that is not the plan.
+#[derive(Clone, Debug)]
+pub struct Lost {
+    /// Its name in messages.
+    pub path: String,
+    /// The index; the table, if there is none.
+    pub index: Option<IndexId>,
+    /// Why.
+    pub why: Why,
+}
+
+impl SelectionPlan {
+    /// Whether every request that the model allows is answered: there are queries, and none makes more ranges than are asked for
+    /// at once.
+    pub fn is_answer(&self) -> bool {
+        !self.queries.is_empty() && self.excess().is_none()
+    }
+
+    /// The query that makes most of the ranges, where a request may make more than are read at once. Of several covers of one
+    /// circle the one that suffices is taken.
+    pub fn excess(&self) -> Option<&Query> {
+        let most = |query: &Query| query.reach.most.unwrap_or(u64::MAX);
+        let all = self.queries.iter().map(most).fold(0_u64, u64::saturating_add);
+        let suffices = self.covers.iter().any(|cover| !cover.reach.exceeds());
+        let excess = all > Bounds::USUAL.ranges_max as u64 && !suffices;
+        self.queries.iter().max_by_key(|query| most(query)).filter(|_| excess)
+    }
 }
 
 /// Plans a read.
@@ -108,6 +139,28 @@ pub fn plan_read(model: &Model, read: &Read) -> ReadPlan {
     }
 }
 
+/// A read with its order turned round, and its plan; where it names no order, that of the key.
+pub fn plan_reversed(model: &Model, read: &Read) -> (Read, ReadPlan) {
+    let mut read = read.clone();
+    let order = read.selection.iter_mut().flat_map(|selection| &mut selection.order);
+    order.for_each(|order| order.descending = !order.descending);
+    let mut plan = plan_read(model, &read);
+    if read
+        .selection
+        .as_ref()
+        .is_some_and(|selection| selection.order.is_empty())
+    {
+        let parts = plan
+            .combinations
+            .iter_mut()
+            .flat_map(|combination| &mut combination.parts);
+        let own = parts.filter(|part| part.name.is_none());
+        let queries = own.flat_map(|part| part.plan.queries.iter_mut().chain(&mut part.plan.covers));
+        queries.for_each(|query| query.descending = !query.descending);
+    }
+    (read, plan)
+}
+
 /// Plans one selection: a read's own, one that comes with it, or one of a `let`.
 pub fn plan_selection(
     model: &Model,
@@ -118,33 +171,67 @@ pub fn plan_selection(
 ) -> Option<SelectionPlan> {
     let entity = meaning::entity_of(model, selection)?;
     let implied = implied::history(model.source_of(entity), read);
-    let mut conjuncts = meaning::conjuncts(selection, allow, sent);
-    conjuncts.extend(implied.iter());
+    let conjuncts = meaning::conjuncts(selection, allow, sent)
+        .into_iter()
+        .chain(implied.iter());
+    let own: Vec<Expr> = conjuncts
+        .map(|conjunct| meaning::as_planned(conjunct, entity, sent))
+        .collect();
+    let conjuncts: Conjuncts<'_> = own.iter().collect();
+    let order = meaning::order_by_own_names(&selection.order, entity);
     let wanted = Wanted {
         model,
         entity,
-        order: &selection.order,
+        order: &order,
         consistent: selection.consistent
             || read.is_some_and(|read| read.consistent.is_some() || read.together.is_some()),
         merged: false,
     };
     let whole = choose(model, entity, &wanted, &conjuncts);
-    if !whole.queries.is_empty() {
+    if whole.is_answer() {
         return Some(whole);
     }
-    let mut plan = by_alternatives(model, entity, &wanted, &conjuncts).unwrap_or(whole);
+    let split = split(model, entity, &wanted, &conjuncts);
+    if let Some(split) = split.filter(SelectionPlan::is_answer) {
+        return Some(split);
+    }
     // Rows of a scan come in no order: one that asks for an order has no plan.
     let may_scan = read.is_some_and(|read| read.scan.is_some()) && selection.order.is_empty();
-    if plan.queries.is_empty() && may_scan {
-        plan.queries.push(Query::scan(model, entity, &conjuncts));
-    }
-    Some(plan)
+    Some(match may_scan {
+        true => SelectionPlan {
+            queries: vec![Query::scan(model, entity, &conjuncts)],
+            covers: Vec::new(),
+            ..whole
+        },
+        // Without an answer for every request, what answers some is still the plan of a model that is run all the same.
+        false => whole,
+    })
 }
 
-/// Where no path answers the meaning as it stands, each alternative of its `||` may have one.
-fn by_alternatives(model: &Model, entity: &Entity, wanted: &Wanted<'_>, conjuncts: &[&Expr]) -> Option<SelectionPlan> {
-    let alternatives = meaning::alternatives(&conjuncts.to_vec())?;
-    if alternatives.len() < 2 {
+/// Where no path answers the meaning as it stands, each alternative of its `||` may have one, or each case of an attribute on which
+/// templates depend.
+fn split(model: &Model, entity: &Entity, wanted: &Wanted<'_>, conjuncts: &Conjuncts<'_>) -> Option<SelectionPlan> {
+    let plan = by_alternatives(model, entity, wanted, std::slice::from_ref(conjuncts));
+    if plan.as_ref().is_some_and(SelectionPlan::is_answer) {
+        return plan;
+    }
+    let cases = cases::by_value(model, entity, conjuncts)?;
+    let cases: Vec<Conjuncts<'_>> = cases.iter().map(|case| case.iter().collect()).collect();
+    by_alternatives(model, entity, wanted, &cases)
+}
+
+/// A query for each alternative of each case, merged in order; none where one has no query, or there are too many.
+fn by_alternatives(
+    model: &Model,
+    entity: &Entity,
+    wanted: &Wanted<'_>,
+    cases: &[Conjuncts<'_>],
+) -> Option<SelectionPlan> {
+    let mut alternatives = Vec::new();
+    for case in cases {
+        alternatives.extend(meaning::alternatives(case)?);
+    }
+    if alternatives.len() > Bounds::USUAL.alternatives_max {
         return None;
     }
     let mut merged = SelectionPlan {
@@ -153,7 +240,7 @@ fn by_alternatives(model: &Model, entity: &Entity, wanted: &Wanted<'_>, conjunct
         others: Vec::new(),
     };
     let wanted = Wanted {
-        merged: true,
+        merged: alternatives.len() > 1,
         ..*wanted
     };
     for alternative in &alternatives {
@@ -174,28 +261,38 @@ fn choose(model: &Model, entity: &Entity, wanted: &Wanted<'_>, conjuncts: &[&Exp
         };
         match candidate::attempt(&path, wanted, conjuncts) {
             Ok(query) => answers.push((name, query)),
-            Err(why) => others.push((name, why)),
+            Err(why) => others.push(Lost {
+                path: name,
+                index: path.index_in(model),
+                why,
+            }),
         }
     }
-    answers.sort_by_key(|(_, query)| query.cost());
-    let mut answers = answers.into_iter();
-    let Some((_, best)) = answers.next() else {
-        return SelectionPlan {
-            queries: Vec::new(),
-            covers: Vec::new(),
-            others,
+    let order = |query: &Query| (query.reach.exceeds(), query.cost());
+    let best = (0..answers.len()).min_by_key(|at| answers.get(*at).map(|(_, query)| order(query)));
+    let best = best.and_then(|at| Some((at, answers.get(at)?)));
+    let best = best.map(|(at, (_, query))| (at, query.cost(), has_cells(query)));
+    let mut queries = Vec::new();
+    for (at, (path, query)) in answers.into_iter().enumerate() {
+        let exceeds = query.reach.exceeds();
+        // Which cover of a circle is cheapest is known with the request; one that is too fine for some circles suits others.
+        let is_taken = best
+            .as_ref()
+            .is_some_and(|(best, cost, cells)| at == *best || *cells && has_cells(&query) && query.cost() == *cost);
+        if is_taken {
+            queries.push(query);
+            continue;
+        }
+        let why = match exceeds {
+            true => Why::Ranges,
+            false => Why::Dearer,
         };
-    };
-    let mut covers = Vec::new();
-    for (name, query) in answers {
-        if query.cost() == best.cost() && has_cells(&query) && has_cells(&best) {
-            covers.push(query);
-        } else {
-            others.push((name, Why::Dearer));
-        }
+        let index = query.index;
+        others.push(Lost { path, index, why });
     }
+    let covers = queries.split_off(queries.len().min(1));
     SelectionPlan {
-        queries: vec![best],
+        queries,
         covers,
         others,
     }

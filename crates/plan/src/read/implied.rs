@@ -6,6 +6,7 @@ use singlet_model::source::Span;
 use singlet_model::types::Type;
 
 use crate::access::AccessPath;
+use crate::literals;
 use crate::show;
 
 /// The conditions that history adds: the current, undeleted version, the one at an instant, or none for all versions.
@@ -59,10 +60,33 @@ fn implies_when(choice: &KeyChoice, source: &Entity, conjuncts: &[&Expr]) -> boo
     let Some(when) = &choice.when else {
         return true;
     };
-    let said: Vec<String> = conjuncts.iter().map(|conjunct| show::expression(conjunct)).collect();
     when.conjuncts()
         .iter()
-        .all(|needed| said.contains(&show::expression(needed)) && held_when_stored(needed, source))
+        .all(|needed| implies(needed, conjuncts) && held_when_stored(needed, source))
+}
+
+/// Whether a condition holds of every row that the conjuncts mean: one of them says it, or something narrower.
+fn implies(needed: &Expr, conjuncts: &[&Expr]) -> bool {
+    if let ExprKind::Binary(BinaryOp::Or, ..) = &needed.kind {
+        let branches = needed.disjuncts();
+        let whole = |branch: &Expr| branch.conjuncts().iter().all(|part| implies(part, conjuncts));
+        if branches.into_iter().any(whole) {
+            return true;
+        }
+    }
+    let text = show::expression(needed);
+    let says =
+        |conjunct: &&Expr| show::expression(conjunct) == text || literals::follows_from(needed, conjunct) == Some(true);
+    tested_for_presence(needed).is_some_and(|path| implies_present(&path, conjuncts)) || conjuncts.iter().any(says)
+}
+
+/// The path of `path != absent`.
+fn tested_for_presence(condition: &Expr) -> Option<String> {
+    match &condition.kind {
+        ExprKind::Binary(BinaryOp::Ne, left, right) if right.is_absent() => left.path(),
+        ExprKind::Binary(BinaryOp::Ne, left, right) if left.is_absent() => right.path(),
+        _ => None,
+    }
 }
 
 /// Whether a condition that holds of a row as it is seen held when it was stored: only of a state that nothing lapses to.
@@ -89,25 +113,14 @@ fn excludes(when: &Expr, source: &Entity, conjuncts: &[&Expr]) -> bool {
 }
 
 fn is_contrary(condition: &Expr, conjunct: &Expr) -> bool {
-    if let ExprKind::Not(inner) = &conjunct.kind {
-        return show::expression(inner) == show::expression(condition);
+    if let ExprKind::Not(inner) = &conjunct.kind
+        && show::expression(inner) == show::expression(condition)
+    {
+        return true;
     }
-    let Some((attribute, value)) = equality(condition) else {
-        return false;
-    };
-    if let Some((other, other_value)) = equality(conjunct) {
-        return other == attribute && other_value != value;
-    }
-    match &conjunct.kind {
-        ExprKind::Binary(BinaryOp::Ne, left, right) => {
-            let said = left
-                .path()
-                .zip(right.literal())
-                .or_else(|| right.path().zip(left.literal()));
-            said.is_some_and(|(path, said)| path == attribute && said == value)
-        }
-        _ => false,
-    }
+    let tests_absence = equality(condition).filter(|(_, value)| **value == Literal::Absent);
+    let is_there = tests_absence.is_some_and(|(path, _)| implies_present(&path, &[conjunct]));
+    is_there || literals::follows_from(condition, conjunct) == Some(false)
 }
 
 /// `attribute == literal`.
@@ -135,6 +148,28 @@ pub(super) fn settled_by(choice: &KeyChoice, source: &Entity, conjunct: &Expr) -
         .is_some_and(|when| when.conjuncts().iter().any(|known| show::expression(known) == text));
     let mut parts = choice.keys.iter().flat_map(|key| &key.parts);
     by_condition || parts.any(|part| text == format!("{} != absent", part.path))
+}
+
+/// Whether the conjuncts are about a path's key, or about nothing at all: then every row is meant. What is open to some callers
+/// whatever the row (`caller.role == "admin" || owner == caller.id`) says nothing about rows.
+pub(super) fn names_path(path: &AccessPath<'_>, conjuncts: &[&Expr]) -> bool {
+    let of_rows = |conjunct: &&&Expr| {
+        conjunct
+            .disjuncts()
+            .iter()
+            .all(|branch| !branch.attributes().is_empty())
+    };
+    let mut of_rows = conjuncts.iter().filter(of_rows).peekable();
+    let roots = || {
+        path.choice
+            .keys
+            .iter()
+            .flat_map(|key| &key.parts)
+            .map(|part| part.root())
+    };
+    of_rows.peek().is_none()
+        || path.choice.when.is_some()
+        || of_rows.any(|conjunct| roots().any(|root| conjunct.mentions_attribute(root)))
 }
 
 /// Whether the conjuncts say that an attribute is there.

@@ -5,6 +5,7 @@
 //! others stay in the plan with the reason for which they lost.
 
 mod candidate;
+mod cases;
 mod choose;
 mod ends;
 mod implied;
@@ -12,16 +13,18 @@ mod layout;
 mod neighbours;
 mod one_row;
 mod order;
+mod reach;
 mod show;
 mod sort;
 mod together;
 
 pub use candidate::{PartValues, Query, Why};
-pub use choose::{Combination, PartPlan, ReadPlan, SelectionPlan, plan_read, plan_selection};
+pub use choose::{Combination, Lost, PartPlan, ReadPlan, SelectionPlan, plan_read, plan_reversed, plan_selection};
 pub use ends::{Ends, KeyEnd, after};
 pub use layout::{Held, Layout};
 pub use neighbours::{Neighbour, Neighbours};
 pub use one_row::{OneRow, may_find_several, one_row};
+pub use reach::{CIRCLE_LATITUDE_DEGREES_MAX, Factor, FactorKind, Reach};
 pub use show::{PlanRow, condition, describe, plan_rows, plan_text, priced_plan_text};
 pub use sort::{End, SortBound};
 pub use together::{Apart, Together};

@@ -104,10 +104,13 @@ pub(super) fn with_known_row(query: &Query, root: Option<&Query>) -> Option<Quer
     let sort = query.sort.iter_mut().flat_map(|sort| &mut sort.prefix);
     for part in query.partition.iter_mut().chain(sort) {
         match &mut part.values {
-            Values::One(value) | Values::Formed(value) | Values::Each(value) => *value = known_value(value, root)?,
-            Values::Days { from, to, .. } => {
-                *from = known_value(from, root)?;
-                *to = known_value(to, root)?;
+            Values::One(value) | Values::Formed(value) | Values::Each(value) | Values::EachFormed(value) => {
+                *value = known_value(value, root)?;
+            }
+            Values::Days(range) => {
+                for end in range.from.iter_mut().chain(&mut range.to) {
+                    end.value = known_value(&end.value, root)?;
+                }
             }
             Values::Cells { center, km, .. } => {
                 *center = known_value(center, root)?;

@@ -19,12 +19,13 @@ pub(super) fn kept(
         return Ok(Kept::default());
     };
     let mut given = given(path, sort);
+    let is_of = |part: &KeyPart, order: &Order| values::own_part(part, path.entity).path == order.path;
     let mut kept = Kept::default();
     let mut direction: Option<bool> = None;
     for order in &wanted {
         // A part with few values that stands in the way is fanned out: each of its values is a query of its own.
         while let Some((part, _)) = given.first() {
-            let in_the_way = part.path != order.path && is_small(part) && direction.is_none();
+            let in_the_way = !is_of(part, order) && is_small(part) && direction.is_none();
             if !in_the_way {
                 break;
             }
@@ -35,7 +36,7 @@ pub(super) fn kept(
         let Some((part, key_order)) = given.first().copied() else {
             return Err(order.path.clone());
         };
-        if part.path != order.path {
+        if !is_of(part, order) {
             return Err(order.path.clone());
         }
         given.remove(0);

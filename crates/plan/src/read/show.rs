@@ -2,8 +2,8 @@
 
 use singlet_item::Value;
 use singlet_model::Model;
-use singlet_model::expression::ExprKind;
-use singlet_model::model::{Entity, KeyChoice, KeyTemplate, LetValue, SelectionKind};
+use singlet_model::expression::{ExprKind, Literal};
+use singlet_model::model::{Entity, KeyChoice, KeyTemplate, LetValue, PartFunction, SelectionKind};
 
 use super::candidate::{PartValues, Query};
 use super::choose::{Combination, PartPlan, ReadPlan, SelectionPlan, plan_selection};
@@ -11,7 +11,7 @@ use super::ends::Ends;
 use super::neighbours::{Neighbour, Neighbours};
 use super::sort::{End, SortBound};
 use crate::cost::{Origin, RequestCost, Sizes};
-use crate::show::{Piece, conjunction, expression, pieces};
+use crate::show::{Piece, conjunction, day_range, expression, pieces};
 use crate::values::Values;
 
 /// The key condition of a query, as documents write it.
@@ -294,8 +294,8 @@ fn others_text(plan: &SelectionPlan, label: &str, why: bool) -> String {
         text.push_str(&format!("    {label}no key answers it\n"));
     }
     if why || plan.queries.is_empty() {
-        for (path, reason) in &plan.others {
-            text.push_str(&format!("      {label}not {path}: {reason}\n"));
+        for lost in &plan.others {
+            text.push_str(&format!("      {label}not {}: {}\n", lost.path, lost.why));
         }
     }
     text
@@ -325,18 +325,36 @@ pub(super) fn filled(key: &KeyTemplate, values: &[PartValues]) -> String {
 }
 
 fn part_text(part: &PartValues) -> String {
-    let text = value_text(&part.values);
+    let text = value_text(part);
     match part.lapses.is_empty() || matches!(part.values, Values::All(_)) {
         true => text,
-        false => text.replace('}', " and what lapses to it}"),
+        // A value that is written out stands as it is, without braces to say it in.
+        false => match text.strip_suffix('}') {
+            Some(text) => format!("{text} and what lapses to it}}"),
+            None => format!("{{{text} and what lapses to it}}"),
+        },
     }
 }
 
-fn value_text(values: &Values) -> String {
-    match values {
-        Values::One(value) | Values::Formed(value) => format!("{{{}}}", expression(value)),
-        Values::Each(list) => format!("{{each of {}}}", expression(list)),
-        Values::Days { from, to, .. } => format!("{{each day {} to {}}}", expression(from), expression(to)),
+/// What stands in the key: text that is written out as it is, anything else in braces, with the function that is applied to it.
+fn value_text(part: &PartValues) -> String {
+    let made = |value: &str| match function_word(part.function) {
+        Some(word) => format!("{word}({value})"),
+        None => value.to_owned(),
+    };
+    match &part.values {
+        Values::One(value) => match (value.literal(), part.function) {
+            (Some(Literal::Text(text)), None) => text.clone(),
+            (Some(Literal::Number(number)), None) => number.to_string(),
+            _ => format!("{{{}}}", made(&expression(value))),
+        },
+        Values::Formed(value) => match value.literal() {
+            Some(Literal::Text(text)) => text.clone(),
+            _ => format!("{{{}}}", expression(value)),
+        },
+        Values::Each(list) => format!("{{{}}}", made(&format!("each of {}", expression(list)))),
+        Values::EachFormed(list) => format!("{{each of {}}}", expression(list)),
+        Values::Days(range) => format!("{{{}}}", day_range(range)),
         Values::Cells { center, km, precision } => {
             format!(
                 "{{each cell({precision}) near {}, {}}}",
@@ -344,8 +362,26 @@ fn value_text(values: &Values) -> String {
                 expression(km)
             )
         }
-        Values::All(words) => format!("{{each of {}}}", words.join("|")),
+        Values::All(words) => match words.as_slice() {
+            [word] => word.clone(),
+            _ => format!("{{each of {}}}", words.join("|")),
+        },
     }
+}
+
+/// The function that makes a part of a value, where the value does not stand as it is.
+fn function_word(function: Option<PartFunction>) -> Option<&'static str> {
+    Some(match function? {
+        PartFunction::Lower => "lower",
+        PartFunction::Upper => "upper",
+        PartFunction::Day => "day",
+        PartFunction::Month => "month",
+        PartFunction::Year => "year",
+        PartFunction::Desc => "desc",
+        PartFunction::Rank => "rank",
+        PartFunction::Geohash(_) => "geohash",
+        PartFunction::Ordered | PartFunction::Plain | PartFunction::Raw => return None,
+    })
 }
 
 /// The conditions on the sort key's attributes: equalities as far as they are whole, then at most one range.
@@ -381,6 +417,11 @@ fn range_condition(key: &KeyTemplate, bound: &[PartValues], sort: &SortBound) ->
         last: after.is_none(),
         whole: false,
     };
+    let function = key.parts.get(bound.len()).and_then(|part| part.function);
+    let made = |value: String| match function_word(function) {
+        Some(word) => format!("{word}({value})"),
+        None => value,
+    };
     // Characters that stand for the values, so that the keys are made as those of a request are.
     let (low_mark, high_mark) = ('\u{E000}', '\u{E010}');
     let mark = |end: &Option<End>, mark: char| {
@@ -391,7 +432,7 @@ fn range_condition(key: &KeyTemplate, bound: &[PartValues], sort: &SortBound) ->
     let shown = |key: &Value| {
         let mut text = format!("\"{}\"", key.as_str().unwrap_or_default());
         for (end, mark) in [(&sort.low, low_mark), (&sort.high, high_mark)] {
-            let value = end.as_ref().map(|end| expression(&end.value)).unwrap_or_default();
+            let value = end.as_ref().map(|end| made(expression(&end.value))).unwrap_or_default();
             text = text.replace(mark, &format!("{{{value}}}"));
             text = text.replace(&super::after(&mark.to_string()), &format!("{{after {value}}}"));
         }

@@ -81,12 +81,11 @@ fn take<'a>(
     settled: &mut Settled<'a>,
     bound: &mut SortBound,
 ) -> bool {
-    let known = values::bind(part, path.entity, conjuncts);
+    let renamed = values::own_part(part, path.entity);
+    let part = renamed.as_ref();
+    let known = values::bind(part, path.entity, conjuncts, wanted.is_local());
     let said = known.filter(|known| {
-        let ranged = matches!(
-            known.values,
-            Values::All(_) | Values::Days { .. } | Values::Cells { .. }
-        );
+        let ranged = matches!(known.values, Values::All(_) | Values::Days(_) | Values::Cells { .. });
         !ranged && !wanted.is_elsewhere(part, &known.values)
     });
     if let Some(known) = said {

@@ -8,7 +8,7 @@ use singlet_model::Model;
 use singlet_model::evaluate::holds;
 use singlet_model::expression::{Expr, ExprKind};
 use singlet_model::model::{LetValue, Read};
-use singlet_plan::read::{ReadPlan, SelectionPlan, plan_read, plan_selection, plan_text};
+use singlet_plan::read::{ReadPlan, SelectionPlan, plan_read, plan_reversed, plan_selection, plan_text};
 
 use crate::digest::Fnv;
 use crate::error::RuntimeError;
@@ -77,7 +77,10 @@ impl Prepared {
             plan: plan_read(model, read),
             read: read.clone(),
         };
-        let reversed = read.reverse.is_some().then(|| reversed(model, read));
+        let reversed = read.reverse.is_some().then(|| {
+            let (read, plan) = plan_reversed(model, read);
+            Planned { read, plan }
+        });
         let mut version = Fnv::default();
         for planned in [Some(&forward), reversed.as_ref()].into_iter().flatten() {
             version.write(version_of(model, planned).as_bytes());
@@ -111,28 +114,6 @@ fn lets(model: &Model, read: &Read) -> Vec<Option<SelectionPlan>> {
         LetValue::Value(_) => None,
     };
     read.lets.iter().map(|bound| plan(&bound.value)).collect()
-}
-
-/// The read with every direction the other way; where it names no order, that of the key.
-fn reversed(model: &Model, read: &Read) -> Planned {
-    let mut read = read.clone();
-    let order = read.selection.iter_mut().flat_map(|selection| &mut selection.order);
-    order.for_each(|order| order.descending = !order.descending);
-    let mut plan = plan_read(model, &read);
-    if read
-        .selection
-        .as_ref()
-        .is_some_and(|selection| selection.order.is_empty())
-    {
-        let parts = plan
-            .combinations
-            .iter_mut()
-            .flat_map(|combination| &mut combination.parts);
-        let own = parts.filter(|part| part.name.is_none());
-        let queries = own.flat_map(|part| part.plan.queries.iter_mut().chain(&mut part.plan.covers));
-        queries.for_each(|query| query.descending = !query.descending);
-    }
-    Planned { read, plan }
 }
 
 /// The plan in words, with what the plan does not say: the table, the orders and the limits.

@@ -142,8 +142,8 @@ fn waits_for(query: &Query, each: bool) -> Option<String> {
 
 fn values_of(part: &PartValues) -> Vec<&Expr> {
     match &part.values {
-        Values::One(value) | Values::Formed(value) | Values::Each(value) => vec![value],
-        Values::Days { from, to, .. } => vec![from, to],
+        Values::One(value) | Values::Formed(value) | Values::Each(value) | Values::EachFormed(value) => vec![value],
+        Values::Days(range) => range.from.iter().chain(&range.to).map(|end| &end.value).collect(),
         Values::Cells { center, km, .. } => vec![center, km],
         Values::All(_) => Vec::new(),
     }

@@ -67,7 +67,7 @@ fn others(combination: &Combination) -> Vec<Json> {
     parts
         .flat_map(|part| {
             let others = part.plan.others.iter();
-            others.map(move |(path, why)| json!({"for": part.name, "path": path, "why": why.to_string()}))
+            others.map(move |lost| json!({"for": part.name, "path": lost.path, "why": lost.why.to_string()}))
         })
         .collect()
 }

@@ -98,7 +98,7 @@ fn shown(bounds: &Bounds) -> String {
 fn check_read(context: &Context<'_>, findings: &mut Findings<'_>, read: &Read, (claimed, span): (&Bounds, Span)) {
     let ways = match by_hand(context, read) {
         Some(request) => vec![vec![request]],
-        None => context.plan(read).combinations.into_iter().map(|way| way.requests).collect(),
+        None => context.plan(read).combinations.iter().map(|way| way.requests.clone()).collect(),
     };
     let wrong: Option<Vec<String>> = ways.iter().map(|way| disagreement(context, claimed, way)).collect();
     let Some(why) = wrong.and_then(|all| all.into_iter().next()) else {

@@ -1,6 +1,6 @@
 use singlet_model::Span;
 use singlet_model::model::Index;
-use singlet_plan::access::AccessPath;
+use singlet_plan::read::Why;
 
 use crate::context::Asked;
 use crate::{Context, Findings, design_rule};
@@ -48,13 +48,9 @@ fn only_index<'a>(context: &Context<'a>, asked: &Asked<'a>) -> Option<&'a Index>
     if let Some(using) = asked.own_read().and_then(|read| read.using.as_ref()) {
         return context.model.index(using.index?).filter(|index| !index.local);
     }
-    let bindings = asked.bindings();
-    let is_global = |path: &AccessPath<'a>| path.index.is_some_and(|index| !index.local);
-    let open: Vec<AccessPath<'a>> = context
-        .paths(asked.entity.id)
-        .into_iter()
-        .filter(|path| path.unbound(&bindings).is_none())
-        .collect();
-    let all = open.iter().all(is_global);
-    open.into_iter().find_map(|path| path.index).filter(|_| all)
+    let answers = context.answers(asked);
+    let lost = answers.iter().filter(|answer| answer.plan.queries.is_empty());
+    let mut lost = lost.flat_map(|answer| &answer.plan.others);
+    let eventual = lost.find(|lost| lost.why == Why::Eventual)?;
+    context.model.index(eventual.index?)
 }

@@ -1,7 +1,8 @@
 use std::collections::HashSet;
 
-use singlet_model::model::{Index, IndexId};
-use singlet_plan::access::{AccessPath, Bindings};
+use singlet_model::model::IndexId;
+use singlet_plan::access::Bindings;
+use singlet_plan::read::{Lost, Why};
 
 use crate::context::{Asked, index_subject};
 use crate::{Context, Findings, design_rule};
@@ -17,8 +18,9 @@ design_rule! {
     ///   GSI2: {partition: GSI2PK, sort: GSI2SK}     # reserved for future use
     /// ```
     ///
-    /// An index counts as used where a read, a `let` or a `for` fixes its partition and gains by it: no key of the table
-    /// answers, or the index holds an attribute that the meaning, the order or the grouping names.
+    /// An index counts as used where the plan of a read, a `let` or a `for` asks it, with any combination of optional arguments and
+    /// for any branch of `||`; or where it would answer as well and holds an attribute that the meaning, the order or the grouping
+    /// names.
     ///
     /// Way out: remove it, or write down the read that it is for.
     "I002" "unused-index" Warning
@@ -51,42 +53,42 @@ fn check(context: &Context<'_>, findings: &mut Findings<'_>) {
 }
 
 fn used<'a>(context: &Context<'a>) -> HashSet<&'a str> {
+    let model = context.model;
     let mut used = HashSet::new();
     let by_hand = context.by_hand().iter().filter_map(|by_hand| by_hand.index);
     used.extend(by_hand.map(|index| index.name.as_str()));
     for asked in context.asked() {
-        let bindings = asked.bindings();
-        let paths = context.paths(asked.entity.id);
-        let gains = paths
-            .iter()
-            .filter_map(|path| path.index.filter(|_| gains(&asked, &bindings, path, &paths)));
-        used.extend(gains.map(|index: &Index| index.name.as_str()));
+        for answer in context.answers(&asked) {
+            let plan = &answer.plan;
+            let asked_for = plan.queries.iter().chain(&plan.covers).filter_map(|query| query.index);
+            let as_good = plan.others.iter().filter(|lost| gains(context, &asked, lost));
+            let all = asked_for.chain(as_good.filter_map(|lost| lost.index));
+            used.extend(all.filter_map(|index| Some(model.index(index)?.name.as_str())));
+        }
     }
     used.extend(found_by_copies(context));
     used
 }
 
-/// Whether a path to an index is open, and gives something that the open paths to the table do not.
-fn gains(asked: &Asked<'_>, bindings: &Bindings<'_>, path: &AccessPath<'_>, paths: &[AccessPath<'_>]) -> bool {
-    if path.unbound(bindings).is_some() {
+/// Whether an index that answers too, and is not the cheapest, holds something that the meaning, the order or the grouping names and
+/// the table's partition does not have: with other data it might be the cheapest.
+fn gains(context: &Context<'_>, asked: &Asked<'_>, lost: &Lost) -> bool {
+    if !matches!(lost.why, Why::Dearer | Why::Ranges) {
         return false;
     }
-    let mut tables = paths
-        .iter()
-        .filter(|table| table.index.is_none() && table.unbound(bindings).is_none());
-    let Some(table) = tables.next() else { return true };
-    let parts = path.choice.keys.iter().flat_map(|key| &key.parts);
-    let held: HashSet<&str> = table
-        .partition()
-        .iter()
+    let paths = context.paths(asked.entity.id);
+    let tables = paths.iter().filter(|path| path.index.is_none());
+    let held: HashSet<&str> = tables
+        .flat_map(|table| table.partition())
         .flat_map(|key| &key.parts)
         .map(|part| part.root())
         .collect();
-    let mentioned = parts
-        .map(|part| part.root())
-        .any(|root| !held.contains(root) && asked.mentions(root));
-    // A condition on the entry may be what the index is for: rows of one state, say.
-    mentioned || path.choice.when.is_some()
+    let own = paths.iter().filter(|path| path.index_in(context.model) == lost.index);
+    own.into_iter().any(|path| {
+        let mut parts = path.choice.keys.iter().flat_map(|key| &key.parts);
+        // A condition on the entry may be what the index is for: rows of one state, say.
+        path.choice.when.is_some() || parts.any(|part| !held.contains(part.root()) && asked.mentions(part.root()))
+    })
 }
 
 /// Copies that follow through the stream are looked for by what their `found` says.

@@ -18,7 +18,8 @@ design_rule! {
     /// ```
     ///
     /// Nothing is said where `estimates` show that one partition would carry all reads and writes ten times over, nor where
-    /// a part is a shard (an int whose default is `hash(…)` or `random(…)`): that spread is deliberate.
+    /// a part is a shard (an int that is or begins as `hash(…)`, `random(…)` or a remainder, `number % 10`): that spread is
+    /// deliberate.
     ///
     /// Way out: add what spreads the traffic (the owner, the day, a shard that reads fan out over). Where the traffic is
     /// small and stays small, give `estimates`, or accept it and say so.

@@ -22,6 +22,8 @@ design_rule! {
     /// using: {key: {PK: "USER#{caller.id}", SK: {begins_with: "ORDER"}}}     # and ORDERITEM#…
     /// ```
     ///
+    /// A single row with such a key, `v0` beside `v{number}`, is read with the others and dropped: of that nothing is said.
+    ///
     /// A `filter` that compares an attribute which the other entity does not have drops its rows: then nothing is said.
     ///
     /// Way out: end the prefix with the delimiter (`ORDER#`), or give the entities partitions of their own.
@@ -228,7 +230,10 @@ fn by_template<'a>(context: &Context<'a>, findings: &mut Findings<'_>, space: &K
     }
     for (_, other) in space.near(leading_text(path.partition()), text) {
         let longer = leading_text(other.sort());
-        let bleeds = longer.len() > text.len() && longer.starts_with(text) && other.entity.id != path.entity.id;
+        // One row beside the others is read with them, and dropped: `v0` beside `v{number}` is how the newest version is kept.
+        let several = other.sort().iter().any(|key| !key.parts.is_empty());
+        let bleeds =
+            several && longer.len() > text.len() && longer.starts_with(text) && other.entity.id != path.entity.id;
         if !bleeds || !share_partition(path, &other) {
             continue;
         }

@@ -1,6 +1,6 @@
-use singlet_model::model::Selection;
-use singlet_plan::read::{PartPlan, Why};
+use singlet_plan::read::Why;
 
+use crate::answers::{self, Answer};
 use crate::{Context, Findings, design_rule};
 
 design_rule! {
@@ -24,28 +24,27 @@ design_rule! {
 }
 
 fn check(context: &Context<'_>, findings: &mut Findings<'_>) {
-    for read in context.model.reads.iter().filter(|read| read.using.is_none()) {
-        let plan = context.plan(read);
-        let parts = plan.combinations.iter().flat_map(|combination| &combination.parts);
-        let Some((part, path)) = parts.filter_map(|part| Some((part, unordered(part)?))).next() else {
+    for asked in context.asked() {
+        let answers = context.answers(&asked);
+        let Some((answer, path)) = answers.iter().find_map(|answer| Some((answer, unordered(answer)?))) else {
             continue;
         };
-        let selection: Option<&Selection> = match &part.name {
-            None => read.selection.as_ref(),
-            Some(name) => read.with.iter().find(|with| with.name == *name).map(|with| &with.selection),
-        };
-        let order = selection.and_then(|own| own.order.iter().find(|order| order.path == path));
-        let span = order.map_or(read.span, |order| order.span);
-        let message = format!("no key gives the order by `{path}` to what `{}` finds", read.name);
-        let help = "begin a sort key with it in a form that sorts, or leave the order out; `singlet plan --why` shows every path";
-        findings.push(findings.at(span, &read.name, message).help(help));
+        let order = asked.selection.order.iter().find(|order| order.path == path);
+        let span = order.map_or(asked.selection.span, |order| order.span);
+        let message = format!(
+            "no key gives the order by `{path}` to what `{}` finds{}: {}",
+            asked.name,
+            answers::in_combination(&asked, answer),
+            answers::reasons(&asked, &answer.plan),
+        );
+        let help = "begin a sort key with it in a form that sorts, or leave the order out";
+        findings.push(findings.at(span, asked.name, message).help(help));
     }
 }
 
 /// What a selection without a plan is ordered by, where a path would find its rows.
-fn unordered(part: &PartPlan) -> Option<&str> {
-    let mut reasons = part.plan.others.iter().filter(|_| part.plan.queries.is_empty());
-    reasons.find_map(|(_, why)| match why {
+fn unordered<'p>(answer: &'p Answer<'_>) -> Option<&'p str> {
+    answer.missing()?.find_map(|why| match why {
         Why::Order(path) => Some(path.as_str()),
         _ => None,
     })

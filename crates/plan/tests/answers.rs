@@ -1,0 +1,206 @@
+//! Meanings that no path answers as they stand, and how they are answered all the same; and how many ranges a request can make.
+
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
+
+use singlet_model::{Model, Source};
+use singlet_plan::read::{SelectionPlan, describe, plan_read};
+
+const HEAD: &str = r#"singlet: 1
+name: probe
+table: {name: Probe, key: {partition: PK, sort: SK}, type: kind, indexes: {G: {partition: GP, sort: GS}, E: {partition: en, sort: open}}}
+types:
+  St: {enum: [a, b, c]}
+entities:
+  P:
+    attributes:
+      id: string 1..20
+      o: string 1..20
+      owner: {is: o}
+      st: St
+      en: St
+      open: string? 1..20
+      x: string 1..20
+      at: time
+      d: date
+      v: int 0..99
+      src: {object: {o: string 1..20}, optional: true}
+"#;
+
+/// The plan of a read `r` of a model with these keys.
+fn plan(keys: &str, read: &str) -> (Model, SelectionPlan) {
+    let text = format!("{HEAD}    {keys}\nreads:\n  r:\n    find: P\n    {read}\n    allow: true\n");
+    let loaded = singlet_model::load(&Source::new("probe", text.clone()));
+    let errors: Vec<&String> = loaded.diagnostics.iter().map(|finding| &finding.message).collect();
+    let model = loaded.model.unwrap_or_else(|| panic!("{errors:?}\n{text}"));
+    assert!(errors.is_empty(), "{errors:?}\n{text}");
+    let mut plan = plan_read(&model, &model.reads[0]);
+    let part = plan.combinations.pop().unwrap().parts.remove(0);
+    (model, part.plan)
+}
+
+fn lines(keys: &str, read: &str) -> Vec<String> {
+    let (model, plan) = plan(keys, read);
+    plan.queries.iter().map(|query| describe(&model, query)).collect()
+}
+
+const BY_ID: &str = r#"key: {PK: "P#{id}", SK: "P"}"#;
+
+#[test]
+fn a_field_that_is_compared_is_there() {
+    let keys = format!("{BY_ID}\n    index: {{G: [{{when: src != absent, GP: \"S#{{src.o}}\", GS: \"{{id}}\"}}]}}");
+    let asked = lines(&keys, "args: {o: string}\n    where: src.o == args.o");
+    assert_eq!(asked, [r#"query G GP = "S#{args.o}""#]);
+}
+
+#[test]
+fn a_list_of_states_is_asked_for_entry_by_entry() {
+    let keys = format!(
+        "{BY_ID}\n    index: {{G: [{{when: st == \"a\", GP: \"A#{{o}}\", GS: \"{{id}}\"}}, {{when: st == \"b\", GP: \"B#{{o}}\", GS: \"{{id}}\"}}]}}"
+    );
+    let asked = lines(
+        &keys,
+        "args: {o: string}\n    where: 'o == args.o && st in [\"a\", \"b\"]'",
+    );
+    assert_eq!(asked, [r#"query G GP = "A#{args.o}""#, r#"query G GP = "B#{args.o}""#]);
+    let asked = lines(
+        &keys,
+        "args: {o: string, s: list(St)}\n    where: 'o == args.o && st in args.s && st != \"c\"'",
+    );
+    assert_eq!(
+        asked,
+        [
+            r#"query G GP = "A#{args.o}" where "a" in args.s"#,
+            r#"query G GP = "B#{args.o}" where "b" in args.s"#
+        ]
+    );
+    // Rows of the third state are in no entry.
+    assert!(lines(&keys, "args: {o: string}\n    where: o == args.o").is_empty());
+}
+
+#[test]
+fn the_function_of_a_part_may_be_in_a_list() {
+    let keys = format!("{BY_ID}\n    index: {{G: {{GP: \"X#{{upper(x)}}\", GS: \"{{id}}\"}}}}");
+    let asked = lines(
+        &keys,
+        "args: {xs: \"list(string) 1..9\"}\n    where: upper(x) in args.xs",
+    );
+    assert_eq!(asked, [r#"query G GP = "X#{each of args.xs}""#]);
+    let asked = lines(&keys, "args: {x: string}\n    where: x == args.x");
+    assert_eq!(
+        asked,
+        [r#"query G GP = "X#{upper(args.x)}" where x == args.x"#],
+        "what is sent is shown"
+    );
+    let asked = lines(&keys, "where: x == \"ab\"");
+    assert_eq!(asked, [r#"query G GP = "X#{upper("ab")}" where x == "ab""#]);
+}
+
+#[test]
+fn a_value_that_is_written_out_stands_as_it_is() {
+    let asked = lines(
+        r#"key: {PK: "S#{st}#{o}", SK: "{id}"}"#,
+        "where: 'st == \"a\" && o == \"me\"'",
+    );
+    assert_eq!(asked, [r#"query table PK = "S#a#me""#]);
+}
+
+#[test]
+fn a_sparse_index_of_few_values_is_read_whole() {
+    let keys = format!("{BY_ID}\n    index: {{E: own}}");
+    assert_eq!(
+        lines(&keys, "where: open != absent"),
+        [r#"query E en = "{each of a|b|c}""#]
+    );
+    assert!(
+        lines(&keys, "where: x == \"a\"").is_empty(),
+        "the meaning says nothing of the index"
+    );
+}
+
+#[test]
+fn an_alias_is_the_attribute() {
+    let keys = format!("{BY_ID}\n    index: {{G: {{GP: \"O#{{o}}\", GS: \"{{id}}\"}}}}");
+    assert_eq!(
+        lines(&keys, "args: {o: string}\n    where: owner == args.o"),
+        [r#"query G GP = "O#{args.o}""#]
+    );
+}
+
+#[test]
+fn an_argument_that_is_sent_proves_what_it_is_compared_with() {
+    let keys = format!("{BY_ID}\n    index: {{G: {{GP: \"O#{{o}}\", GS: \"{{open}}#{{id}}\"}}}}");
+    let read = "args: {o: string, p: \"string?\"}\n    where: o == args.o && open >= args.p";
+    assert_eq!(lines(&keys, read).len(), 1);
+}
+
+/// The condition, and the arguments that it names.
+fn with_args(condition: &str) -> String {
+    let declared = [("f", "date"), ("t", "date"), ("n", "int 1..31")];
+    let named = declared
+        .iter()
+        .filter(|(name, _)| condition.contains(&format!("args.{name}")));
+    let args: Vec<String> = named.map(|(name, ty)| format!("{name}: {ty}")).collect();
+    match args.is_empty() {
+        true => format!("where: '{condition}'"),
+        false => format!("args: {{{}}}\n    where: '{condition}'", args.join(", ")),
+    }
+}
+
+#[test]
+fn the_ranges_of_a_request_are_known_before_it() {
+    let most = |keys: &str, read: &str| {
+        let (_, plan) = plan(keys, read);
+        let query = plan.queries.first().unwrap();
+        assert_eq!(
+            plan.is_answer(),
+            query.reach.most.is_some_and(|most| most <= 200),
+            "{read}"
+        );
+        query.reach.most
+    };
+    let by_both = r#"key: {PK: "P#{id}", SK: "P#{id}"}"#;
+    for (limit, expected) in [
+        ("1..1", Some(1)),
+        ("1..200", Some(200)),
+        ("1..201", Some(201)),
+        ("1..", None),
+    ] {
+        let read = format!("args: {{ids: \"list(string) {limit}\"}}\n    where: id in args.ids");
+        assert_eq!(
+            most(by_both, &read),
+            expected,
+            "{limit}: one range of each id, not one of each pair"
+        );
+    }
+    let by_day = r#"key: {PK: "D#{d}", SK: "{id}"}"#;
+    for (condition, expected) in [
+        ("d >= args.f && d <= args.t", None),
+        ("d >= args.f && d <= args.t && d < args.f + days(7)", Some(7)),
+        ("d > args.f && d < args.f + days(7)", Some(6)),
+        ("d >= args.f && d <= args.f + days(args.n)", Some(32)),
+        ("d >= today - days(30) && d <= today", Some(33)),
+        ("d >= args.f - months(2) && d <= args.f", Some(63)),
+        ("d >= \"2026-01-01\" && d <= \"2026-12-31\" && d < args.t", Some(365)),
+    ] {
+        let read = with_args(condition);
+        assert_eq!(most(by_day, &read), expected, "{condition}");
+    }
+    let by_day_of_instant = r#"key: {PK: "D#{day(at)}#{st}", SK: "{id}"}"#;
+    for (condition, expected) in [
+        (
+            "st == \"a\" && day(at) >= args.f && day(at) < args.f + days(9)",
+            Some(9),
+        ),
+        ("day(at) >= args.f && day(at) < args.f + days(9)", Some(27)),
+        ("st == \"a\" && at > now - hours(48) && at <= now", Some(4)),
+    ] {
+        let read = with_args(condition);
+        assert_eq!(most(by_day_of_instant, &read), expected, "{condition}");
+    }
+    let by_enum = r#"key: {PK: "S#{st}", SK: "{id}"}"#;
+    assert_eq!(
+        most(by_enum, "args: {s: list(St)}\n    where: st in args.s"),
+        Some(3),
+        "no more than there are states"
+    );
+}

@@ -1,0 +1,272 @@
+//! The values of the parts of a key for one request.
+
+use jiff::ToSpan;
+use jiff::civil::Date;
+use jiff::tz::TimeZone;
+use singlet_item::Value;
+use singlet_model::evaluate::{evaluate, evaluate_as, geo, time};
+use singlet_model::expression::Expr;
+use singlet_model::types::Type;
+use singlet_plan::read::{PartValues, Query};
+use singlet_plan::values::{CalendarUnit, DayEnd, DayRange, Values};
+
+use crate::error::RuntimeError;
+use crate::scope::Scope;
+
+/// The value of one part of a key: as the attribute has it, or already in the form that the key has it.
+#[derive(Clone, Debug)]
+pub(super) enum Known {
+    Value(Value),
+    Formed(String),
+}
+
+/// The value of a part that can have one at most.
+pub(super) fn one_of(values: &Values, ty: &Type, scope: Scope<'_>) -> Result<Option<Known>, RuntimeError> {
+    Ok(match values {
+        Values::One(expr) => evaluate_as(expr, ty, &scope)?.map(Known::Value),
+        Values::Formed(expr) => text_of(expr, scope)?.map(Known::Formed),
+        _ => None,
+    })
+}
+
+/// Every combination of the values of a query's parts, those of the first part slowest. A part that follows another has the value
+/// that the other has.
+pub(super) fn combinations(types: &[&Type], query: &Query, scope: Scope<'_>) -> Result<Vec<Vec<Known>>, RuntimeError> {
+    let parts: Vec<&PartValues> = query.key_parts().collect();
+    // Which column of values each part takes its own from, and the columns.
+    let mut taken: Vec<usize> = Vec::with_capacity(parts.len());
+    let mut leaders: Vec<&PartValues> = Vec::new();
+    let mut columns: Vec<Vec<Known>> = Vec::new();
+    for (at, part) in parts.iter().enumerate() {
+        if let Some(column) = leaders.iter().position(|leader| leader.follows(part)) {
+            taken.push(column);
+            continue;
+        }
+        let ty = types.get(at).copied().unwrap_or(&Type::Unknown);
+        taken.push(columns.len());
+        leaders.push(part);
+        columns.push(with_lapsing(values_of(&part.values, ty, scope)?, &part.lapses));
+    }
+    let count = columns
+        .iter()
+        .try_fold(1_u64, |all, column| all.checked_mul(column.len() as u64));
+    within_ranges(count.unwrap_or(u64::MAX), scope)?;
+    let mut chosen: Vec<Vec<&Known>> = vec![Vec::new()];
+    for column in &columns {
+        let longer = chosen.iter().flat_map(|known| {
+            column.iter().map(|value| {
+                let mut longer = known.clone();
+                longer.push(value);
+                longer
+            })
+        });
+        chosen = longer.collect();
+    }
+    let of_parts = |known: Vec<&Known>| -> Vec<Known> {
+        let values = taken.iter().filter_map(|column| known.get(*column));
+        values.map(|value| (*value).clone()).collect()
+    };
+    Ok(chosen.into_iter().map(of_parts).collect())
+}
+
+fn within_ranges(asked: u64, scope: Scope<'_>) -> Result<(), RuntimeError> {
+    let most = scope.setting.bounds.ranges_max;
+    match asked <= most as u64 {
+        true => Ok(()),
+        false => Err(RuntimeError::Request(format!(
+            "this asks for more than {most} item collections at once"
+        ))),
+    }
+}
+
+fn values_of(values: &Values, ty: &Type, scope: Scope<'_>) -> Result<Vec<Known>, RuntimeError> {
+    Ok(match values {
+        Values::One(_) | Values::Formed(_) => one_of(values, ty, scope)?.into_iter().collect(),
+        Values::Each(list) => {
+            let element = list.ty.element().unwrap_or(ty);
+            let convert = |value: Value| Ok(Some(singlet_model::evaluate::convert(value, element, ty)?));
+            each(list, scope, &convert)?.into_iter().map(Known::Value).collect()
+        }
+        Values::EachFormed(list) => {
+            let text = |value: Value| Ok(text(value).map(Value::S));
+            let texts = each(list, scope, &text)?.into_iter();
+            texts
+                .filter_map(|value| match value {
+                    Value::S(text) => Some(Known::Formed(text)),
+                    _ => None,
+                })
+                .collect()
+        }
+        Values::Days(range) => days(range, ty, scope)?,
+        Values::Cells { center, km, precision } => cells(center, km, *precision, scope)?,
+        Values::All(words) => words.iter().map(|word| Known::Value(word_value(word, ty))).collect(),
+    })
+}
+
+/// Whether the values are instants finer than the attribute: its key is that of the instant rounded down.
+pub(super) fn rounds(values: &Values, ty: &Type) -> bool {
+    match values {
+        Values::One(expr) => is_finer(&expr.ty, ty),
+        Values::Each(expr) => expr.ty.element().is_some_and(|element| is_finer(element, ty)),
+        _ => false,
+    }
+}
+
+pub(super) fn is_finer(value: &Type, attribute: &Type) -> bool {
+    let (value, attribute) = (time::without_words(value), time::without_words(attribute));
+    *attribute == Type::Seconds && value.is_instant() && *value != Type::Seconds
+}
+
+/// Rows that are stored in a state which time has turned into a wanted one are asked for too.
+fn with_lapsing(mut values: Vec<Known>, lapses: &[(String, String)]) -> Vec<Known> {
+    let mut at = 0;
+    while let Some(known) = values.get(at) {
+        let word = match known {
+            Known::Value(Value::S(word)) | Known::Formed(word) => word.clone(),
+            Known::Value(_) => String::new(),
+        };
+        for (from, _) in lapses.iter().filter(|(_, to)| *to == word) {
+            let there = values
+                .iter()
+                .any(|known| matches!(known, Known::Value(Value::S(word)) | Known::Formed(word) if word == from));
+            if !there {
+                values.push(Known::Value(Value::S(from.clone())));
+            }
+        }
+        at += 1;
+    }
+    values
+}
+
+fn word_value(word: &str, ty: &Type) -> Value {
+    match ty {
+        Type::Bool => Value::Bool(word == "true"),
+        Type::Int(_) | Type::Number(_) => word.parse().map_or_else(|_| Value::S(word.to_owned()), Value::N),
+        _ => Value::S(word.to_owned()),
+    }
+}
+
+fn text_of(expr: &Expr, scope: Scope<'_>) -> Result<Option<String>, RuntimeError> {
+    Ok(evaluate(expr, &scope)?.and_then(text))
+}
+
+fn text(value: Value) -> Option<String> {
+    match value {
+        Value::S(text) => Some(text),
+        Value::N(number) => Some(number.to_string()),
+        _ => None,
+    }
+}
+
+/// The elements of a list in the form that is wanted, each once.
+fn each(
+    list: &Expr,
+    scope: Scope<'_>,
+    form: &dyn Fn(Value) -> Result<Option<Value>, RuntimeError>,
+) -> Result<Vec<Value>, RuntimeError> {
+    let elements = match evaluate(list, &scope)? {
+        Some(Value::L(elements)) => elements,
+        Some(Value::Ss(words)) => words.into_iter().map(Value::S).collect(),
+        Some(Value::Ns(numbers)) => numbers.into_iter().map(Value::N).collect(),
+        _ => Vec::new(),
+    };
+    let mut once: Vec<Value> = Vec::new();
+    for element in elements {
+        let Some(element) = form(element)? else { continue };
+        if !once.contains(&element) {
+            once.push(element);
+        }
+        within_ranges(once.len() as u64, scope)?;
+    }
+    Ok(once)
+}
+
+/// Each day, month or year from the latest of the lower ends to the earliest of the upper ones; none where an end is absent, for
+/// then no row is meant.
+fn days(range: &DayRange, ty: &Type, scope: Scope<'_>) -> Result<Vec<Known>, RuntimeError> {
+    let (mut first, mut last): (Option<Date>, Option<Date>) = (None, None);
+    for end in &range.from {
+        let Some(day) = day_of_end(end, range.unit, scope)? else {
+            return Ok(Vec::new());
+        };
+        let day = moved(day, range.unit, i64::from(end.excluded) - i64::from(end.nearby));
+        first = first.max(Some(day));
+    }
+    for end in &range.to {
+        let Some(day) = day_of_end(end, range.unit, scope)? else {
+            return Ok(Vec::new());
+        };
+        let day = moved(day, range.unit, i64::from(end.nearby) - i64::from(end.excluded));
+        last = Some(last.map_or(day, |last| last.min(day)));
+    }
+    let (Some(mut day), Some(last)) = (first, last) else {
+        return Ok(Vec::new());
+    };
+    let mut days = Vec::new();
+    while day <= last {
+        within_ranges(days.len() as u64 + 1, scope)?;
+        days.push(match (range.unit, ty) {
+            (CalendarUnit::Day, Type::Date) => Known::Value(Value::S(day.to_string())),
+            (CalendarUnit::Day, _) => Known::Formed(day.to_string()),
+            (CalendarUnit::Month, _) => Known::Formed(day.strftime("%Y-%m").to_string()),
+            (CalendarUnit::Year, _) => Known::Formed(day.strftime("%Y").to_string()),
+        });
+        let next = moved(day, range.unit, 1);
+        if next == day {
+            break; // the calendar ends
+        }
+        day = next;
+    }
+    Ok(days)
+}
+
+/// The first day of the day, month or year that an end lies in; of an instant in UTC, as keys have it.
+fn day_of_end(end: &DayEnd, unit: CalendarUnit, scope: Scope<'_>) -> Result<Option<Date>, RuntimeError> {
+    let Some(value) = evaluate(&end.value, &scope)? else {
+        return Ok(None);
+    };
+    let ty = time::without_words(&end.value.ty);
+    let text = match ty.is_instant() {
+        true => match time::millis_of(&value, ty)? {
+            Some(millis) => time::day_of(millis, &TimeZone::UTC)?,
+            None => return Ok(None),
+        },
+        false => match text(value) {
+            Some(text) => text,
+            None => return Ok(None),
+        },
+    };
+    let whole = match ty {
+        Type::Int(_) | Type::Number(_) => format!("{text:0>4}-01-01"),
+        Type::Month => format!("{text}-01"),
+        _ => text,
+    };
+    let day = time::parse_day(&whole)?;
+    Ok(Some(match unit {
+        CalendarUnit::Day => day,
+        CalendarUnit::Month => day.first_of_month(),
+        CalendarUnit::Year => day.first_of_year(),
+    }))
+}
+
+/// So many days, months or years later; as it is where the calendar ends.
+fn moved(day: Date, unit: CalendarUnit, by: i64) -> Date {
+    let span = match unit {
+        CalendarUnit::Day => by.days(),
+        CalendarUnit::Month => by.months(),
+        CalendarUnit::Year => by.years(),
+    };
+    day.checked_add(span).unwrap_or(day)
+}
+
+fn cells(center: &Expr, km: &Expr, precision: u8, scope: Scope<'_>) -> Result<Vec<Known>, RuntimeError> {
+    let center = evaluate(center, &scope)?.and_then(|value| geo::Place::from_value(&value));
+    let km = evaluate(km, &scope)?.and_then(|value| value.as_number());
+    let km = km.and_then(|number| number.to_string().parse::<f64>().ok());
+    let (Some(center), Some(km)) = (center, km) else {
+        return Ok(Vec::new());
+    };
+    let cells = geo::cover(center, km, precision, scope.setting.bounds.ranges_max);
+    let cells = cells.ok_or_else(|| RuntimeError::Request("the circle is too large".to_owned()))?;
+    Ok(cells.into_iter().map(Known::Formed).collect())
+}
