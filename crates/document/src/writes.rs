@@ -2,12 +2,12 @@
 
 use std::fmt::Write as _;
 
-use singlet_lint::{WriteCost, transaction_actions, write_costs};
 use singlet_model::Model;
 use singlet_model::model::{Assignment, IdempotencyNeed, LetValue, MoveTo, Step, StepKind, Write};
 use singlet_plan::read::describe;
 use singlet_plan::write::{
-    Clause, Place, RowPlan, StepPlan, WritePlan, plan_write, possible_refusals, requirement_status,
+    Clause, Place, RowPlan, StepPlan, WriteCost, WritePlan, plan_write, possible_refusals, requirement_status,
+    transaction_actions, write_costs,
 };
 
 use crate::escape::{code, markdown, prose};

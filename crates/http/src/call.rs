@@ -286,6 +286,10 @@ impl<'a> Call<'a> {
                 Problem::new(StatusCode::UNPROCESSABLE_ENTITY, "idempotency_key_reused", detail)
             }
             RuntimeError::Store(error) => store_problem(&self.operation, request_id, &error),
+            RuntimeError::Internal(reason) => {
+                tracing::error!(request_id, operation = self.operation, reason, "a mistake of Singlet");
+                internal()
+            }
             RuntimeError::Stored(reason) | RuntimeError::Typed(reason) => {
                 tracing::error!(
                     request_id,

@@ -10,23 +10,17 @@
 
 mod accept;
 mod answers;
-mod change;
 mod context;
 mod key_space;
 mod prices;
 mod rules;
 mod steps;
 mod traffic;
-mod transaction;
-mod write_cost;
-mod written_rows;
 
 pub use context::{Context, Findings};
 pub use rules::DESIGN_RULES;
-pub use transaction::actions as transaction_actions;
-pub use write_cost::WriteCost;
 
-use singlet_model::{Diagnostics, Loaded, Model, Rule, Severity};
+use singlet_model::{Diagnostics, Loaded, Rule, Severity};
 
 /// A design rule: what it is called, and how it is found.
 #[derive(Debug)]
@@ -87,13 +81,6 @@ pub fn check(loaded: Loaded) -> Diagnostics {
         (design.check)(&context, &mut Findings::new(&design.rule, &mut diagnostics));
     }
     accept::apply(&model, diagnostics)
-}
-
-/// What each write of a model costs in write units, in their order.
-pub fn write_costs(model: &Model) -> Vec<WriteCost> {
-    let context = Context::new(model);
-    let costs = write_cost::WriteCosts::new(&context);
-    model.writes.iter().map(|write| costs.of(write)).collect()
 }
 
 /// Whether the severity makes `check` fail.

@@ -5,10 +5,9 @@ use std::collections::HashMap;
 use singlet_item::capacity::{Consistency, WriteMode, get_units, write_units};
 use singlet_item::limits::{ITEM_SIZE_BYTES_MAX, PAGE_SIZE_BYTES_MAX};
 use singlet_model::Model;
-use singlet_model::model::{
-    Entity, Estimate, LetValue, NamedStep, Read, Selection, SelectionKind, Step, StepKind, Write,
-};
-use singlet_model::types::{EntityId, Type};
+use singlet_model::model::{Entity, Estimate, Read, Selection, SelectionKind, StepKind, Write};
+use singlet_model::types::EntityId;
+use singlet_plan::write::turns;
 
 use crate::Context;
 
@@ -124,7 +123,7 @@ impl<'a> Traffic<'a> {
 
     fn take_write(&mut self, context: &Context<'a>, write: &'a Write) {
         let rate = self.rate(&write.name);
-        for turn in turns(context, write) {
+        for turn in turns(context.model, write) {
             let Some(entity) = turn.step.entity().and_then(|entity| context.model.entity(entity)) else {
                 continue;
             };
@@ -170,98 +169,5 @@ pub fn rows_max(read: &Read, selection: &Selection) -> Option<u64> {
         SelectionKind::Get { .. } => Some(1),
         SelectionKind::Find => selection.limit.or(read.page),
         SelectionKind::Count => None,
-    }
-}
-
-/// A step of a write, with how often it happens.
-#[derive(Clone, Copy, Debug)]
-pub struct Turn<'a> {
-    /// The step.
-    pub step: &'a Step,
-    /// Whether it, or a group that it is in, has a condition.
-    pub conditional: bool,
-    /// Whether it, or a group that it is in, happens for each element of a list.
-    pub repeated: bool,
-    times: (u64, Option<u64>),
-}
-
-impl Turn<'_> {
-    /// How often at least.
-    pub fn least(&self) -> u64 {
-        if self.conditional { 0 } else { self.times.0 }
-    }
-
-    /// How often at most, where the list has a limit.
-    pub fn most(&self) -> Option<u64> {
-        self.times.1
-    }
-}
-
-/// How deep groups and named steps are followed.
-const STEP_DEPTH_MAX: usize = 16;
-
-/// Every step of a write, those of groups and of the named steps that it calls included, with how often each happens.
-pub fn turns<'a>(context: &Context<'a>, write: &'a Write) -> Vec<Turn<'a>> {
-    let mut found = Vec::new();
-    follow(
-        context.named_steps(),
-        &write.steps,
-        (false, false, (1, Some(1))),
-        0,
-        &mut found,
-    );
-    found
-}
-
-type Frame = (bool, bool, (u64, Option<u64>));
-
-fn follow<'a>(
-    named: &HashMap<&str, &'a NamedStep>,
-    steps: &'a [Step],
-    outer: Frame,
-    depth: usize,
-    found: &mut Vec<Turn<'a>>,
-) {
-    if depth > STEP_DEPTH_MAX {
-        return;
-    }
-    for step in steps {
-        let frame = inner_frame(step, outer);
-        let (conditional, repeated, times) = frame;
-        match &step.kind {
-            StepKind::Group(inner) => follow(named, inner, frame, depth + 1, found),
-            StepKind::Call { step: name, .. } => {
-                let inner = named.get(name.as_str()).map_or(&[][..], |named| named.steps.as_slice());
-                follow(named, inner, frame, depth + 1, found);
-            }
-            _ => found.push(Turn {
-                step,
-                conditional,
-                repeated,
-                times,
-            }),
-        }
-    }
-}
-
-fn inner_frame(step: &Step, (conditional, repeated, times): Frame) -> Frame {
-    let each = step.repeat.as_ref().map_or((1, Some(1)), |(_, list)| list_length(list));
-    let most = times.1.zip(each.1).and_then(|(outer, inner)| outer.checked_mul(inner));
-    let least = times.0.saturating_mul(each.0);
-    (
-        conditional || step.when.is_some(),
-        repeated || step.repeat.is_some(),
-        (least, most),
-    )
-}
-
-/// The least and the most elements of a list, where it has a limit.
-pub fn list_length(list: &LetValue) -> (u64, Option<u64>) {
-    match list {
-        LetValue::Value(expr) => match &expr.ty {
-            Type::List(_, limits) | Type::Set(_, limits) => (limits.min.unwrap_or(0), limits.max),
-            _ => (0, None),
-        },
-        LetValue::Read(selection) => (0, selection.limit),
     }
 }

@@ -269,13 +269,26 @@ Way out: write `5`, `1..5`, `..5`, `40/s`, `100/min`."
 
 UNBOUNDED_WRITE "M012" "unbounded-write" Error "A transaction cannot hold as many items as this write may change.
 
-A transaction has at most 100 items; a loop over rows or over a list without an upper limit can exceed it.
+A transaction has at most 100 items; a loop over rows or over a list without an upper limit can exceed it. Rows that `let` finds count too:
+the write insists that each is still as it was read. In a bulk write each turn of an outermost loop is a transaction, so that a loop within it
+needs a limit as well.
 
-Way out: limit the list (`set(Task.task_id) 1..25`), or say `bulk: true`."
+Way out: limit the list (`set(Task.task_id) 1..25`), say `limit` of a read, or `bulk: true`."
 
 CYCLE "M013" "cycle" Error "A computed attribute or a type depends on itself.
 
 Way out: break the circle."
+
+ROW_NOT_READ "M020" "row-not-read" Error "A row is named by its key where nobody reads it.
+
+The expressions of a write may name rows, `P(args.id).price`: the write reads them as if `let` had named them. What an entity says of itself
+is computed from the row alone, the `where` of a read is decided by the store, and what a refusal shows is known before it is said.
+
+```yaml
+total: {is: Price(sku).amount}
+```
+
+Way out: `copy: Price(sku).amount` on an attribute; in a read or a write, name the row with `let` and use that name."
 
 KEY_OVER_ATTRIBUTE "M021" "key-over-attribute" Error "A key attribute and another attribute are stored under one name.
 

@@ -138,6 +138,14 @@ impl ObjectType {
 }
 
 impl Type {
+    /// The most elements of a list, a set or a map, where that is limited.
+    pub fn length_max(&self) -> Option<u64> {
+        match self {
+            Type::List(_, limits) | Type::Set(_, limits) | Type::Map(_, limits) => limits.max,
+            _ => None,
+        }
+    }
+
     /// Text without limits.
     pub fn text() -> Type {
         Type::Text(TextLimits::default())

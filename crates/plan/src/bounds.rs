@@ -101,8 +101,6 @@ bounds! {
         "Rows that one `count` counts.";
     rounds_max: Limit = 4_096,
         "How often all ranges are read on for an answer that has no cursor: a `get`, a list beside a row, a loop.";
-    loop_rows_max: Limit = 100,
-        "Rows that a loop or a list of a write goes through in one transaction, where it has no `limit`.";
     transaction_items_max: Limit = TRANSACTION_ITEMS_MAX,
         "Items that one transaction writes or checks.";
     all_rows_max: Limit = 100_000,

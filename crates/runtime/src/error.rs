@@ -39,6 +39,8 @@ pub enum RuntimeError {
     Stored(String),
     /// The answer does not fit the type that the program asked for.
     Typed(String),
+    /// A mistake of ours: a state that cannot be, with what was expected. Nothing was written.
+    Internal(String),
     /// The store failed.
     Store(StoreError),
 }
@@ -78,6 +80,7 @@ impl fmt::Display for RuntimeError {
             RuntimeError::Request(reason) | RuntimeError::Stored(reason) | RuntimeError::Typed(reason) => {
                 out.write_str(reason)
             }
+            RuntimeError::Internal(what) => write!(out, "a mistake of Singlet: {what}"),
             RuntimeError::Forbidden => out.write_str("the caller may not do this"),
             RuntimeError::Unauthenticated => out.write_str("credentials are needed"),
             RuntimeError::NotFound => out.write_str("there is no such row"),
@@ -103,7 +106,9 @@ impl From<EvaluateError> for RuntimeError {
         match error {
             // What the request sent left a range: it can send something else.
             EvaluateError::Arithmetic(_) | EvaluateError::Time(_) => RuntimeError::Evaluate(error),
-            EvaluateError::NeedsStore | EvaluateError::Unfit(_) => RuntimeError::Stored(error.to_string()),
+            EvaluateError::NeedsStore | EvaluateError::RowMissing(_) | EvaluateError::Unfit(_) => {
+                RuntimeError::Stored(error.to_string())
+            }
         }
     }
 }

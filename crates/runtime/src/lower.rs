@@ -8,6 +8,7 @@ use singlet_model::expression::{BinaryOp, Expr, ExprKind, FunctionId};
 use singlet_model::model::{Entity, Projection, Stored};
 use singlet_model::types::Type;
 use singlet_plan::read::Query;
+use singlet_plan::write::{changes_with_time, compares_as_stored};
 use singlet_store::{Comparison, Condition, Operand, Path};
 
 use crate::error::RuntimeError;
@@ -177,7 +178,7 @@ impl<'a> Lowering<'a> {
             };
             return Ok(Lowered::Filter(test).into());
         }
-        if !other.attributes().is_empty() || !is_stored_in_order(op, &attribute.ty, &other.ty) {
+        if !other.attributes().is_empty() || !compares_as_stored(op, &attribute.ty, &other.ty) {
             return Ok(Lowered::No.into());
         }
         let value = match self.request_value(other, &attribute.ty)? {
@@ -208,7 +209,7 @@ impl<'a> Lowering<'a> {
         if right
             .ty
             .element()
-            .is_some_and(|element| !is_stored_in_order(BinaryOp::Eq, &left.ty, element))
+            .is_some_and(|element| !compares_as_stored(BinaryOp::Eq, &left.ty, element))
         {
             return Ok(Lowered::No.into());
         }
@@ -268,7 +269,8 @@ impl<'a> Lowering<'a> {
         let mut names = text.split('.');
         let root = names.next()?;
         let attribute = self.entity.attribute(root)?;
-        if expr.attributes() != [root] || self.lapses(root) || attribute.alias.is_some() {
+        if expr.attributes() != [root] || changes_with_time(self.model, self.entity, root) || attribute.alias.is_some()
+        {
             return None;
         }
         let stored = match &attribute.stored {
@@ -287,15 +289,6 @@ impl<'a> Lowering<'a> {
         (!self.keys.contains(&stored)).then_some(path)
     }
 
-    /// Whether time changes an attribute: a state that lapses, or what holds only during one.
-    fn lapses(&self, name: &str) -> bool {
-        let source = self.model.source_of(self.entity);
-        source.states.as_ref().is_some_and(|states| {
-            let held = states.holding.iter().flat_map(|(_, held)| held);
-            !states.lapses.is_empty() && (states.of == name || held.into_iter().any(|(held, _)| held == name))
-        })
-    }
-
     /// Expired rows are absent to every read, whether or not the engine has removed them.
     fn not_expired(&self) -> Option<Condition> {
         let expires = self.model.source_of(self.entity).expires.is_some();
@@ -304,18 +297,6 @@ impl<'a> Lowering<'a> {
         let later = Condition::compare(Path::attribute(ttl), Comparison::Greater, Value::N(now));
         Some(Condition::not_exists(Path::attribute(ttl)).or(later))
     }
-}
-
-/// Whether the stored form compares as the type does: enums sort by rank, and a coarser instant rounds.
-fn is_stored_in_order(op: BinaryOp, attribute: &Type, other: &Type) -> bool {
-    let same_form = match (attribute, other) {
-        (Type::Time | Type::Millis, Type::Now) => true,
-        (attribute, other) if attribute.is_instant() || other.is_instant() => attribute == other,
-        (Type::OrWords(..), _) => matches!(op, BinaryOp::Eq | BinaryOp::Ne),
-        _ => true,
-    };
-    let by_rank = op.is_ordering() && (attribute.members().is_some() || *attribute == Type::Duration);
-    same_form && !by_rank
 }
 
 /// The other truth of what the store decides.

@@ -161,14 +161,16 @@ fn of_write(
     names.extend(located.then_some("Location"));
     names.extend(keyed.then_some("Idempotent-Replay"));
     let statuses = shape::statuses(write);
-    let mut answer = json!({"description": "Done", "headers": headers(model, &names)});
+    let bare = json!({"description": "Done", "headers": headers(model, &names)});
+    let mut answer = bare.clone();
     if let Some(shape) = shape::of_write(model, write, schemas).filter(|_| statuses != [204]) {
         insert(&mut answer, "content", json!({"application/json": {"schema": shape}}));
     }
     let mut responses = Map::new();
     let replayed = write.idempotency.replay.into_iter();
     for status in statuses.iter().map(|status| u64::from(*status)).chain(replayed) {
-        responses.insert(status.to_string(), answer.clone());
+        let response = if status == 204 { &bare } else { &answer };
+        responses.insert(status.to_string(), response.clone());
     }
     problems.responses(schemas, &mut responses);
     let entity = shape::changed(model, write).or_else(|| write.all_steps().iter().find_map(|step| step.entity()));

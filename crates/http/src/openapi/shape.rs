@@ -1,10 +1,13 @@
 //! The shape of answers.
 
+use std::collections::BTreeSet;
+
 use serde_json::{Map, Value as Json, json};
 use singlet_model::Model;
 use singlet_model::expression::{Expr, ExprKind};
 use singlet_model::model::{Read, Return, Selection, SelectionKind, StepKind, Write};
 use singlet_model::types::{EntityId, Type};
+use singlet_plan::write::answered_steps;
 
 use super::schema::{Schemas, insert, object};
 
@@ -52,40 +55,66 @@ fn found(model: &Model, read: &Read, schemas: &mut Schemas<'_>) -> Json {
 pub fn of_write(model: &Model, write: &Write, schemas: &mut Schemas<'_>) -> Option<Json> {
     match &write.returns {
         Return::Nothing => None,
-        Return::Usual => changed(model, write).map(|entity| schemas.entity(entity)),
+        Return::Usual => {
+            let mut entities = answered_entities(model, write);
+            match (entities.pop(), entities.is_empty()) {
+                (None, _) => None,
+                (Some(only), true) => Some(schemas.entity(only)),
+                (Some(last), false) => {
+                    entities.push(last);
+                    let shapes: Vec<Json> = entities.into_iter().map(|entity| schemas.entity(entity)).collect();
+                    Some(json!({"anyOf": shapes}))
+                }
+            }
+        }
         shaped => object_of(shaped, schemas),
     }
 }
 
-/// The entity of the first create or update: its row is the answer where nothing else is said.
-pub fn changed(model: &Model, write: &Write) -> Option<EntityId> {
-    let mut steps = write.all_steps().into_iter();
-    let entity = steps.find_map(|step| match &step.kind {
-        StepKind::Create(entity) => Some(*entity),
-        StepKind::Update(_) | StepKind::Upsert(_) => step.entity(),
-        _ => None,
-    })?;
-    model.entity(entity).map(|entity| model.source_of(entity).id)
+/// The entities whose row may be the answer where nothing else is said.
+fn answered_entities(model: &Model, write: &Write) -> Vec<EntityId> {
+    let mut found: Vec<EntityId> = Vec::new();
+    let entities = answered_steps(write).steps.into_iter().filter_map(|step| step.entity());
+    for entity in entities.filter_map(|entity| model.entity(entity)) {
+        let source = model.source_of(entity).id;
+        if !found.contains(&source) {
+            found.push(source);
+        }
+    }
+    found
 }
 
-/// The statuses of success: an upsert may create or not.
+/// The entity whose row is the answer where nothing else is said; none where it may be one of several.
+pub fn changed(model: &Model, write: &Write) -> Option<EntityId> {
+    match answered_entities(model, write).as_slice() {
+        [only] => Some(*only),
+        _ => None,
+    }
+}
+
+/// The statuses of success: an upsert may create or not, and what is done only under a condition may not be done.
 pub fn statuses(write: &Write) -> Vec<u16> {
     if let Some(status) = write.http.as_ref().and_then(|route| route.status) {
         return vec![status];
     }
-    let mut steps = write.all_steps().into_iter();
-    let first = steps.find(|step| {
-        matches!(
-            step.kind,
-            StepKind::Create(_) | StepKind::Update(_) | StepKind::Upsert(_)
-        )
-    });
-    match (&write.returns, first.map(|step| &step.kind)) {
-        (Return::Nothing, _) | (Return::Usual, None) => vec![204],
-        (_, Some(StepKind::Create(_))) => vec![201],
-        (_, Some(StepKind::Upsert(_))) => vec![200, 201],
-        _ => vec![200],
+    let usual = match &write.returns {
+        Return::Nothing => return vec![204],
+        Return::Usual => true,
+        Return::Value(_) | Return::Fields(_) => false,
+    };
+    let answered = answered_steps(write);
+    let mut statuses = BTreeSet::new();
+    for step in &answered.steps {
+        match step.kind {
+            StepKind::Create(_) => statuses.extend([201]),
+            StepKind::Upsert(_) => statuses.extend([200, 201]),
+            _ => statuses.extend([200]),
+        }
     }
+    if !answered.certain {
+        statuses.insert(if usual { 204 } else { 200 });
+    }
+    statuses.into_iter().collect()
 }
 
 fn object_of(returns: &Return, schemas: &mut Schemas<'_>) -> Option<Json> {

@@ -34,7 +34,7 @@ pub use time::Duration;
 use singlet_item::{Number, Value};
 
 use crate::expression::{BinaryOp, EachOp, Expr, ExprKind, Literal, Word};
-use crate::types::Type;
+use crate::types::{EntityId, Type};
 
 /// What the names in an expression stand for.
 pub trait Environment {
@@ -50,6 +50,22 @@ pub trait Environment {
     fn setting(&self, name: &str) -> Option<Value>;
     /// A bound name; rows are maps.
     fn bound(&self, name: &str) -> Option<Value>;
+    /// What is looked at in a bound name. Who reads rows only when they are looked at learns here what is.
+    ///
+    /// # Errors
+    ///
+    /// Where a row must be read first.
+    fn look_at(&self, name: &str, look: Look<'_>) -> Evaluated {
+        Ok(look.at(self.bound(name)))
+    }
+    /// What is looked at in the row with that key; nothing of it is there where it is absent.
+    ///
+    /// # Errors
+    ///
+    /// Where the row must be read first, or is missing and more than its presence is asked for.
+    fn row_by_key(&self, _entity: EntityId, _key: &[KeyValue<'_>], _look: Look<'_>) -> Evaluated {
+        Err(EvaluateError::NeedsStore)
+    }
     /// A word that only some places know.
     fn word(&self, word: Word) -> Option<Value>;
     /// The instant of the operation, in epoch milliseconds.
@@ -59,6 +75,30 @@ pub trait Environment {
     /// A new value: an id, digits, or a random number below the argument.
     fn generate(&self, expr: &Expr, argument: Option<u64>) -> Option<Value>;
 }
+
+/// What an expression looks at in a row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Look<'n> {
+    /// Only whether it is there.
+    Presence,
+    /// One attribute.
+    Field(&'n str),
+    /// All of it.
+    Whole,
+}
+
+impl Look<'_> {
+    /// What is seen of a value, if there is one.
+    pub fn at(self, value: Option<Value>) -> Option<Value> {
+        match self {
+            Look::Presence | Look::Whole => value,
+            Look::Field(name) => value.and_then(|value| field(&value, name)),
+        }
+    }
+}
+
+/// A variable of a row's key: its name, its value, and the type that the value was computed as.
+pub type KeyValue<'n> = (&'n str, Option<Value>, &'n Type);
 
 /// Why an expression has no value though nothing is absent.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -71,6 +111,8 @@ pub enum EvaluateError {
     NeedsStore,
     /// A value is not what its type says, or an expression has no meaning: a mistake of the data or of this program.
     Unfit(String),
+    /// A row that is named by its key is not there.
+    RowMissing(EntityId),
 }
 
 impl std::fmt::Display for EvaluateError {
@@ -80,6 +122,7 @@ impl std::fmt::Display for EvaluateError {
                 out.write_str(reason)
             }
             EvaluateError::NeedsStore => out.write_str("a row is needed that was not read"),
+            EvaluateError::RowMissing(_) => out.write_str("a row that is named by its key is not there"),
         }
     }
 }
@@ -171,9 +214,9 @@ impl<'a> Evaluator<'a> {
             ExprKind::Now => Some(Value::N(Number::from(environment.now()))),
             ExprKind::Today => Some(Value::S(time::day_of(environment.now(), environment.zone())?)),
             ExprKind::Setting(name) => present(environment.setting(name)),
-            ExprKind::Bound(name) => present(self.bound(name)),
+            ExprKind::Bound(name) => self.look_at(name, Look::Whole)?,
             ExprKind::Word(word) => present(environment.word(*word)),
-            ExprKind::Field(of, name) => self.value(of)?.and_then(|value| present(field(&value, name))),
+            ExprKind::Field(of, name) => self.field_of(of, name)?,
             ExprKind::Index(of, at) => self.index(of, at)?,
             ExprKind::Not(inner) => self.truth(inner)?.map(|truth| Value::Bool(!truth)),
             ExprKind::Negate(inner) => self.negate(inner)?,
@@ -187,7 +230,7 @@ impl<'a> Evaluator<'a> {
             ExprKind::Record(fields) => Some(self.record(fields)?),
             ExprKind::Call(function, args) => functions::call(self, *function, args, expr)?,
             ExprKind::Each { op, list, var, body } => self.each(*op, list, var, body)?,
-            ExprKind::Entity { .. } => return Err(EvaluateError::NeedsStore),
+            ExprKind::Entity { entity, key } => self.row_by_key(*entity, key, Look::Whole)?,
             ExprKind::Invalid => {
                 return Err(EvaluateError::Unfit("this expression was refused".to_owned()));
             }
@@ -208,7 +251,44 @@ impl<'a> Evaluator<'a> {
         }
     }
 
+    /// What is looked at in a bound name: an element's variable is a value, any other may be a row that somebody reads.
+    fn look_at(&self, name: &str, look: Look<'_>) -> Evaluated {
+        let variable = self.variables.iter().rev().find(|(known, _)| *known == name);
+        Ok(present(match variable {
+            Some((_, value)) => look.at(Some(value.clone())),
+            None => self.environment.look_at(name, look)?,
+        }))
+    }
+
+    fn field_of(&mut self, of: &'a Expr, name: &str) -> Evaluated {
+        match &of.kind {
+            ExprKind::Bound(bound) => self.look_at(bound, Look::Field(name)),
+            ExprKind::Entity { entity, key } => Ok(present(self.row_by_key(*entity, key, Look::Field(name))?)),
+            _ => Ok(self.value(of)?.and_then(|value| present(field(&value, name)))),
+        }
+    }
+
+    fn row_by_key(&mut self, entity: EntityId, key: &'a [(String, Expr)], look: Look<'_>) -> Evaluated {
+        let mut values: Vec<KeyValue<'a>> = Vec::with_capacity(key.len());
+        for (name, part) in key {
+            values.push((name, self.value(part)?, &part.ty));
+        }
+        self.environment.row_by_key(entity, &values, look)
+    }
+
+    /// A value that is only tested for absence: of a row nothing else is looked at.
+    fn tested(&mut self, expr: &'a Expr) -> Evaluated {
+        match &expr.kind {
+            ExprKind::Bound(name) => self.look_at(name, Look::Presence),
+            ExprKind::Entity { entity, key } => self.row_by_key(*entity, key, Look::Presence),
+            _ => self.value(expr),
+        }
+    }
+
     fn index(&mut self, of: &'a Expr, at: &'a Expr) -> Evaluated {
+        if let (Type::Row(_), Some(Literal::Text(name))) = (&of.ty, at.literal()) {
+            return self.field_of(of, name);
+        }
         let (Some(of), Some(at)) = (self.value(of)?, self.value(at)?) else {
             return Ok(None);
         };
@@ -230,7 +310,10 @@ impl<'a> Evaluator<'a> {
             BinaryOp::And => Ok(self.joined(left, right, false)?.map(Value::Bool)),
             BinaryOp::Or => Ok(self.joined(left, right, true)?.map(Value::Bool)),
             op if op.is_comparison() => {
-                let (a, b) = (self.value(left)?, self.value(right)?);
+                let (a, b) = match (left.is_absent(), right.is_absent()) {
+                    (false, false) => (self.value(left)?, self.value(right)?),
+                    _ => (self.tested(left)?, self.tested(right)?),
+                };
                 let outcome = self.compared(op, (a, left), (b, right))?;
                 Ok(outcome.map(Value::Bool))
             }

@@ -104,7 +104,8 @@ pub fn unified(left: &Type, right: &Type) -> Option<Type> {
         (Type::Int(_) | Type::Version, Type::Int(_) | Type::Version) => Type::int(),
         (a, b) if a.is_number() && b.is_number() => Type::number(),
         (Type::Now, other) | (other, Type::Now) if other.is_instant() => other.clone(),
-        (Type::List(a, _), Type::List(b, _)) => Type::List(Arc::new(unified(a, b)?), LengthLimits::default()),
+        (Type::List(a, one), Type::List(b, other)) => Type::List(Arc::new(unified(a, b)?), either(*one, *other)),
+        (Type::Set(a, one), Type::Set(b, other)) => Type::Set(Arc::new(unified(a, b)?), either(*one, *other)),
         (value, Type::OrWords(inner, _)) if assignable(value, inner) => right.clone(),
         (Type::OrWords(inner, _), value) if assignable(value, inner) => left.clone(),
         (a, b) if same_kind(a, b) => a.clone(),
@@ -112,6 +113,14 @@ pub fn unified(left: &Type, right: &Type) -> Option<Type> {
         (a, b) if assignable(b, a) && matches!(a, Type::Text(_)) => Type::text(),
         _ => return None,
     })
+}
+
+/// The limits of a list that is one of two: no longer than the longer.
+fn either(one: LengthLimits, other: LengthLimits) -> LengthLimits {
+    LengthLimits {
+        min: None,
+        max: one.max.zip(other.max).map(|(one, other)| one.max(other)),
+    }
 }
 
 #[cfg(test)]

@@ -19,6 +19,8 @@ pub struct Scope<'a> {
     pub row: RowWord,
     /// Whether there may be no such row: then its attributes are absent.
     pub row_may_be_absent: bool,
+    /// Whether that row may be missing, as one that is upserted: then only what its key says is there.
+    pub row_may_be_missing: bool,
     /// The arguments; none where there is no request.
     pub args: Option<&'a Args>,
     /// The claims of the caller; none where there is no caller.
@@ -137,6 +139,7 @@ impl<'a> Scope<'a> {
             attributes: None,
             row: RowWord::None,
             row_may_be_absent: false,
+            row_may_be_missing: false,
             args: None,
             caller: None,
             settings: &[],
@@ -154,7 +157,16 @@ impl<'a> Scope<'a> {
         Scope {
             attributes: Some(entity),
             row: RowWord::Same,
+            row_may_be_missing: false,
             ..self.clone()
+        }
+    }
+
+    /// The same with a row of `entity` that may be missing.
+    pub fn with_row_maybe(&self, entity: EntityId) -> Scope<'a> {
+        Scope {
+            row_may_be_missing: true,
+            ..self.with_row(entity)
         }
     }
 

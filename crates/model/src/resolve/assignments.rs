@@ -16,6 +16,8 @@ pub(super) struct Target<'a> {
     pub entity: &'a Entity,
     pub scope: &'a Scope<'a>,
     pub creates: bool,
+    /// Whether it may make a new row: an upsert finds one or makes it.
+    pub may_create: bool,
     /// Attributes that `allow` names.
     pub protected: &'a [(EntityId, String)],
 }
@@ -30,8 +32,8 @@ pub(super) fn fill(step: &mut Step, node: &Node, target: &Target<'_>, out: &mut 
     step.add = assigned(node.get("add"), target, step.rekey, Way::Add, out);
     step.remove = assigned(node.get("remove"), target, step.rekey, Way::Remove, out);
     step.append = assigned(node.get("append"), target, step.rekey, Way::Append, out);
-    if target.creates {
-        check_complete(step, target.entity, out);
+    if target.creates || target.may_create {
+        check_complete(step, target, out);
     }
 }
 
@@ -235,9 +237,16 @@ fn check_from(step: &Step, target: &Target<'_>, out: &mut Diagnostics) {
     }
 }
 
-fn check_complete(step: &Step, entity: &Entity, out: &mut Diagnostics) {
+fn check_complete(step: &Step, target: &Target<'_>, out: &mut Diagnostics) {
+    let entity = target.entity;
+    // What an upsert adds to counts from nothing, and its key says the rest.
+    let variables = target.scope.catalog.names(entity.id).map(|names| &names.key_variables);
+    let by_key =
+        |name: &str| target.may_create && variables.is_some_and(|names| names.iter().any(|known| known == name));
     let given = |name: &str| {
-        step.set.iter().any(|assignment| assignment.attribute == name)
+        let mut assigned = step.set.iter().chain(&step.add).chain(&step.append);
+        by_key(name)
+            || assigned.any(|assignment| assignment.attribute == name)
             || step.take.iter().any(|taken| taken.attribute == name)
     };
     let state = entity.states.as_ref().map(|states| states.of.as_str());

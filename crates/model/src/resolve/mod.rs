@@ -18,6 +18,7 @@ mod key_forms;
 mod key_names;
 mod keys;
 mod limits;
+mod named_rows;
 mod numbers;
 mod operation;
 mod promises;
@@ -88,6 +89,7 @@ pub(crate) fn resolve(root: &Node, out: &mut Diagnostics) -> Model {
     let reads = resolver.reads(root.get("reads"), &entities, &mut types);
     let writes = resolver.writes(root.get("writes"), &entities, &steps, &mut types);
     routes::check(&reads, &writes, resolver.out);
+    named_rows::check((&entities, &steps), (&reads, &writes), resolver.out);
     let Resolver { table, names, .. } = resolver;
     let catalog = names.catalog;
     let operations = reads

@@ -193,7 +193,7 @@ pub(super) fn named_value(node: &Node, scope: &Scope<'_>, out: &mut Diagnostics)
         let entity = selection.entity()?;
         let (ty, optional) = match selection.kind {
             SelectionKind::Get { optional } => (Type::Row(entity), optional),
-            SelectionKind::Find => (rows_of(entity), false),
+            SelectionKind::Find => (rows_of(entity, selection.limit), false),
             SelectionKind::Count => (Type::int(), false),
         };
         return Some(Named {

@@ -398,8 +398,8 @@ impl KnownStates<'_> {
 }
 
 /// A list of rows of an entity.
-pub(super) fn rows_of(entity: crate::types::EntityId) -> Type {
-    Type::List(Arc::new(Type::Row(entity)), LengthLimits::default())
+pub(super) fn rows_of(entity: crate::types::EntityId, max: Option<u64>) -> Type {
+    Type::List(Arc::new(Type::Row(entity)), LengthLimits { min: None, max })
 }
 
 /// Names and where they stand.

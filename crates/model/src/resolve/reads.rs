@@ -396,7 +396,7 @@ fn read_return(
         (Some(entity), false) => scope.with_row(entity),
         _ => scope.clone(),
     };
-    scope.words.rows = row.map(rows_of);
+    scope.words.rows = row.map(|entity| rows_of(entity, None));
     returned(node.get("return"), &scope, out)
 }
 

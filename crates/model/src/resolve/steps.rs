@@ -3,10 +3,10 @@
 use std::collections::HashMap;
 
 use super::assignments::{self, Target};
-use super::operation::named_value;
+use super::operation::{Named, named_value};
 use super::{refusals, selection};
 use crate::diagnostic::{Diagnostic, Diagnostics, nearest};
-use crate::expression::{self, Bound, Expr, ExprKind, Scope};
+use crate::expression::{self, Bound, Expr, Scope};
 use crate::grammar::{listed, words};
 use crate::model::{Cause, Entity, LetValue, MoveTo, NamedStep, Refusal, Requirement, Step, StepKind, UsingCall};
 use crate::node::{Entry, Node};
@@ -23,6 +23,8 @@ pub(super) struct StepScope<'a> {
     /// Attributes that `allow` names.
     pub protected: Vec<(EntityId, String)>,
     pub bulk: bool,
+    /// How many groups are open: of a bulk write only the outermost loops may be longer than a transaction.
+    pub depth: usize,
     /// Grows by the rows that steps name with `as`.
     pub facts_scope: Scope<'a>,
     pub step_names: &'a HashMap<&'a str, &'a Entry>,
@@ -143,7 +145,12 @@ impl StepScope<'_> {
                 Some(entity) => StepKind::Create(entity),
                 None => StepKind::Group(Vec::new()),
             },
-            "do" => StepKind::Group(self.steps(action.value.elements(), out)),
+            "do" => {
+                self.depth += 1;
+                let steps = self.steps(action.value.elements(), out);
+                self.depth -= 1;
+                StepKind::Group(steps)
+            }
             "update" => StepKind::Update(self.target(action, out)),
             "delete" => StepKind::Delete(self.target(action, out)),
             "upsert" => StepKind::Upsert(self.target(action, out)),
@@ -287,22 +294,30 @@ impl StepScope<'_> {
                 Type::Unknown
             }),
         };
-        if !self.bulk {
-            self.check_bounded(entry, &named.value, out);
+        if !self.bulk || self.depth > 0 {
+            self.check_bounded(entry, &named, out);
         }
         self.facts_scope = self.facts_scope.with_bound(&entry.key.text, element, false);
         Some((entry.key.text.clone(), named.value))
     }
 
     /// A loop in a transaction has an upper bound that is known before any request.
-    fn check_bounded(&self, entry: &Entry, value: &LetValue, out: &mut Diagnostics) {
-        let bounded = match value {
+    fn check_bounded(&self, entry: &Entry, named: &Named, out: &mut Diagnostics) {
+        let bounded = match &named.value {
             LetValue::Read(selection) => selection.limit.is_some(),
-            LetValue::Value(expr) => is_bounded(expr),
+            LetValue::Value(_) => named.ty.is_unknown() || named.ty.length_max().is_some(),
         };
         if !bounded {
-            let message = "nothing limits how many items this loop writes";
-            let help = "limit the list, such as `set(Task.task_id) 1..25`, or say `bulk: true`";
+            let (message, help) = match self.bulk {
+                false => (
+                    "nothing limits how many items this loop writes",
+                    "limit the list, such as `set(Task.task_id) 1..25`, or say `bulk: true`",
+                ),
+                true => (
+                    "nothing limits this loop, and one turn of a bulk write is one transaction",
+                    "say `limit`, or make it an outermost loop: each of its turns is then a transaction of its own",
+                ),
+            };
             out.push(Diagnostic::new(&rules::UNBOUNDED_WRITE, entry.value.span(), message).help(help));
         }
     }
@@ -341,7 +356,10 @@ impl StepScope<'_> {
         let scope = match entity {
             Some(entity) if changes_row => {
                 selection::conflicts(&self.facts_scope, self.facts_scope.catalog, entity.id, out, step.span);
-                self.facts_scope.with_row(entity.id)
+                match step.kind {
+                    StepKind::Upsert(_) => self.facts_scope.with_row_maybe(entity.id),
+                    _ => self.facts_scope.with_row(entity.id),
+                }
             }
             _ => self.facts_scope.clone(),
         };
@@ -350,6 +368,7 @@ impl StepScope<'_> {
                 entity,
                 scope: &scope,
                 creates: !changes_row,
+                may_create: matches!(step.kind, StepKind::Upsert(_)),
                 protected: &self.protected,
             };
             assignments::fill(&mut step, node, &target, out);
@@ -385,25 +404,6 @@ fn called_elsewhere(word: &str) -> Option<&'static str> {
 
 fn is_change(field: &str) -> bool {
     matches!(field, "set" | "add" | "remove" | "append" | "take" | "patch" | "move")
-}
-
-/// Whether a list has an upper bound on its length.
-fn is_bounded(expr: &Expr) -> bool {
-    if expr.ty.is_unknown() || matches!(expr.kind, ExprKind::List(_)) {
-        return true;
-    }
-    let limited = match &expr.ty {
-        Type::List(_, limits) | Type::Set(_, limits) | Type::Map(_, limits) => limits.max.is_some(),
-        _ => false,
-    };
-    let inner = match &expr.kind {
-        ExprKind::Each { list, .. } => is_bounded(list),
-        ExprKind::Call(_, args) => {
-            !args.is_empty() && args.iter().all(|arg| arg.ty.element().is_none() || is_bounded(arg))
-        }
-        _ => false,
-    };
-    limited || inner
 }
 
 fn requirements(node: Option<&Node>, scope: &Scope<'_>, out: &mut Diagnostics) -> Vec<Requirement> {

@@ -9,7 +9,9 @@ use super::types::TypeTable;
 use super::{Resolver, condition, refusals};
 use crate::diagnostic::{Diagnostic, Diagnostics, nearest};
 use crate::expression::{self, Args, Bound, Expr, ExprKind, Known, Scope, Words};
-use crate::model::{Entity, Idempotency, IdempotencyNeed, NamedStep, Requirement, Step, Write};
+use crate::model::{
+    Entity, Idempotency, IdempotencyNeed, Let, LetValue, NamedStep, Requirement, SelectionKind, Step, Write,
+};
 use crate::node::{Entry, Node};
 use crate::rules;
 use crate::text::Text;
@@ -62,6 +64,7 @@ impl Resolver<'_> {
             known,
             protected: Vec::new(),
             bulk: false,
+            depth: 0,
             facts_scope: scope,
             step_names: &self.step_nodes,
         };
@@ -90,6 +93,7 @@ impl Resolver<'_> {
         taken::declare(node, &self.names.catalog, entities, &mut args);
         let mut bound: Vec<Bound> = Vec::new();
         let lets = self.lets(node.get("let"), &args, &mut bound);
+        self.check_found_bounded(&lets);
         let bulk = flag(node, "bulk");
         let mut scope = Scope {
             args: Some(&args),
@@ -120,6 +124,7 @@ impl Resolver<'_> {
             known: named,
             protected: protected(&allow),
             bulk,
+            depth: 0,
             facts_scope: scope,
             step_names: &self.step_nodes,
         };
@@ -156,6 +161,24 @@ impl Resolver<'_> {
         };
         self.check_if_match(&write, node, entities);
         write
+    }
+
+    /// Rows that a write finds are read, and each is a condition of its transaction: how many there can be is said.
+    fn check_found_bounded(&mut self, lets: &[Let]) {
+        for bound in lets {
+            if let LetValue::Read(selection) = &bound.value
+                && selection.kind == SelectionKind::Find
+                && selection.limit.is_none()
+            {
+                let message = format!(
+                    "nothing limits how many rows `{}` has, and the write insists on each",
+                    bound.name
+                );
+                let help = "say how many at most: `{find: …, where: …, limit: 20}`";
+                self.out
+                    .push(Diagnostic::new(&rules::UNBOUNDED_WRITE, bound.span, message).help(help));
+            }
+        }
     }
 
     /// A version can be asked for where every row that may be the first to change has one.
@@ -238,7 +261,8 @@ const IDEMPOTENCY_WORDS: [&str; 3] = ["optional", "required", "none"];
 fn own_id(text: &Text, scope: &Scope<'_>, out: &mut Diagnostics) -> Expr {
     let expr = expression::check(text, scope, None, out);
     let fits = expr.ty.is_textual() || expr.ty.is_number() || expr.ty.is_unknown();
-    if !expr.is_invalid() && (expr.is_constant() || !fits) {
+    // It is looked at before anything is read.
+    if !expr.is_invalid() && (expr.is_constant() || !fits || !expr.is_of_request()) {
         out.push(
             not_idempotency(text)
                 .help("write `required`, `optional`, `none`, or the caller's own id, such as `args.id`"),

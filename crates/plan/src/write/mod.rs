@@ -5,20 +5,33 @@
 //! decides, and every attribute that it looked at is a condition of the write. A row is either read or not: one clause that
 //! cannot be pushed makes all of its row's clauses pinned.
 
+mod answered;
+mod change;
 mod copies;
+mod cost;
+mod exclusive;
+mod named_rows;
 mod needs;
 mod possible;
 mod pushable;
 mod refusals;
 mod show;
+mod transaction;
+mod turns;
 mod uses;
+mod written_rows;
 
+pub use answered::{AnsweredSteps, answered_steps, only_counts};
 pub use copies::{holder_key, holders};
+pub use cost::{Units, WriteCost, WriteCosts, span_of, write_costs};
+pub use exclusive::exclusive;
 pub use needs::{Change, old_values_needed};
 pub use possible::possible_refusals;
-pub use pushable::{about_row, is_pushable};
+pub use pushable::{about_row, changes_with_time, compares_as_stored, is_pushable};
 pub use refusals::{Default, default_name, default_status, requirement_status, step_refusal};
 pub use show::write_text;
+pub use transaction::{TransactionBound, step_actions, transaction_actions, transaction_bound};
+pub use turns::{Turn, turns};
 pub use uses::Used;
 
 use std::collections::BTreeMap;
@@ -56,6 +69,8 @@ pub struct RowPlan {
     pub used: Used,
     /// How it is found, where its key is not known.
     pub found: Option<SelectionPlan>,
+    /// How many rows the name stands for, where it is a list of found rows.
+    pub rows_max: Option<u64>,
 }
 
 impl RowPlan {
@@ -109,13 +124,19 @@ pub fn plan_write(model: &Model, write: &Write) -> WritePlan {
                 _ => continue,
             },
             LetValue::Read(selection) => match (selection.kind, selection.entity()) {
-                (SelectionKind::Get { .. }, Some(entity)) => (entity, plan_found(model, selection)),
+                (SelectionKind::Get { .. } | SelectionKind::Find, Some(entity)) => {
+                    (entity, plan_found(model, selection))
+                }
                 _ => continue,
             },
         };
         let mut row = RowPlan::default();
-        if matches!(bound.value, LetValue::Read(_)) {
-            row.read.push("its key is not known".to_owned());
+        if let LetValue::Read(selection) = &bound.value {
+            row.read.push(match selection.kind {
+                SelectionKind::Find => "they are found".to_owned(),
+                _ => "its key is not known".to_owned(),
+            });
+            row.rows_max = selection.limit.filter(|_| selection.kind == SelectionKind::Find);
         }
         if bound.optional {
             row.read.push("it may be missing".to_owned());
@@ -221,6 +242,11 @@ impl Clauses<'_> {
     }
 }
 
+/// Whether a clause of a step looks at the row that the step writes.
+fn looks_at_own(clause: &Expr) -> bool {
+    !clause.attributes().is_empty() || clause.any(|part| part.kind == ExprKind::Row)
+}
+
 fn plan_step(model: &Model, step: &Step) -> StepPlan {
     let mut plan = StepPlan {
         rows: step.repeat.as_ref().and_then(|(_, list)| match list {
@@ -258,7 +284,7 @@ fn plan_step(model: &Model, step: &Step) -> StepPlan {
         let conjuncts = requirement.condition.conjuncts();
         conjuncts
             .into_iter()
-            .find(|conjunct| !conjunct.attributes().is_empty() && !is_pushable(model, entity, conjunct))
+            .find(|conjunct| looks_at_own(conjunct) && !is_pushable(model, entity, conjunct))
             .map(crate::show::expression)
     };
     let unpushable: Vec<String> = step.requirements.iter().filter_map(cannot).collect();
@@ -270,9 +296,10 @@ fn plan_step(model: &Model, step: &Step) -> StepPlan {
     for requirement in &step.requirements {
         let conjuncts = requirement.condition.conjuncts();
         let clauses = conjuncts.into_iter().map(|conjunct| {
-            let place = match (conjunct.attributes().is_empty(), plan.own.is_read()) {
-                (true, _) if conjunct.is_of_request() => Place::Request,
-                (false, false) => Place::Pushed(None),
+            // Before a create there is no row, and a clause about other rows is decided in the process.
+            let place = match (looks_at_own(conjunct), plan.own.is_read()) {
+                (false, _) if conjunct.is_of_request() => Place::Request,
+                (true, false) => Place::Pushed(None),
                 _ => Place::Pinned,
             };
             Clause {

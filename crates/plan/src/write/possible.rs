@@ -5,9 +5,10 @@ use std::collections::BTreeSet;
 use singlet_item::Number;
 use singlet_model::Model;
 use singlet_model::expression::{EachOp, Expr, ExprKind, FunctionId, Literal};
-use singlet_model::model::{Assignment, Entity, Guard, Let, LetValue, MoveTo, Step, StepKind, Write};
+use singlet_model::model::{Assignment, Entity, Guard, Let, LetValue, MoveTo, SelectionKind, Step, StepKind, Write};
 use singlet_model::types::{EntityId, Type};
 
+use super::named_rows::{entities_named, step_expressions, write_expressions};
 use super::refusals::{Default as Why, default_name, default_status, requirement_status, step_refusal};
 
 /// Status and name of every refusal.
@@ -35,6 +36,9 @@ pub fn possible_refusals(model: &Model, write: &Write) -> BTreeSet<(u16, String)
     for step in write.all_steps() {
         found.step(step);
     }
+    write_expressions(write)
+        .into_iter()
+        .for_each(|expr| found.named_rows(expr));
     found.all
 }
 
@@ -87,6 +91,10 @@ impl Found<'_> {
 
     /// A row that `let` names and that is not there.
     fn unfound(&mut self, bound: &Let) {
+        // Rows that are found are as many as there are.
+        if matches!(&bound.value, LetValue::Read(selection) if selection.kind == SelectionKind::Find) {
+            return;
+        }
         let named = |part: &Expr| matches!(&part.kind, ExprKind::Bound(name) if *name == bound.name);
         // One that may be missing is refused only by who may not see it.
         if bound.optional && !self.write.allow.any(named) {
@@ -101,7 +109,18 @@ impl Found<'_> {
         }
     }
 
+    /// Rows that an expression names by their keys and that are not there.
+    fn named_rows(&mut self, expr: &Expr) {
+        let entities = entities_named(expr).into_iter();
+        for entity in entities.filter_map(|entity| self.model.entity(entity)) {
+            self.add(404, &default_name(&entity.name, &Why::Absent));
+        }
+    }
+
     fn step(&mut self, step: &Step) {
+        step_expressions(step)
+            .into_iter()
+            .for_each(|expr| self.named_rows(expr));
         if let StepKind::Call { step: name, .. } = &step.kind {
             let model = self.model;
             let named = model.steps.iter().find(|known| known.name == *name);

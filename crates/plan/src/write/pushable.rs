@@ -44,7 +44,8 @@ pub fn about_row(expr: &Expr, row: &str) -> Expr {
 
 /// Whether DynamoDB can decide a condition on a row whose attributes stand bare in it.
 pub fn is_pushable(model: &Model, entity: &Entity, expr: &Expr) -> bool {
-    if expr.any(|part| part.kind == ExprKind::Row) {
+    // A row as a whole is no operand, and another row must be read by somebody.
+    if expr.any(|part| matches!(part.kind, ExprKind::Row | ExprKind::Entity { .. })) {
         return false;
     }
     if expr.attributes().is_empty() {
@@ -55,7 +56,12 @@ pub fn is_pushable(model: &Model, entity: &Entity, expr: &Expr) -> bool {
             is_pushable(model, entity, left) && is_pushable(model, entity, right)
         }
         ExprKind::Not(inner) => is_pushable(model, entity, inner),
-        ExprKind::Binary(BinaryOp::In, left, right) => is_stored(model, entity, left) && right.attributes().is_empty(),
+        ExprKind::Binary(BinaryOp::In, left, right) => {
+            let element = right.ty.element();
+            is_stored(model, entity, left)
+                && right.attributes().is_empty()
+                && element.is_none_or(|element| compares_as_stored(BinaryOp::Eq, &left.ty, element))
+        }
         ExprKind::Binary(op, left, right) if op.is_comparison() => {
             let (attribute, other) = match (left.attributes().is_empty(), right.attributes().is_empty()) {
                 (false, true) => (left, right),
@@ -84,20 +90,12 @@ fn is_stored(model: &Model, entity: &Entity, expr: &Expr) -> bool {
     expr.attributes() == [root]
         && attribute.alias.is_none()
         && attribute.stored != Stored::No
-        && !lapses(model, entity, root)
+        && !changes_with_time(model, entity, root)
 }
 
-/// Whether time changes an attribute: a state that lapses, or what holds only during one.
-fn lapses(model: &Model, entity: &Entity, name: &str) -> bool {
-    let source = model.source_of(entity);
-    source.states.as_ref().is_some_and(|states| {
-        let held = states.holding.iter().flat_map(|(_, held)| held);
-        !states.lapses.is_empty() && (states.of == name || held.into_iter().any(|(held, _)| held == name))
-    })
-}
-
-/// Whether the stored form compares as the type does: enums sort by rank, and a coarser instant rounds.
-fn compares_as_stored(op: BinaryOp, attribute: &Type, other: &Type) -> bool {
+/// Whether the store can compare an attribute with a value of another type as the type means it: enums sort by rank, and a coarser
+/// instant rounds. What is planned as the store's to decide is sent to it by this same answer.
+pub fn compares_as_stored(op: BinaryOp, attribute: &Type, other: &Type) -> bool {
     let same_form = match (attribute, other) {
         (Type::Time | Type::Millis, Type::Now) => true,
         (attribute, other) if attribute.is_instant() || other.is_instant() => attribute == other,
@@ -106,4 +104,13 @@ fn compares_as_stored(op: BinaryOp, attribute: &Type, other: &Type) -> bool {
     };
     let by_rank = op.is_ordering() && (attribute.members().is_some() || *attribute == Type::Duration);
     same_form && !by_rank
+}
+
+/// Whether time changes an attribute: a state that lapses, or what holds only during one.
+pub fn changes_with_time(model: &Model, entity: &Entity, name: &str) -> bool {
+    let source = model.source_of(entity);
+    source.states.as_ref().is_some_and(|states| {
+        let held = states.holding.iter().flat_map(|(_, held)| held);
+        !states.lapses.is_empty() && (states.of == name || held.into_iter().any(|(held, _)| held == name))
+    })
 }

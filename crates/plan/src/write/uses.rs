@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use singlet_model::expression::{Expr, ExprKind};
+use singlet_model::expression::{EachOp, Expr, ExprKind, FunctionId};
 use singlet_model::model::{LetValue, MoveTo, Return, Selection, Step, StepKind, Write};
 
 use super::RowPlan;
@@ -59,28 +59,97 @@ pub(super) fn note(expr: &Expr, rows: &mut BTreeMap<String, RowPlan>) {
 
 /// Calls `f` with each name that is looked at, and the field where only that is.
 fn visit(expr: &Expr, f: &mut dyn FnMut(&str, Option<&str>)) {
-    match &expr.kind {
-        ExprKind::Field(of, field) => match &of.kind {
-            ExprKind::Bound(name) => f(name, Some(field)),
-            _ => visit(of, f),
-        },
-        ExprKind::Index(of, at) => match (&of.kind, at.literal()) {
-            (ExprKind::Bound(name), Some(singlet_model::expression::Literal::Text(field))) => f(name, Some(field)),
-            _ => {
-                visit(of, f);
-                visit(at, f);
+    Visit {
+        elements: Vec::new(),
+        f,
+    }
+    .expression(expr);
+}
+
+struct Visit<'f> {
+    /// Names of elements, each with the list of rows that it is an element of.
+    elements: Vec<(String, String)>,
+    f: &'f mut dyn FnMut(&str, Option<&str>),
+}
+
+impl Visit<'_> {
+    fn name(&mut self, name: &str, field: Option<&str>) {
+        let list = self.elements.iter().rev().find(|(element, _)| element == name);
+        let name = list.map_or(name, |(_, list)| list).to_owned();
+        (self.f)(&name, field);
+    }
+
+    fn expression(&mut self, expr: &Expr) {
+        match &expr.kind {
+            ExprKind::Field(of, field) => match &of.kind {
+                ExprKind::Bound(name) => self.name(name, Some(field)),
+                _ => self.expression(of),
+            },
+            ExprKind::Index(of, at) => match (&of.kind, at.literal()) {
+                (ExprKind::Bound(name), Some(singlet_model::expression::Literal::Text(field))) => {
+                    self.name(name, Some(field));
+                }
+                _ => {
+                    self.expression(of);
+                    self.expression(at);
+                }
+            },
+            ExprKind::Bound(name) => self.name(name, None),
+            // `event != absent` asks only whether the row is there, which is pinned anyway.
+            ExprKind::Binary(_, left, right) if right.is_absent() && matches!(left.kind, ExprKind::Bound(_)) => {}
+            // So is how many rows were found.
+            ExprKind::Call(FunctionId::Size, list) if matches!(list.as_slice(), [list] if elements_of(list).is_some()) =>
+            {
+                list.iter().for_each(|list| self.list(list));
             }
-        },
-        ExprKind::Bound(name) => f(name, None),
-        // `event != absent` asks only whether the row is there, which is pinned anyway.
-        ExprKind::Binary(_, left, right) if right.is_absent() && matches!(left.kind, ExprKind::Bound(_)) => {}
-        _ => {
-            let mut parts: Vec<&Expr> = Vec::new();
-            expr.for_each_part(&mut |part| parts.push(part));
-            for part in parts {
-                visit(part, f);
-            }
+            ExprKind::Each { op, list, var, body } => match elements_of(list) {
+                Some(rows) => {
+                    self.list(list);
+                    self.elements.push((var.clone(), rows.to_owned()));
+                    self.expression(body);
+                    self.elements.pop();
+                    // The rows themselves go on to whoever asked.
+                    if matches!(op, EachOp::Filter | EachOp::Group) {
+                        self.name(rows, None);
+                    }
+                }
+                None => self.parts(expr),
+            },
+            _ => self.parts(expr),
         }
+    }
+
+    /// What chooses among the rows of a list that somebody else looks at.
+    fn list(&mut self, list: &Expr) {
+        if let ExprKind::Each { list, var, body, .. } = &list.kind
+            && let Some(rows) = elements_of(list)
+        {
+            self.list(list);
+            self.elements.push((var.clone(), rows.to_owned()));
+            self.expression(body);
+            self.elements.pop();
+        }
+    }
+
+    fn parts(&mut self, expr: &Expr) {
+        let mut parts: Vec<&Expr> = Vec::new();
+        expr.for_each_part(&mut |part| parts.push(part));
+        for part in parts {
+            self.expression(part);
+        }
+    }
+}
+
+/// The name whose elements a list has: the name itself, or some of its elements.
+fn elements_of(list: &Expr) -> Option<&str> {
+    match &list.kind {
+        ExprKind::Bound(name) => Some(name),
+        ExprKind::Each {
+            op: EachOp::Filter,
+            list,
+            ..
+        } => elements_of(list),
+        _ => None,
     }
 }
 
@@ -119,6 +188,22 @@ pub(super) fn collect(write: &Write, rows: &mut BTreeMap<String, RowPlan>) {
         match &bound.value {
             LetValue::Value(expr) => take(expr, "says what another name stands for"),
             LetValue::Read(selection) => in_selection(selection, &mut |expr| take(expr, "decides what is found")),
+        }
+    }
+    for requirement in &write.requirements {
+        // A row that alone decides shows what its own condition was refused for; any other is read.
+        let rows = |expr: &Expr| {
+            let mut names: BTreeSet<String> = BTreeSet::new();
+            visit(expr, &mut |name, _| {
+                names.insert(name.to_owned());
+            });
+            names
+        };
+        let decided = rows(&requirement.condition);
+        for (_, shown) in &requirement.refusal.shown {
+            if decided.len() != 1 || !rows(shown).is_subset(&decided) {
+                take(shown, "is shown");
+            }
         }
     }
     for step in &write.steps {
@@ -205,7 +290,11 @@ fn in_step(step: &Step, take: &mut dyn FnMut(&Expr, &str)) {
     if let Some(MoveTo::To(state)) = &step.moves {
         take(state, "is the state to move to");
     }
-    for (_, refusal) in &step.refusals {
+    for requirement in &step.requirements {
+        take(&requirement.condition, "decides whether a step may be done");
+    }
+    let required = step.requirements.iter().map(|requirement| &requirement.refusal);
+    for refusal in step.refusals.iter().map(|(_, refusal)| refusal).chain(required) {
         refusal.shown.iter().for_each(|(_, shown)| take(shown, "is shown"));
     }
 }

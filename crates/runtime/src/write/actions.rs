@@ -7,11 +7,11 @@ use singlet_model::model::{Entity, IndexEntry, Step, Stored};
 use singlet_plan::write::Default as Why;
 use singlet_store::{Path, SetOperand, Update};
 
-use super::Stop;
 use super::attempt::Attempt;
 use super::create::key_in;
 use super::guards::Guards;
 use super::touched::{Action, Change, Check, Doing, Parts, Touched, absent_now, present, stored_name};
+use super::{Stop, mistake};
 use crate::by_key::primary_key;
 use crate::row;
 use crate::scope::Attributes;
@@ -19,12 +19,10 @@ use crate::scope::Attributes;
 impl<'a> Attempt<'a> {
     /// The actions that a row's change becomes.
     pub fn actions_of(&self, at: usize, parts: Parts<'a>) -> Result<Vec<Action<'a>>, Stop> {
-        let Some(touched) = self.rows.get(at) else {
-            return Ok(Vec::new());
-        };
+        let touched = self.touched(at)?;
         let Parts { key, checks, others } = parts;
         let mut actions = match touched.change {
-            Change::Nothing => self.check_of(touched, key, checks),
+            Change::Nothing => self.check_of(touched, key, checks)?,
             Change::Create => self.put_of(touched, key, checks)?,
             Change::Update if touched.entity.history.is_some() => Vec::new(),
             Change::Update if touched.is_read() => self.update_of(touched, key, checks)?,
@@ -35,28 +33,27 @@ impl<'a> Attempt<'a> {
         Ok(actions)
     }
 
-    fn check_of(&self, touched: &Touched<'a>, key: Item, mut checks: Vec<Check<'a>>) -> Vec<Action<'a>> {
+    fn check_of(&self, touched: &Touched<'a>, key: Item, mut checks: Vec<Check<'a>>) -> Result<Vec<Action<'a>>, Stop> {
         if touched.entity.history.is_some() {
             return self.check_of_version(touched);
         }
         checks.extend(touched.pins(self.operation.model, &[]));
-        match checks.is_empty() {
+        Ok(match checks.is_empty() {
             true => Vec::new(),
             false => vec![Action {
                 key,
                 doing: Doing::Check,
                 checks,
             }],
-        }
+        })
     }
 
     fn put_of(&self, touched: &Touched<'a>, key: Item, mut checks: Vec<Check<'a>>) -> Result<Vec<Action<'a>>, Stop> {
         if touched.entity.history.is_some() {
             return Ok(Vec::new());
         }
-        let Some(after) = &touched.after else {
-            return Ok(Vec::new());
-        };
+        let after = touched.after.as_ref();
+        let after = after.ok_or_else(|| mistake("a row is made of nothing"))?;
         let item = row::encode_own(self.operation.model, touched.entity, after, self.scope(None))?;
         checks.extend(touched.pins(self.operation.model, &[]));
         Ok(vec![Action {
@@ -75,21 +72,21 @@ impl<'a> Attempt<'a> {
     ) -> Result<Vec<Action<'a>>, Stop> {
         let model = self.operation.model;
         let entity = touched.entity;
-        let (Some(item), Some(after)) = (touched.item(), &touched.after) else {
+        let Some(after) = &touched.after else {
             // What it becomes is not known yet; what must hold of it is.
-            return Ok(self.check_of(touched, own_key, checks));
+            return self.check_of(touched, own_key, checks);
         };
+        let item = touched.item();
+        let item = item.ok_or_else(|| mistake("a row is changed that is not there"))?;
         let stored = row::stored(entity, item)?;
         let now = self.scope(None);
         let mut new: Vec<_> = row::encode_each(model, entity, after, now)?;
-        let mut old: Vec<_> = row::encode_each(model, entity, &stored, now).unwrap_or_default();
-        if new.is_empty() {
-            return Ok(Vec::new());
+        let mut old: Vec<_> = row::encode_each(model, entity, &stored, now)?;
+        if new.is_empty() || old.is_empty() {
+            return Err(mistake("a row has no item"));
         }
         let (_, new_item) = new.remove(0);
-        if !old.is_empty() {
-            old.remove(0);
-        }
+        old.remove(0);
         let inputs = inputs(model, entity, &stored, after);
         let mut also: Vec<&str> = inputs.iter().map(String::as_str).collect();
         let mut actions = Vec::new();
@@ -236,9 +233,8 @@ impl<'a> Attempt<'a> {
         };
         let mut touched_names: BTreeSet<&str> = touched.edits.touched().collect();
         for (name, value) in &touched.edits.set {
-            let Some(attribute) = entity.attribute(name) else {
-                continue;
-            };
+            let attribute = entity.attribute(name);
+            let attribute = attribute.ok_or_else(|| mistake("what is set is no attribute"))?;
             if attribute.alias.is_none() && attribute.stored != Stored::No {
                 put(stored_name(&attribute.stored, name), value.clone());
             }
@@ -251,7 +247,7 @@ impl<'a> Attempt<'a> {
             if sources.iter().any(|name| touched_names.contains(*name))
                 && sources.iter().all(|name| known(name) || row.contains_key(*name))
             {
-                let value = self.value_as(is, &attribute.ty, Some(&row))?;
+                let value = self.computed_as(is, &attribute.ty, &row)?;
                 match &value {
                     Some(value) => row.insert(attribute.name.clone(), value.clone()),
                     None => row.remove(&attribute.name),
@@ -274,9 +270,9 @@ impl<'a> Attempt<'a> {
             put(ttl, seconds.map(|seconds| Value::N(Number::from(seconds))));
         }
         for (name, number) in &touched.edits.add {
-            let stored = entity
-                .attribute(name)
-                .map_or(name.as_str(), |attribute| stored_name(&attribute.stored, name));
+            let attribute = entity.attribute(name);
+            let attribute = attribute.ok_or_else(|| mistake("what is added to is no attribute"))?;
+            let stored = stored_name(&attribute.stored, name);
             update.add.push((Path::attribute(stored), Value::N(*number)));
         }
         Ok(Action {
@@ -342,7 +338,7 @@ impl<'a> Attempt<'a> {
         let mut also: Vec<String> = Vec::new();
         if let Some(item) = touched.item() {
             let stored = row::stored(touched.entity, item)?;
-            let items = row::encode_each(model, touched.entity, &stored, self.scope(None)).unwrap_or_default();
+            let items = row::encode_each(model, touched.entity, &stored, self.scope(None))?;
             for (id, mirror_item) in items.into_iter().skip(1) {
                 let mirror = self.entity(id)?;
                 also.extend(

@@ -9,24 +9,40 @@ use singlet_model::types::Type;
 use singlet_store::Consumed;
 
 use super::attempt::Attempt;
-use super::touched::{Action, Change, Touched};
-use super::{Refused, Stop, Written, send};
+use super::touched::{Action, Change, Doing, Touched};
+use super::{Refused, Stop, Written, mistake, send};
 use crate::row;
 use crate::scope::Attributes;
 
 impl<'a> Attempt<'a> {
     /// Sends everything, and says what came of it.
     pub async fn finish(&mut self, more: Vec<Action<'a>>) -> Result<Written, Stop> {
-        self.mark_answered();
+        if self.answers {
+            self.mark_answered()?;
+        }
         let blind = self.answered_blind();
-        let blind_keys = blind.iter().filter_map(|at| self.rows.get(*at));
-        let blind_keys: Vec<Item> = blind_keys.map(|touched| touched.key.clone()).collect();
-        let answered = self.operation.record.as_ref().map(|_| self.answered_row());
+        let blind_keys = blind.iter().map(|at| Ok(self.touched(*at)?.key.clone()));
+        let blind_keys: Vec<Item> = blind_keys.collect::<Result<_, Stop>>()?;
+        if self.answers && self.answer_names_rows() {
+            // Rows that only the answer names are read before anything is sent, so that they are insisted on too.
+            if !blind.is_empty() {
+                return Err(Stop::ReadFirst(blind_keys));
+            }
+            self.answer().await?;
+        }
+        let answered = match &self.operation.record {
+            Some(_) => Some(self.answered_row()?),
+            None => None,
+        };
         let mut actions = Vec::new();
         for at in 0..self.rows.len() {
-            if let Some(parts) = self.rows.get_mut(at).map(Touched::take_parts) {
-                actions.append(&mut self.actions_of(at, parts)?);
+            let touched = self.touched(at)?;
+            let unfinished = touched.change == Change::Update && touched.is_read() && touched.after.is_none();
+            if unfinished && touched.entity.history.is_none() {
+                return Err(mistake("a row was read after its change was decided"));
             }
+            let parts = self.touched_mut(at)?.take_parts();
+            actions.append(&mut self.actions_of(at, parts)?);
         }
         actions.append(&mut self.passed_over);
         actions.extend(more);
@@ -37,20 +53,16 @@ impl<'a> Attempt<'a> {
         }
         if let [at] = blind.as_slice() {
             let item = send::send(self.operation, actions, true, &mut self.consumed).await?;
-            if let (at, Some(item)) = (*at, item) {
-                let entity = self.rows.get(at).map(|touched| touched.entity);
-                let row = match entity {
-                    // A row that ends with this change is answered all the same.
-                    Some(entity) => Some(row::seen(self.operation.model, entity, &item, self.scope(None))?),
-                    None => None,
-                };
-                if let Some(touched) = self.rows.get_mut(at) {
-                    touched.after = row;
-                }
-            }
-            return self.answer();
+            let item = item.ok_or_else(|| mistake("a row was changed and not given back"))?;
+            // A row that ends with this change is answered all the same.
+            let row = row::seen(self.operation.model, self.touched(*at)?.entity, &item, self.scope(None))?;
+            self.touched_mut(*at)?.after = Some(row);
+            return self.answer().await;
         }
-        let written = self.answer()?;
+        let written = match self.answers {
+            true => self.answer().await?,
+            false => Written::default(),
+        };
         if let (Some(record), Some(answered)) = (&self.operation.record, answered) {
             actions.push(record.action(self.operation, &written, &answered)?);
         }
@@ -58,24 +70,30 @@ impl<'a> Attempt<'a> {
         Ok(written)
     }
 
+    /// Whether the answer names rows by their keys.
+    fn answer_names_rows(&self) -> bool {
+        let names = |expr: &Expr| expr.any(|part| matches!(part.kind, ExprKind::Entity { .. }));
+        match &self.operation.write.returns {
+            Return::Usual | Return::Nothing => false,
+            Return::Value(expr) => names(expr),
+            Return::Fields(fields) => fields.iter().any(|(_, expr)| names(expr)),
+        }
+    }
+
     /// The rows that the answer shows.
-    pub fn mark_answered(&mut self) {
+    fn mark_answered(&mut self) -> Result<(), Stop> {
         let returns = &self.operation.write.returns;
         let mut shown: Vec<usize> = Vec::new();
         match returns {
-            Return::Usual => shown.extend(self.first.map(|(at, _)| at)),
+            Return::Usual => shown.extend(self.first.map(|first| first.at)),
             Return::Nothing => {}
             Return::Value(expr) => shown.extend(self.rows_in(expr)),
             Return::Fields(fields) => shown.extend(fields.iter().flat_map(|(_, expr)| self.rows_in(expr))),
         }
-        if self.operation.write.bulk {
-            shown.clear();
-        }
         for at in shown {
-            if let Some(touched) = self.rows.get_mut(at) {
-                touched.answered = true;
-            }
+            self.touched_mut(at)?.answered = true;
         }
+        Ok(())
     }
 
     pub fn rows_in(&self, expr: &Expr) -> Vec<usize> {
@@ -97,22 +115,20 @@ impl<'a> Attempt<'a> {
     }
 
     /// The row that the answer is, with the attributes of its item.
-    pub fn answered_row(&self) -> Attributes {
-        let Some(touched) = self.first.and_then(|(at, _)| self.rows.get(at)) else {
-            return Attributes::new();
+    fn answered_row(&self) -> Result<Attributes, Stop> {
+        let Some(first) = self.first else {
+            return Ok(Attributes::new());
         };
-        let mut row = touched
-            .after
-            .clone()
-            .or_else(|| touched.row().cloned())
-            .unwrap_or_default();
+        let touched = self.touched(first.at)?;
+        let row = touched.after.as_ref().or(touched.row());
+        let mut row = row.ok_or_else(|| mistake("what is answered is not there"))?.clone();
         for (name, value) in &touched.key {
             row.entry(name.clone()).or_insert_with(|| value.clone());
         }
-        row
+        Ok(row)
     }
 
-    pub fn answer(&mut self) -> Result<Written, Stop> {
+    async fn answer(&mut self) -> Result<Written, Stop> {
         // What is answered is what rows become.
         let after: Vec<(String, Value)> = self
             .names
@@ -123,17 +139,24 @@ impl<'a> Attempt<'a> {
             })
             .collect();
         self.bound.extend(after);
-        let first = self.first.and_then(|(at, _)| self.rows.get(at));
-        let created = self.first.is_some_and(|(_, created)| created);
+        let created = self.first.is_some_and(|first| first.created);
         let said = self.operation.write.http.as_ref().and_then(|route| route.status);
         let value = match &self.operation.write.returns {
             Return::Nothing => None,
-            Return::Usual => first.and_then(|touched| touched.after.as_ref().or(touched.row()).map(row::as_value)),
-            Return::Value(expr) => self.value(expr, None)?,
+            Return::Usual => match self.first {
+                Some(first) => {
+                    let touched = self.touched(first.at)?;
+                    let row = touched.after.as_ref().or(touched.row());
+                    let row = row.ok_or_else(|| mistake("what is answered is not there"))?;
+                    Some(row::as_value(row))
+                }
+                None => None,
+            },
+            Return::Value(expr) => self.answered_value(expr).await?,
             Return::Fields(fields) => {
                 let mut map = BTreeMap::new();
                 for (name, expr) in fields {
-                    map.extend(self.value(expr, None)?.map(|value| (name.clone(), value)));
+                    map.extend(self.answered_value(expr).await?.map(|value| (name.clone(), value)));
                 }
                 Some(Value::M(map))
             }
@@ -143,6 +166,7 @@ impl<'a> Attempt<'a> {
             (Some(_), true) => 201,
             (Some(_), false) => 200,
         });
+        let first = self.first.map(|first| self.touched(first.at)).transpose()?;
         let version = first.and_then(|touched| {
             let attribute = touched
                 .entity
@@ -170,8 +194,8 @@ fn unite(actions: &mut Vec<Action<'_>>) -> Result<(), Stop> {
             continue;
         };
         let second = actions.remove(at + 1 + other);
-        let Some(first) = actions.get_mut(at) else { break };
-        use super::touched::Doing;
+        let first = actions.get_mut(at);
+        let first = first.ok_or_else(|| mistake("an action is gone"))?;
         match (&first.doing, &second.doing) {
             (_, Doing::Check) => {}
             (Doing::Check, _) => first.doing = second.doing,

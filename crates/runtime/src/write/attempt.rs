@@ -4,9 +4,9 @@ use std::borrow::Cow;
 use std::collections::{BTreeMap, HashSet};
 
 use singlet_item::{Item, Value};
-use singlet_model::evaluate::{evaluate, evaluate_as, evaluate_bound, holds};
+use singlet_model::evaluate::evaluate_as;
 use singlet_model::expression::{Expr, ExprKind};
-use singlet_model::model::{Entity, Let, LetValue, Selection};
+use singlet_model::model::{Entity, Let, LetValue, Selection, SelectionKind};
 use singlet_model::types::{EntityId, Type};
 use singlet_plan::read::SelectionPlan;
 use singlet_plan::write::{Default as Why, Used, default_name, requirement_status};
@@ -14,8 +14,8 @@ use singlet_store::{Consumed, GetRequest};
 
 use super::generate::Generating;
 use super::refuse::{Denial, Rule};
-use super::touched::{Action, Before, Check, Touched, present_now};
-use super::{Operation, Refused, Stop, Written};
+use super::touched::{Action, Before, Change, Check, Touched, present_now};
+use super::{Operation, Refused, Stop, Written, mistake};
 use crate::by_key::primary_key;
 use crate::error::RuntimeError;
 use crate::find::{Found, Onward, Reading};
@@ -33,6 +33,16 @@ pub(super) const ORDER_STEP: u32 = 100_000;
 /// Room for the rows of most operations: rows are large.
 const ROWS_USUAL: usize = 2;
 
+/// The row that is answered: the first that the write makes or changes, though one whose numbers it only adds to comes last.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Answered {
+    pub at: usize,
+    /// Whether it is new.
+    pub created: bool,
+    /// Whether its step only adds to numbers, as to a counter.
+    pub counted: bool,
+}
+
 /// One attempt.
 pub(super) struct Attempt<'a> {
     pub operation: &'a Operation<'a>,
@@ -45,8 +55,12 @@ pub(super) struct Attempt<'a> {
     /// Which row a name stands for.
     pub names: BTreeMap<String, usize>,
     pub rows: Vec<Touched<'a>>,
-    /// The row of the first create or update, and whether it was created.
-    pub first: Option<(usize, bool)>,
+    /// The row that is answered, unless the write says what.
+    pub first: Option<Answered>,
+    /// Whether it has an answer: of a bulk operation only the end has.
+    pub answers: bool,
+    /// How many named steps are being taken within one another: what they make is not the write's own.
+    pub calls: u32,
     /// How many steps were taken, for the order of refusals.
     pub step: u32,
     /// Whether the step that is being taken is passed over where it cannot be done.
@@ -71,6 +85,8 @@ impl<'a> Attempt<'a> {
             names: BTreeMap::new(),
             rows: Vec::with_capacity(ROWS_USUAL),
             first: None,
+            answers: true,
+            calls: 0,
             step: 0,
             skipping: false,
             passed_over: Vec::new(),
@@ -98,7 +114,8 @@ impl<'a> Attempt<'a> {
         self.check_version_read().await?;
         let requirements = operation.write.requirements.iter().zip(&operation.plan.requirements);
         for (at, (requirement, clauses)) in requirements.enumerate() {
-            let order = ORDER_REQUIRE + u32::try_from(at).unwrap_or(0);
+            // More requirements than this leave the order of refusals open, and nothing else.
+            let order = (ORDER_REQUIRE + u32::try_from(at).unwrap_or(u32::MAX / 2)).min(ORDER_STEP - 1);
             for clause in clauses {
                 let status = requirement_status(requirement);
                 self.require(clause, &requirement.refusal, status, order).await?;
@@ -120,63 +137,76 @@ impl<'a> Attempt<'a> {
         }
     }
 
-    pub fn value(&self, expr: &Expr, attributes: Option<&Attributes>) -> Result<Option<Value>, Stop> {
-        Ok(evaluate(expr, &Generating(self.scope(attributes)))?)
+    /// A value that an entity's own expressions give, from a row alone: computed attributes, defaults, what holds in a state.
+    pub fn computed_as(&self, expr: &Expr, ty: &Type, row: &Attributes) -> Result<Option<Value>, Stop> {
+        Ok(evaluate_as(expr, ty, &Generating(self.scope(Some(row))))?)
     }
 
-    pub fn value_as(&self, expr: &Expr, ty: &Type, attributes: Option<&Attributes>) -> Result<Option<Value>, Stop> {
-        Ok(evaluate_as(expr, ty, &Generating(self.scope(attributes)))?)
+    pub fn touched(&self, at: usize) -> Result<&Touched<'a>, Stop> {
+        self.rows
+            .get(at)
+            .ok_or_else(|| mistake("a row is touched that is not known"))
     }
 
-    pub fn holds(&self, expr: &Expr, attributes: Option<&Attributes>) -> Result<bool, Stop> {
-        Ok(holds(expr, &Generating(self.scope(attributes)))?)
+    pub fn touched_mut(&mut self, at: usize) -> Result<&mut Touched<'a>, Stop> {
+        let touched = self.rows.get_mut(at);
+        touched.ok_or_else(|| mistake("a row is touched that is not known"))
     }
 
     pub fn entity(&self, id: EntityId) -> Result<&'a Entity, Stop> {
         let entity = self.operation.model.entity(id);
-        entity.ok_or_else(|| Stop::Failed(RuntimeError::Stored("an entity is not of this model".to_owned())))
+        entity.ok_or_else(|| mistake("an entity is not of this model"))
     }
 
     pub async fn bind(&mut self, bound: &'a Let) -> Result<(), Stop> {
         let plan = self.operation.plan.rows.get(&bound.name);
+        let planned = || plan.ok_or_else(|| mistake("a row has no plan"));
         match &bound.value {
             LetValue::Value(expr) => match &expr.kind {
                 ExprKind::Entity { entity, key } => {
+                    let plan = planned()?;
                     let entity = self.entity(*entity)?;
-                    let known = self.key_values(entity, key)?;
-                    let read = plan.is_some_and(|plan| plan.is_read());
-                    let at = match self.touch(entity, known)? {
-                        Some(at) => at,
-                        None => return self.missing(bound, entity),
+                    let known = self.key_values(entity, key).await?;
+                    let Some(at) = self.touch(entity, known)? else {
+                        return self.missing(bound, entity);
                     };
-                    if let Some(plan) = plan {
-                        self.note(at, &plan.used);
-                    }
-                    if read || self.must_read(at) {
+                    self.note(at, &plan.used)?;
+                    // What a bulk operation knows of a row it keeps from its beginning on.
+                    if plan.is_read() || self.must_read(at)? || self.operation.write.bulk {
                         self.read(at).await?;
                     }
-                    self.name_row(bound, at).await
+                    self.name_row(bound, at)
                 }
                 _ => {
-                    let value = evaluate_bound(expr, &Generating(self.scope(None)))?;
+                    let value = self.bound_value(expr).await?;
                     self.bound.extend(value.map(|value| (bound.name.clone(), value)));
                     Ok(())
                 }
             },
             LetValue::Read(selection) => {
-                let found = plan.and_then(|plan| plan.found.as_ref());
-                let entity = selection.entity().map(|id| self.entity(id)).transpose()?;
-                let (Some(found), Some(entity)) = (found, entity) else {
-                    return Ok(());
-                };
-                match self.find_one(entity, selection, found).await? {
-                    Some(at) => {
-                        if let Some(plan) = plan {
-                            self.note(at, &plan.used);
+                let plan = planned()?;
+                let found = plan.found.as_ref().ok_or_else(|| mistake("rows have no plan"))?;
+                let entity = selection.entity().ok_or_else(|| mistake("rows have no entity"))?;
+                let entity = self.entity(entity)?;
+                match selection.kind {
+                    SelectionKind::Get { .. } => match self.found_one(entity, selection, found).await? {
+                        Some(at) => {
+                            self.note(at, &plan.used)?;
+                            self.name_row(bound, at)
                         }
-                        self.name_row(bound, at).await
+                        None => self.missing(bound, entity),
+                    },
+                    SelectionKind::Find => {
+                        let most = rows_most(selection)?;
+                        let mut list = Vec::new();
+                        for at in self.found_rows(entity, selection, found, most).await? {
+                            self.note(at, &plan.used)?;
+                            list.extend(self.touched(at)?.row().map(row::as_value));
+                        }
+                        self.bound.insert(bound.name.clone(), Value::L(list));
+                        Ok(())
                     }
-                    None => self.missing(bound, entity),
+                    SelectionKind::Count => Err(mistake("a write counts rows")),
                 }
             }
         }
@@ -189,37 +219,34 @@ impl<'a> Attempt<'a> {
         }
     }
 
-    pub async fn name_row(&mut self, bound: &'a Let, at: usize) -> Result<(), Stop> {
-        let Some(touched) = self.rows.get_mut(at) else {
-            return Ok(());
-        };
+    pub fn name_row(&mut self, bound: &'a Let, at: usize) -> Result<(), Stop> {
+        let (model, now) = (self.operation.model, self.operation.request.now);
+        let touched = self.touched_mut(at)?;
         let entity = touched.entity;
-        match touched.row() {
-            Some(row) => {
-                let value = row::as_value(row);
-                self.bound.insert(bound.name.clone(), value);
-                self.names.insert(bound.name.clone(), at);
-                if !touched.is_read() {
-                    touched.checks.push(Check {
-                        order: ORDER_MISSING,
-                        condition: present_now(self.operation.model, entity, self.operation.request.now),
-                        denial: Denial::Rule(Box::new(Rule::of(entity, None, &Why::Absent))),
-                    });
-                }
-                Ok(())
-            }
-            None => self.missing(bound, entity),
+        let Some(row) = touched.row() else {
+            return self.missing(bound, entity);
+        };
+        let value = row::as_value(row);
+        if !touched.is_read() {
+            touched.checks.push(Check {
+                order: ORDER_MISSING,
+                condition: present_now(model, entity, now),
+                denial: Denial::Rule(Box::new(Rule::of(entity, None, &Why::Absent))),
+            });
         }
+        self.bound.insert(bound.name.clone(), value);
+        self.names.insert(bound.name.clone(), at);
+        Ok(())
     }
 
     /// The values of a row's key variables.
-    pub fn key_values(&self, entity: &Entity, key: &[(String, Expr)]) -> Result<Attributes, Stop> {
+    pub async fn key_values(&mut self, entity: &Entity, key: &[(String, Expr)]) -> Result<Attributes, Stop> {
         let mut known = Attributes::new();
         for (name, expr) in key {
             let ty = entity.attribute(name).map(|attribute| &attribute.ty);
             let value = match ty {
-                Some(ty) => self.value_as(expr, ty, None)?,
-                None => self.value(expr, None)?,
+                Some(ty) => self.value_as(expr, ty, None).await?,
+                None => self.value(expr, None).await?,
             };
             known.extend(value.map(|value| (name.clone(), value)));
         }
@@ -246,23 +273,28 @@ impl<'a> Attempt<'a> {
         Ok(Some(self.rows.len() - 1))
     }
 
-    pub fn must_read(&self, at: usize) -> bool {
-        let Some(touched) = self.rows.get(at) else { return false };
-        touched.entity.history.is_some() || self.read_first.contains(&touched.key)
+    pub fn must_read(&self, at: usize) -> Result<bool, Stop> {
+        let touched = self.touched(at)?;
+        Ok(touched.entity.history.is_some() || self.read_first.contains(&touched.key))
     }
 
-    pub fn note(&mut self, at: usize, used: &Used) {
-        if let Some(touched) = self.rows.get_mut(at) {
-            touched.used.attributes.extend(used.attributes.iter().cloned());
-            touched.used.whole |= used.whole;
-        }
+    pub fn note(&mut self, at: usize, used: &Used) -> Result<(), Stop> {
+        let known = &mut self.touched_mut(at)?.used;
+        known.attributes.extend(used.attributes.iter().cloned());
+        known.whole |= used.whole;
+        Ok(())
     }
 
     /// Reads a row, once, strongly.
     pub async fn read(&mut self, at: usize) -> Result<(), Stop> {
-        let Some(touched) = self.rows.get(at).filter(|touched| !touched.is_read()) else {
+        let touched = self.touched(at)?;
+        if touched.is_read() {
             return Ok(());
-        };
+        }
+        if touched.change != Change::Nothing {
+            // What becomes of it was decided without it: all is evaluated anew, with the row.
+            return Err(Stop::ReadFirst(vec![touched.key.clone()]));
+        }
         let entity = touched.entity;
         let item = match &entity.history {
             Some(history) => self.last_version(entity, history, at).await?,
@@ -275,9 +307,7 @@ impl<'a> Attempt<'a> {
             None => None,
         };
         let row = row.filter(|row| !super::history::is_over(entity, row));
-        if let Some(touched) = self.rows.get_mut(at) {
-            touched.before = Before::Read { item, row };
-        }
+        self.touched_mut(at)?.before = Before::Read { item, row };
         Ok(())
     }
 
@@ -319,62 +349,86 @@ impl<'a> Attempt<'a> {
         most: usize,
         onward: &Onward,
     ) -> Result<Found, Stop> {
+        self.look_through_filter(selection).await?;
         let found = self.reading(selection, plan).page(most, onward).await?;
         self.consumed += &found.consumed;
         Ok(found)
     }
 
-    /// Rows by what is known of them: to the limit of the selection, or all. Where they are more than one transaction goes
-    /// through, nothing is done.
+    /// The first rows of a selection, each read again where it is stored, and only those that still are what was looked for.
     pub async fn found_rows(
         &mut self,
+        entity: &'a Entity,
         selection: &'a Selection,
         plan: &'a SelectionPlan,
-    ) -> Result<Vec<Attributes>, Stop> {
-        let reading = self.reading(selection, plan);
-        let Rows { rows, consumed } = match selection.limit {
-            Some(limit) => read_on::first_rows(reading, limit as usize).await?,
-            None => read_on::all_rows(reading, reading.bounds().loop_rows_max).await?,
-        };
+        most: usize,
+    ) -> Result<Vec<usize>, Stop> {
+        self.look_through_filter(selection).await?;
+        let Rows { rows, consumed } = read_on::first_rows(self.reading(selection, plan), most).await?;
         self.consumed += &consumed;
-        Ok(rows)
+        let mut found = Vec::with_capacity(rows.len());
+        for row in rows {
+            found.extend(self.found_row(entity, row, selection).await?);
+        }
+        Ok(found)
     }
 
-    pub async fn find_one(
+    /// The store takes names as they are bound: rows that it compares with are read first.
+    async fn look_through_filter(&mut self, selection: &Selection) -> Result<(), Stop> {
+        match &selection.filter {
+            Some(filter) => self.look_through(filter).await,
+            None => Ok(()),
+        }
+    }
+
+    async fn found_one(
         &mut self,
         entity: &'a Entity,
         selection: &'a Selection,
         plan: &'a SelectionPlan,
     ) -> Result<Option<usize>, Stop> {
+        self.look_through_filter(selection).await?;
         let (row, consumed) = read_on::only_row(self.reading(selection, plan)).await?;
         self.consumed += &consumed;
-        let Some(row) = row else { return Ok(None) };
-        self.found_row(entity, row, selection).await
+        match row {
+            Some(row) => self.found_row(entity, row, selection).await,
+            None => Ok(None),
+        }
     }
 
-    /// A row that was found through an index, read again where it is stored; none where it no longer is what was looked for.
+    /// A row that was found, read again where it is stored; none where it no longer is what was looked for.
     pub async fn found_row(
         &mut self,
         entity: &'a Entity,
         row: Attributes,
         selection: &'a Selection,
     ) -> Result<Option<usize>, Stop> {
-        let Some(at) = self.touch(entity, row)? else {
-            return Ok(None);
-        };
+        let known = self.rows.len();
+        let at = self.touch(entity, row)?;
+        let at = at.ok_or_else(|| mistake("a row was found that has no key"))?;
         self.read(at).await?;
-        let now = self.rows.get(at).and_then(|touched| touched.row()).cloned();
-        let Some(row) = now else { return Ok(None) };
-        if let Some(filter) = &selection.filter {
-            if !self.holds(filter, Some(&row))? {
-                return Ok(None);
-            }
-            let mut used = Used::default();
-            used.extend(filter);
-            self.note(at, &used);
+        let row = self.touched(at)?.row().cloned();
+        let meant = match (&row, &selection.filter) {
+            (None, _) => false,
+            (Some(_), None) => true,
+            (Some(row), Some(filter)) => self.holds(filter, Some(row)).await?,
+        };
+        if !meant {
+            // It decides nothing, so that nothing of it is insisted on.
+            self.rows.truncate(at.max(known));
+            return Ok(None);
         }
+        let mut used = Used::default();
+        selection.filter.iter().for_each(|filter| used.extend(filter));
+        self.note(at, &used)?;
         Ok(Some(at))
     }
+}
+
+/// How many rows a loop or a list may have: the checker asks for a limit.
+pub(super) fn rows_most(selection: &Selection) -> Result<usize, Stop> {
+    let limit = selection.limit.and_then(|limit| usize::try_from(limit).ok());
+    limit.ok_or_else(|| mistake("rows have no limit"))
 }
 
 /// `booking_not_found`, which also stands for a row that the caller may not see.

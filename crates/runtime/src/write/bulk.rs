@@ -6,13 +6,13 @@ use std::collections::HashSet;
 use singlet_item::{Item, Number, Value};
 use singlet_model::model::{LetValue, Step};
 use singlet_plan::write::StepPlan;
-use singlet_store::{Condition, Consumed, DeleteRequest, GetRequest, Path, Update};
+use singlet_store::{Condition, Consumed, DeleteRequest, ErrorKind, GetRequest, Path, Update};
 
 use super::attempt::Attempt;
 use super::guards::{hashed, place};
 use super::steps::Element;
 use super::touched::{Action, Check, Doing};
-use super::{Operation, Stop, Written, record};
+use super::{Operation, Stop, Written, mistake, record};
 use crate::error::RuntimeError;
 use crate::scope::Attributes;
 use crate::{retry, row, values};
@@ -118,7 +118,7 @@ impl<'o> Bulk<'o> {
         let mut tries = 0;
         loop {
             if let Some(item) = self.stored().await? {
-                self.resume(&item);
+                self.resume(&item)?;
                 return Ok(None);
             }
             let mut attempt = Attempt::new(operation, &read_first);
@@ -161,24 +161,30 @@ impl<'o> Bulk<'o> {
         Ok(answer.item.filter(|item| !record::has_expired(self.operation, item)))
     }
 
-    fn resume(&mut self, item: &Item) {
+    /// Where an earlier run stopped. A row that does not say it all is none to go on from.
+    fn resume(&mut self, item: &Item) -> Result<(), RuntimeError> {
         let number = |name: &str| item.get(name).and_then(Value::as_number).and_then(Number::to_i64);
-        self.progress = Progress {
-            step: count(item, STEP),
-            element: count(item, ELEMENT),
-            done: count(item, DONE),
-            now: number(NOW).unwrap_or(0),
+        let now = number(NOW);
+        let bound = item.get(BOUND).and_then(Value::as_map);
+        let (Some(now), Some(bound)) = (now, bound) else {
+            return Err(unreadable());
         };
-        self.turn = count(item, TURN);
+        self.progress = Progress {
+            step: count(item, STEP)?,
+            element: count(item, ELEMENT)?,
+            done: count(item, DONE)?,
+            now,
+        };
+        self.turn = count(item, TURN)?;
         self.resumed = true;
-        if let Some(Value::M(bound)) = item.get(BOUND) {
-            self.bound = bound.clone();
-        }
+        self.bound = bound.clone();
+        Ok(())
     }
 
     /// Writes the first progress under the conditions of `allow`, `let` and `require`. Gives the names that they bound.
     async fn first(&mut self, attempt: &mut Attempt<'_>) -> Result<Attributes, Stop> {
         self.progress.now = self.operation.request.now;
+        attempt.answers = false;
         attempt.prepare().await?;
         let bound = attempt.bound.clone();
         let mut item = self.key.clone();
@@ -200,8 +206,10 @@ impl<'o> Bulk<'o> {
     /// Whether another run of the same operation took a turn, or ended it.
     async fn is_overtaken(&mut self) -> Result<bool, RuntimeError> {
         let turn = self.turn;
-        let stored = self.stored().await?;
-        Ok(stored.is_none_or(|item| count(&item, TURN) != turn))
+        Ok(match self.stored().await? {
+            Some(item) => count(&item, TURN)? != turn,
+            None => true,
+        })
     }
 
     fn fields(&self) -> Vec<(String, Value)> {
@@ -228,9 +236,10 @@ impl<'o> Bulk<'o> {
                     let none = HashSet::new();
                     let mut attempt = Attempt::new(operation, &none);
                     attempt.bound.extend(self.bound.clone());
-                    let elements = ended(attempt.listed(list))?;
+                    let elements = attempt.listed(list).await;
+                    self.consumed += &attempt.consumed;
                     let from = usize::try_from(self.progress.element).unwrap_or(usize::MAX);
-                    for element in elements.into_iter().skip(from) {
+                    for (element, _) in ended(elements)?.into_iter().skip(from) {
                         self.turn(operation, step, plan, Some(Turn::Element(element)), false)
                             .await?;
                     }
@@ -245,10 +254,9 @@ impl<'o> Bulk<'o> {
 
     /// Every row that is found, page by page. Rows that a turn removed are not found again.
     async fn found(&mut self, operation: &Operation<'_>, step: &Step, plan: &StepPlan) -> Result<(), RuntimeError> {
-        let Some((_, LetValue::Read(selection))) = &step.repeat else {
-            return Ok(());
+        let (Some((_, LetValue::Read(selection))), Some(found)) = (&step.repeat, &plan.rows) else {
+            return Err(RuntimeError::Internal("a loop over rows has no plan".to_owned()));
         };
-        let Some(found) = &plan.rows else { return Ok(()) };
         let rows_per_page = operation.engine.bounds().bulk_rows_per_page;
         let mut onward = crate::find::Onward::Start;
         while onward != crate::find::Onward::End {
@@ -324,25 +332,26 @@ impl<'o> Bulk<'o> {
     ) -> Result<bool, Stop> {
         if let (Some((name, list)), Some(element)) = (&step.repeat, element) {
             let bound: Option<Element> = match (element, list) {
-                (Turn::Element(value), _) => Some((value.clone(), None)),
+                (Turn::Element(value), LetValue::Value(list)) => Some(attempt.element_of(list, value.clone())?),
                 (Turn::Row(found), LetValue::Read(selection)) => {
-                    let entity = selection.entity().map(|id| attempt.entity(id)).transpose()?;
-                    let at = match entity {
-                        Some(entity) => attempt.found_row(entity, found.clone(), selection).await?,
+                    let entity = selection.entity().ok_or_else(|| mistake("a loop has no entity"))?;
+                    let entity = attempt.entity(entity)?;
+                    match attempt.found_row(entity, found.clone(), selection).await? {
+                        Some(at) => {
+                            let row = attempt.touched(at)?.row();
+                            row.map(|row| (row::as_value(row), Some(at)))
+                        }
                         None => None,
-                    };
-                    at.and_then(|at| {
-                        let row = attempt.rows.get(at)?.row()?;
-                        Some((row::as_value(row), Some(at)))
-                    })
+                    }
                 }
-                _ => None,
+                _ => return Err(mistake("a turn is about what its loop does not have")),
             };
             match bound {
                 Some(bound) => attempt.bind_element(name, bound),
                 None => return Ok(false),
             }
         }
+        attempt.answers = false;
         attempt.turn(step, plan).await?;
         let mut next = self.progress.clone();
         next.done += u64::from(element.is_some());
@@ -371,28 +380,39 @@ impl<'o> Bulk<'o> {
         for (name, value) in after.fields() {
             update = update.set(name.as_str(), value);
         }
-        let turn = Value::N(Number::from(i64::try_from(self.turn).unwrap_or(i64::MAX)));
         Action {
             key: self.key.clone(),
             doing: Doing::Update(update),
-            checks: vec![Check::pin(Condition::equal(Path::attribute(TURN), turn))],
+            checks: vec![Check::pin(self.is_ours())],
         }
     }
 
-    /// Removes the row of the progress.
+    /// Removes the row of the progress, where it is still this run's: another may have begun meanwhile.
     async fn forget(&mut self) -> Result<(), RuntimeError> {
         let request = DeleteRequest {
             table: self.operation.model.table.name.clone(),
             key: self.key.clone(),
-            condition: None,
+            condition: Some(self.is_ours()),
             return_old: false,
         };
-        let answer = retry::retried(self.operation.engine.bounds(), || {
+        let deleted = retry::retried(self.operation.engine.bounds(), || {
             self.operation.engine.store().delete(&request)
         })
-        .await?;
-        self.consumed += &answer.consumed;
-        Ok(())
+        .await;
+        match deleted {
+            Ok(answer) => {
+                self.consumed += &answer.consumed;
+                Ok(())
+            }
+            Err(error) if matches!(error.kind(), ErrorKind::ConditionFailed { .. }) => Ok(()),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Nobody moved the progress on since this run did.
+    fn is_ours(&self) -> Condition {
+        let turn = Value::N(Number::from(i64::try_from(self.turn).unwrap_or(i64::MAX)));
+        Condition::equal(Path::attribute(TURN), turn)
     }
 
     /// The answer; with a key its record is written, and the progress goes.
@@ -407,12 +427,13 @@ impl<'o> Bulk<'o> {
             let gone = Action {
                 key,
                 doing: Doing::Delete,
-                checks: Vec::new(),
+                checks: vec![Check::pin(self.is_ours())],
             };
             let written = attempt.finish(vec![gone]).await;
             self.consumed += &attempt.consumed;
             let written = match written {
-                Err(Stop::Recorded) => operation
+                // Another run ended it, and its answer counts.
+                Err(Stop::Recorded | Stop::Again) => operation
                     .replayed(&mut self.consumed)
                     .await?
                     .ok_or(RuntimeError::Conflict)?,
@@ -423,7 +444,9 @@ impl<'o> Bulk<'o> {
                 ..written
             });
         }
-        let written = ended(attempt.finish(Vec::new()).await)?;
+        let written = attempt.finish(Vec::new()).await;
+        self.consumed += &attempt.consumed;
+        let written = ended(written)?;
         self.forget().await?;
         Ok(Written {
             consumed: self.consumed,
@@ -432,9 +455,13 @@ impl<'o> Bulk<'o> {
     }
 }
 
-fn count(item: &Item, name: &str) -> u64 {
+fn count(item: &Item, name: &str) -> Result<u64, RuntimeError> {
     let number = item.get(name).and_then(Value::as_number).and_then(Number::to_u64);
-    number.unwrap_or(0)
+    number.ok_or_else(unreadable)
+}
+
+fn unreadable() -> RuntimeError {
+    RuntimeError::Stored("the progress of a bulk operation cannot be read".to_owned())
 }
 
 /// What a turn is about.

@@ -1,7 +1,5 @@
 //! What must hold before the steps, of the caller, of rows that were read, and of rows that only get conditions.
 
-use std::collections::BTreeMap;
-
 use singlet_item::{Item, Value};
 use singlet_model::expression::{Expr, ExprKind};
 use singlet_model::model::{Entity, Refusal, StepKind};
@@ -12,7 +10,7 @@ use singlet_store::Condition;
 use super::attempt::{Attempt, ORDER_ALLOW, ORDER_VERSION, not_found};
 use super::refuse::{self, Denial, Rule};
 use super::touched::{Action, Check, absent_now};
-use super::{Precondition, Refused, Stop};
+use super::{Precondition, Refused, Stop, mistake};
 use crate::error::RuntimeError;
 use crate::lower::{self, Lowered};
 
@@ -22,15 +20,14 @@ impl<'a> Attempt<'a> {
             // The caller alone was looked at before any I/O.
             Place::Request => Ok(()),
             Place::Pushed(row) => {
-                let entity = row.as_ref().and_then(|name| self.row_entity(name));
-                let denial = entity.map(|entity| Rule::of(entity, None, &Why::Absent));
-                self.push(row.as_deref(), &clause.expr, ORDER_ALLOW, denial).await
+                let at = self.named_row(row.as_deref())?;
+                let rule = Rule::of(self.touched(at)?.entity, None, &Why::Absent);
+                self.push(at, &clause.expr, ORDER_ALLOW, rule).await
             }
-            Place::Pinned => match self.holds(&clause.expr, None)? {
+            Place::Pinned => match self.holds(&clause.expr, None).await? {
                 true => Ok(()),
                 false => {
-                    let name = bound_row(&clause.expr, &self.names);
-                    let entity = name.and_then(|name| self.row_entity(&name));
+                    let entity = self.first_row(&clause.expr)?;
                     let refused = entity.map_or_else(|| Refused::new("not_found", 404), not_found);
                     Err(self.refused(ORDER_ALLOW, refused).await)
                 }
@@ -38,9 +35,29 @@ impl<'a> Attempt<'a> {
         }
     }
 
-    pub fn row_entity(&self, name: &str) -> Option<&'a Entity> {
-        let at = self.names.get(name)?;
-        self.rows.get(*at).map(|touched| touched.entity)
+    /// The row into whose condition a clause goes. A clause that finds none must not be taken for one that holds.
+    fn named_row(&self, name: Option<&str>) -> Result<usize, Stop> {
+        let at = name.and_then(|name| self.names.get(name)).copied();
+        at.ok_or_else(|| mistake("a clause is about a row that nobody named"))
+    }
+
+    /// The entity of the first row that an expression looks at.
+    fn first_row(&self, expr: &Expr) -> Result<Option<&'a Entity>, Stop> {
+        let mut found: Option<Result<&'a Entity, Stop>> = None;
+        expr.walk(&mut |part| {
+            if found.is_some() {
+                return;
+            }
+            found = match &part.kind {
+                ExprKind::Bound(name) => {
+                    let at = self.names.get(name);
+                    at.map(|at| self.touched(*at).map(|touched| touched.entity))
+                }
+                ExprKind::Entity { entity, .. } => Some(self.entity(*entity)),
+                _ => None,
+            };
+        });
+        found.transpose()
     }
 
     pub async fn require(
@@ -52,7 +69,7 @@ impl<'a> Attempt<'a> {
     ) -> Result<(), Stop> {
         match &clause.place {
             Place::Request | Place::Pinned => {
-                if self.holds(&clause.expr, None)? {
+                if self.holds(&clause.expr, None).await? {
                     return Ok(());
                 }
                 let mut refused = Refused::new(refusal.name.clone(), status);
@@ -61,25 +78,16 @@ impl<'a> Attempt<'a> {
             }
             Place::Pushed(row) => {
                 let mut rule = Rule::required(refusal, status);
+                let at = self.named_row(row.as_deref())?;
                 rule.row = row.clone();
-                rule.entity = row.as_ref().and_then(|name| self.row_entity(name));
-                self.push(row.as_deref(), &clause.expr, order, Some(rule)).await
+                rule.entity = Some(self.touched(at)?.entity);
+                self.push(at, &clause.expr, order, rule).await
             }
         }
     }
 
     /// Puts a condition on a row that is not read.
-    pub async fn push(
-        &mut self,
-        row: Option<&str>,
-        expr: &'a Expr,
-        order: u32,
-        rule: Option<Rule<'a>>,
-    ) -> Result<(), Stop> {
-        let at = row.and_then(|name| self.names.get(name)).copied();
-        let (Some(at), Some(mut rule)) = (at, rule) else {
-            return Ok(());
-        };
+    async fn push(&mut self, at: usize, expr: &'a Expr, order: u32, mut rule: Rule<'a>) -> Result<(), Stop> {
         if !rule.shown.is_empty() {
             rule.bound = self.bound.clone();
         }
@@ -87,18 +95,22 @@ impl<'a> Attempt<'a> {
     }
 
     pub async fn push_at(&mut self, at: usize, expr: &'a Expr, order: u32, rule: Rule<'a>) -> Result<(), Stop> {
-        let Some(touched) = self.rows.get(at) else {
-            return Ok(());
-        };
-        if let (true, Some(row)) = (touched.is_read(), touched.row()) {
+        self.look_through(expr).await?;
+        let touched = self.touched(at)?;
+        if touched.is_read() {
             // Read after all, because something else needed it.
-            if self.holds(expr, Some(row))? {
-                let mut used = Used::default();
-                used.extend(expr);
-                self.note(at, &used);
+            let mut used = Used::default();
+            used.extend(expr);
+            let row = touched.row();
+            let row = row
+                .ok_or_else(|| mistake("a clause is about a row that is not there"))?
+                .clone();
+            let old = touched.item().cloned();
+            self.note(at, &used)?;
+            if self.holds(expr, Some(&row)).await? {
                 return Ok(());
             }
-            let refused = rule.refused(self.operation, touched.item())?;
+            let refused = rule.refused(self.operation, old.as_ref())?;
             return Err(self.refused(order, refused).await);
         }
         let lowered = lower::condition(self.operation.model, touched.entity, expr, self.scope(None))?;
@@ -113,13 +125,11 @@ impl<'a> Attempt<'a> {
             }
             Lowered::No => Err(Stop::ReadFirst(vec![touched.key.clone()])),
             Lowered::Filter(condition) => {
-                if let Some(touched) = self.rows.get_mut(at) {
-                    touched.checks.push(Check {
-                        order,
-                        condition,
-                        denial: Denial::Rule(Box::new(rule)),
-                    });
-                }
+                self.touched_mut(at)?.checks.push(Check {
+                    order,
+                    condition,
+                    denial: Denial::Rule(Box::new(rule)),
+                });
                 Ok(())
             }
         }
@@ -173,7 +183,7 @@ impl<'a> Attempt<'a> {
         let mut first = None;
         for step in self.operation.write.steps_on_versions() {
             let taken = match &step.when {
-                Some(when) => self.holds(when, None)?,
+                Some(when) => self.holds(when, None).await?,
                 None => true,
             };
             first = match &step.kind {
@@ -189,21 +199,19 @@ impl<'a> Attempt<'a> {
             Some(ExprKind::Bound(name)) => self.names.get(name).copied(),
             Some(ExprKind::Entity { entity, key }) => {
                 let entity = self.entity(*entity)?;
-                let known = self.key_values(entity, key)?;
+                let known = self.key_values(entity, key).await?;
                 self.touch(entity, known)?
             }
             _ => None,
         };
         let Some(at) = at else { return Ok(()) };
-        if self.must_read(at) || !asked {
+        if self.must_read(at)? || !asked {
             self.read(at).await?;
         }
         match asked {
             true => self.check_version(at).await,
             // A row that is not there has no version to name: what is missing is said by who needs it.
-            false if self.rows.get(at).is_some_and(|touched| touched.row().is_some()) => {
-                Err(Stop::Failed(RuntimeError::VersionRequired))
-            }
+            false if self.touched(at)?.row().is_some() => Err(Stop::Failed(RuntimeError::VersionRequired)),
             false => Ok(()),
         }
     }
@@ -213,16 +221,15 @@ impl<'a> Attempt<'a> {
         if std::mem::replace(&mut self.version_checked, true) {
             return Ok(());
         }
-        let Some(touched) = self.rows.get_mut(at) else {
-            return Ok(());
-        };
+        let (model, request) = (self.operation.model, self.operation.request);
+        let touched = self.touched_mut(at)?;
         let attribute = touched
             .entity
             .attributes
             .iter()
             .find(|attribute| attribute.ty == Type::Version);
         let name = attribute.map(|attribute| super::touched::stored_name(&attribute.stored, &attribute.name));
-        let wanted = match (&self.operation.request.precondition, name) {
+        let wanted = match (&request.precondition, name) {
             (Precondition::Unsaid | Precondition::Present, _) => return Ok(()),
             (Precondition::Version(versions), Some(name)) => versions
                 .iter()
@@ -239,11 +246,7 @@ impl<'a> Attempt<'a> {
                 false => Err(Stop::Failed(RuntimeError::VersionMismatch)),
             };
         }
-        let gone = absent_now(
-            self.operation.model,
-            touched.entity.expires.is_some(),
-            self.operation.request.now,
-        );
+        let gone = absent_now(model, touched.entity.expires.is_some(), request.now);
         touched.checks.push(Check {
             order: ORDER_VERSION,
             condition: match wanted {
@@ -254,18 +257,4 @@ impl<'a> Attempt<'a> {
         });
         Ok(())
     }
-}
-
-/// The first row that an expression looks at.
-fn bound_row(expr: &Expr, names: &BTreeMap<String, usize>) -> Option<String> {
-    let mut found = None;
-    expr.walk(&mut |part| {
-        if let ExprKind::Bound(name) = &part.kind
-            && found.is_none()
-            && names.contains_key(name)
-        {
-            found = Some(name.clone());
-        }
-    });
-    found
 }

@@ -1,83 +1,55 @@
 //! New rows: what is given, what is made up, what follows; and the rows that come with them.
 
 use singlet_item::{Number, Value};
-use singlet_model::expression::{Expr, ExprKind};
+use singlet_model::evaluate::holds;
+use singlet_model::expression::{Expr, ExprKind, Literal};
 use singlet_model::model::{Attribute, Entity, Step};
 use singlet_model::types::{EntityId, Type};
-use singlet_plan::write::{Default as Why, StepPlan, step_refusal};
+use singlet_plan::write::{Default as Why, only_counts, step_refusal};
 use singlet_store::Condition;
 
-use super::attempt::Attempt;
+use super::attempt::{Answered, Attempt};
+use super::generate::Generating;
 use super::guards::Guards;
 use super::refuse::{Denial, Rule};
 use super::touched::{Action, Change, Check, Doing, absent_now};
-use super::{Refused, Stop};
+use super::{Refused, Stop, mistake};
 use crate::error::RuntimeError;
 use crate::scope::Attributes;
 use crate::{row, values};
 
 impl<'a> Attempt<'a> {
     /// A new row, of what the step gives and what is known of it already.
-    pub async fn create(
-        &mut self,
-        step: &'a Step,
-        plan: &'a StepPlan,
-        entity: &'a Entity,
-        known: Attributes,
-    ) -> Result<(), Stop> {
+    pub async fn create(&mut self, step: &'a Step, entity: &'a Entity, known: Attributes) -> Result<(), Stop> {
         let row = self.new_row(step, entity, known).await?;
         if entity.history.is_some() {
             return self.create_version(step, entity, row).await;
         }
-        for (requirement, clauses) in step.requirements.iter().zip(&plan.requirements) {
-            for clause in clauses {
-                if !self.holds(&clause.expr, Some(&row))? {
-                    let status = singlet_plan::write::requirement_status(requirement);
-                    return Err(self
-                        .denied(Rule::required(&requirement.refusal, status), Some(&row))
-                        .await);
-                }
-            }
-        }
         let Some(at) = self.touch(entity, row.clone())? else {
             return Err(Stop::Failed(RuntimeError::no_key(entity)));
         };
-        if step.or_skip || self.must_read(at) {
+        if step.or_skip || self.must_read(at)? {
             self.read(at).await?;
         }
-        let Some(touched) = self.rows.get_mut(at) else {
-            return Ok(());
-        };
+        let touched = self.touched(at)?;
         if touched.change != Change::Nothing {
             return Err(Stop::Refused(Refused::new("same_item", 409)));
         }
-        if touched.is_read() {
-            if touched.row().is_some() {
-                return match step.or_skip {
-                    true => Ok(()),
-                    false => {
-                        let rule = Rule::of(entity, step_refusal(step, &Why::Exists), &Why::Exists);
-                        Err(self.denied(rule, None).await)
-                    }
-                };
-            }
-        } else {
-            let condition = absent_now(
-                self.operation.model,
-                entity.expires.is_some(),
-                self.operation.request.now,
-            );
-            let check = self.step_check(step, at, &Why::Exists, condition);
-            self.add_check(at, check);
+        if !touched.is_read() {
+            let now = self.operation.request.now;
+            let condition = absent_now(self.operation.model, entity.expires.is_some(), now);
+            self.add_step_check(step, at, &Why::Exists, condition)?;
+        } else if touched.row().is_some() {
+            let rule = Rule::of(entity, step_refusal(step, &Why::Exists), &Why::Exists);
+            return Err(self.denied(rule, None).await);
         }
         self.excluded(step, entity, &row).await?;
         let others = self.beside(step, entity, &row)?;
         self.became(step, at, &row, true);
-        if let Some(touched) = self.rows.get_mut(at) {
-            touched.change = Change::Create;
-            touched.after = Some(row);
-            touched.others.extend(others);
-        }
+        let touched = self.touched_mut(at)?;
+        touched.change = Change::Create;
+        touched.after = Some(row);
+        touched.others.extend(others);
         Ok(())
     }
 
@@ -87,15 +59,24 @@ impl<'a> Attempt<'a> {
             self.bound.insert(name.clone(), row::as_value(row));
             self.names.insert(name.clone(), at);
         }
-        if self.first.is_none() {
-            self.first = Some((at, created));
+        self.answer_with(step, at, created);
+    }
+
+    /// What is answered unless the write says: the row that its own steps first make or change. A counter that is only added to
+    /// is not what was asked for, unless there is nothing else.
+    pub fn answer_with(&mut self, step: &Step, at: usize, created: bool) {
+        let counted = only_counts(step);
+        let better = self.first.is_none_or(|known| known.counted && !counted);
+        if self.calls == 0 && better {
+            self.first = Some(Answered { at, created, counted });
         }
     }
 
     /// Every attribute of a new row.
     pub async fn new_row(&mut self, step: &'a Step, entity: &'a Entity, known: Attributes) -> Result<Attributes, Stop> {
-        let mut row = known;
-        self.given(step, entity, &mut row).await?;
+        let before = known;
+        let mut row = before.clone();
+        self.given(step, entity, &before, &mut row).await?;
         if let Some(states) = &entity.states {
             row.insert(states.of.clone(), Value::S(states.start.clone()));
         }
@@ -104,7 +85,7 @@ impl<'a> Attempt<'a> {
                 continue;
             }
             let made = match (&attribute.always, &attribute.default) {
-                (Some(expr), _) | (None, Some(expr)) => self.value_as(expr, &attribute.ty, Some(&row))?,
+                (Some(expr), _) | (None, Some(expr)) => self.computed_as(expr, &attribute.ty, &row)?,
                 (None, None) if attribute.ty == Type::Version => Some(Value::N(Number::from(1))),
                 (None, None) => None,
             };
@@ -117,21 +98,27 @@ impl<'a> Attempt<'a> {
                 }
                 for (name, expr) in held {
                     if let (Some(attribute), false) = (entity.attribute(name), row.contains_key(name)) {
-                        let value = self.value_as(expr, &attribute.ty, Some(&row))?;
+                        let value = self.computed_as(expr, &attribute.ty, &row)?;
                         row.extend(value.map(|value| (name.clone(), value)));
                     }
                 }
             }
         }
-        self.added(step, entity, &mut row).await?;
+        self.added(step, entity, &before, &mut row).await?;
         self.copied(step, entity, &mut row).await?;
         Ok(row::completed(entity, row, self.scope(None))?)
     }
 
-    /// What a step sets and takes.
-    async fn given(&mut self, step: &'a Step, entity: &'a Entity, row: &mut Attributes) -> Result<(), Stop> {
+    /// What a step sets and takes. Before it there is no row: of one that is upserted only the key is known.
+    async fn given(
+        &mut self,
+        step: &'a Step,
+        entity: &'a Entity,
+        before: &Attributes,
+        row: &mut Attributes,
+    ) -> Result<(), Stop> {
         let from = match &step.from {
-            Some(from) => self.value(from, None)?,
+            Some(from) => self.value(from, Some(before)).await?,
             None => None,
         };
         for taken in step.take.iter().chain(&step.patch) {
@@ -143,24 +130,30 @@ impl<'a> Attempt<'a> {
             let value = value.filter(|value| !value.is_null());
             row.extend(value.map(|value| (taken.attribute.clone(), value)));
         }
-        for assignment in &step.set {
-            let Some(attribute) = entity.attribute(&assignment.attribute) else {
-                continue;
-            };
-            if let Some(value) = self.value_as(&assignment.value, &attribute.ty, None)? {
-                let value = self.within_limits(step, entity, attribute, value, None).await?;
+        for assignment in step.set.iter().filter(|assignment| assignment.entry.is_none()) {
+            let attribute = entity.attribute(&assignment.attribute);
+            let attribute = attribute.ok_or_else(|| mistake("a step sets what its entity does not have"))?;
+            if let Some(value) = self.value_as(&assignment.value, &attribute.ty, Some(before)).await? {
+                let value = self.within_limits(step, entity, attribute, value, Some(before)).await?;
                 row.insert(attribute.name.clone(), value);
             }
         }
         Ok(())
     }
 
-    /// What an upsert adds counts from what a new row starts with.
-    async fn added(&mut self, step: &'a Step, entity: &'a Entity, row: &mut Attributes) -> Result<(), Stop> {
-        if step.add.is_empty() && step.append.is_empty() {
+    /// What is added, and entries of maps, count from what a new row starts with.
+    async fn added(
+        &mut self,
+        step: &'a Step,
+        entity: &'a Entity,
+        before: &Attributes,
+        row: &mut Attributes,
+    ) -> Result<(), Stop> {
+        let entries = step.set.iter().any(|assignment| assignment.entry.is_some());
+        if step.add.is_empty() && step.append.is_empty() && !entries {
             return Ok(());
         }
-        let mut edits = self.edits(step, entity, Some(row)).await?;
+        let mut edits = self.edits(step, entity, Some(before)).await?;
         edits.set.clear();
         edits.add.retain(|name, _| {
             entity
@@ -175,7 +168,7 @@ impl<'a> Attempt<'a> {
         }
         for name in names {
             if let (Some(attribute), Some(value)) = (entity.attribute(&name), row.get(&name).cloned()) {
-                let value = self.within_limits(step, entity, attribute, value, None).await?;
+                let value = self.within_limits(step, entity, attribute, value, Some(before)).await?;
                 row.insert(name, value);
             }
         }
@@ -206,26 +199,18 @@ impl<'a> Attempt<'a> {
         for attribute in &entity.attributes {
             let Some(copy) = &attribute.copy else { continue };
             let ExprKind::Entity { entity: source, key } = &copy.source.kind else {
-                continue;
+                return Err(mistake("a copy is of no row"));
             };
             let source = self.entity(*source)?;
-            let mut known = Attributes::new();
-            for (name, expr) in key {
-                known.extend(self.value(expr, Some(row))?.map(|value| (name.clone(), value)));
-            }
+            let known = self.row_key(source, key, row)?;
+            // Where the reference is absent there is nothing to repeat.
             let Some(at) = self.touch(source, known)? else { continue };
-            if self
-                .rows
-                .get(at)
-                .is_some_and(|touched| touched.change != Change::Create)
-            {
+            if self.touched(at)?.change != Change::Create {
                 self.read(at).await?;
             }
-            let touched = self.rows.get_mut(at);
-            let found = touched.and_then(|touched| {
-                touched.used.attributes.insert(copy.attribute.clone());
-                touched.after.as_ref().or(touched.row()).cloned()
-            });
+            let touched = self.touched_mut(at)?;
+            touched.used.attributes.insert(copy.attribute.clone());
+            let found = touched.after.as_ref().or(touched.row()).cloned();
             match found {
                 Some(found) => row.extend(
                     found
@@ -252,8 +237,9 @@ impl<'a> Attempt<'a> {
         let why = Why::Excludes;
         for (id, key) in self.named_rows(excludes, row)? {
             let other = self.entity(id)?;
+            // What no key can hold is not there.
             let Some(at) = self.touch(other, key)? else { continue };
-            let Some(touched) = self.rows.get(at) else { continue };
+            let touched = self.touched(at)?;
             let there = match touched.change {
                 Change::Delete => continue,
                 Change::Create | Change::Update => true,
@@ -271,12 +257,12 @@ impl<'a> Attempt<'a> {
                     other.expires.is_some(),
                     self.operation.request.now,
                 );
-                let check = Check {
-                    order: self.order(),
+                let order = self.order();
+                self.touched_mut(at)?.checks.push(Check {
+                    order,
                     condition,
                     denial: Denial::Rule(Box::new(rule)),
-                };
-                self.add_check(at, Some(check));
+                });
             }
         }
         Ok(())
@@ -285,13 +271,7 @@ impl<'a> Attempt<'a> {
     /// The rows that an expression names: lists and choices of `Entity(…)`.
     fn named_rows(&self, expr: &Expr, row: &Attributes) -> Result<Vec<(EntityId, Attributes)>, Stop> {
         Ok(match &expr.kind {
-            ExprKind::Entity { entity, key } => {
-                let mut known = Attributes::new();
-                for (name, part) in key {
-                    known.extend(self.value(part, Some(row))?.map(|value| (name.clone(), value)));
-                }
-                vec![(*entity, known)]
-            }
+            ExprKind::Entity { entity, key } => vec![(*entity, self.row_key(self.entity(*entity)?, key, row)?)],
             ExprKind::List(parts) => {
                 let mut all = Vec::new();
                 for part in parts {
@@ -299,12 +279,26 @@ impl<'a> Attempt<'a> {
                 }
                 all
             }
-            ExprKind::Conditional(test, then, otherwise) => match self.holds(test, Some(row))? {
+            ExprKind::Conditional(test, then, otherwise) => match holds(test, &Generating(self.scope(Some(row))))? {
                 true => self.named_rows(then, row)?,
                 false => self.named_rows(otherwise, row)?,
             },
-            _ => Vec::new(),
+            // `absent` in one branch excludes nothing.
+            ExprKind::Literal(Literal::Absent) => Vec::new(),
+            _ => return Err(mistake("what is excluded is no row")),
         })
+    }
+
+    /// The key variables of a row that another row names.
+    fn row_key(&self, entity: &Entity, key: &[(String, Expr)], row: &Attributes) -> Result<Attributes, Stop> {
+        let mut known = Attributes::new();
+        for (name, part) in key {
+            let attribute = entity.attribute(name);
+            let attribute = attribute.ok_or_else(|| mistake("a key has a part that is no attribute"))?;
+            let value = self.computed_as(part, &attribute.ty, row)?;
+            known.extend(value.map(|value| (name.clone(), value)));
+        }
+        Ok(known)
     }
 
     /// The mirrors and guards of a new row.

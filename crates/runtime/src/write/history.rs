@@ -12,7 +12,7 @@ use super::create::key_in;
 use super::guards::{CLOSED, closed_at, identity, identity_item};
 use super::refuse::Rule;
 use super::touched::{Action, Before, Change, Check, Doing, Touched, absent, present, stored_name};
-use super::{Refused, Stop};
+use super::{Refused, Stop, mistake};
 use crate::error::RuntimeError;
 use crate::scope::Attributes;
 use crate::{retry, row, stream};
@@ -34,15 +34,13 @@ impl<'a> Attempt<'a> {
         at: usize,
     ) -> Result<Option<Item>, Stop> {
         let model = self.operation.model;
-        let mut known = self
-            .rows
-            .get(at)
-            .map(|touched| touched.known.clone())
-            .unwrap_or_default();
+        let mut known = self.touched(at)?.known.clone();
         // Of a row that is to be created everything is known; only its identity is what versions have in common.
         let variables = model.catalog.names(entity.id).map(|names| &names.key_variables);
-        known.retain(|name, _| variables.is_some_and(|variables| variables.contains(name)));
-        let partition = model.table.key.first().map(|key| key.name.clone()).unwrap_or_default();
+        let variables = variables.ok_or_else(|| mistake("an entity has no key"))?;
+        known.retain(|name, _| variables.contains(name));
+        let partition = model.table.key.first().map(|key| key.name.clone());
+        let partition = partition.ok_or_else(|| mistake("a table has no key"))?;
         let template = entity.key_templates().find(|key| key.attribute == partition);
         let lookup = |name: &str| known.get(name);
         let value = template
@@ -126,10 +124,11 @@ impl<'a> Attempt<'a> {
             return Err(Stop::Failed(RuntimeError::no_key(entity)));
         };
         self.read(at).await?;
-        if self.rows.get(at).is_some_and(|touched| touched.row().is_some()) {
-            if step.or_skip {
-                return Ok(());
-            }
+        let touched = self.touched(at)?;
+        if touched.change != Change::Nothing {
+            return Err(Stop::Refused(Refused::new("same_item", 409)));
+        }
+        if touched.row().is_some() {
             let rule = Rule::of(entity, step_refusal(step, &Why::Exists), &Why::Exists);
             return Err(self.denied(rule, None).await);
         }
@@ -138,11 +137,12 @@ impl<'a> Attempt<'a> {
     }
 
     pub async fn update_version(&mut self, step: &'a Step, entity: &'a Entity, at: usize) -> Result<(), Stop> {
-        let Some(touched) = self.rows.get(at) else {
-            return Ok(());
-        };
-        let Some(history) = &entity.history else { return Ok(()) };
-        let before = touched.row().cloned().unwrap_or_default();
+        let history = history_of(entity)?;
+        let touched = self.touched(at)?;
+        let before = touched
+            .row()
+            .ok_or_else(|| mistake("a version is changed that is not there"))?
+            .clone();
         let mut after = before.clone();
         if touched.edits.apply(&mut after).is_none() {
             return Err(Stop::Failed(RuntimeError::Request(
@@ -162,10 +162,9 @@ impl<'a> Attempt<'a> {
             .all(|name| before.get(name) == after.get(name));
         if same && !history.again {
             // An identical update is no new version; the one there is must still be the last.
-            if let Some(touched) = self.rows.get_mut(at) {
-                touched.change = Change::Nothing;
-                touched.after = Some(before.clone());
-            }
+            let touched = self.touched_mut(at)?;
+            touched.change = Change::Nothing;
+            touched.after = Some(before.clone());
             self.became(step, at, &before, false);
             return Ok(());
         }
@@ -173,35 +172,32 @@ impl<'a> Attempt<'a> {
     }
 
     pub async fn delete_version(&mut self, step: &'a Step, entity: &'a Entity, at: usize) -> Result<(), Stop> {
-        let history = entity.history.as_ref();
-        let tombstone = history.and_then(|history| history.tombstone.as_ref());
-        let row = self.rows.get(at).and_then(|touched| touched.row()).cloned();
-        match (tombstone, row) {
-            (Some(tombstone), Some(mut row)) => {
+        let row = self.touched(at)?.row();
+        let mut row = row
+            .ok_or_else(|| mistake("a version is removed that is not there"))?
+            .clone();
+        match &history_of(entity)?.tombstone {
+            Some(tombstone) => {
                 row.insert(tombstone.clone(), Value::Bool(true));
                 self.next_version(step, entity, at, row, Change::Delete)
             }
-            (None, Some(row)) => self.end_versions(entity, at, &row),
-            (_, None) => Ok(()),
+            None => self.end_versions(entity, at, &row),
         }
     }
 
     /// Without a tombstone the last version is only closed: its guards go, and its identity remembers it.
     fn end_versions(&mut self, entity: &'a Entity, at: usize, row: &Attributes) -> Result<(), Stop> {
         let model = self.operation.model;
-        let Some(until) = self.close_version(entity, at, None)? else {
-            return Ok(());
-        };
+        let until = self.close_version(entity, at, None)?;
         let mut actions = self.guards_moved(entity, None, row, &Attributes::new())?;
         actions.push(Action {
             key: identity(model, entity, row)?,
             doing: Doing::Update(Update::new().set(CLOSED, until)),
             checks: Vec::new(),
         });
-        if let Some(touched) = self.rows.get_mut(at) {
-            touched.change = Change::Delete;
-            touched.others.extend(actions);
-        }
+        let touched = self.touched_mut(at)?;
+        touched.change = Change::Delete;
+        touched.others.extend(actions);
         Ok(())
     }
 
@@ -214,15 +210,17 @@ impl<'a> Attempt<'a> {
         mut row: Attributes,
         change: Change,
     ) -> Result<(), Stop> {
-        let Some(history) = &entity.history else { return Ok(()) };
+        let history = history_of(entity)?;
         let model = self.operation.model;
         // Another step on the same row has said what the next version is: all of it is one version.
-        if let Some(touched) = self.rows.get_mut(at).filter(|touched| touched.change == Change::Update) {
+        let touched = self.touched_mut(at)?;
+        if touched.change == Change::Update {
             touched.others.clear();
         }
-        let last = match self.rows.get(at).map(|touched| &touched.before) {
-            Some(Before::Read { item: Some(item), .. }) => Some(row::stored(entity, item)?),
-            _ => None,
+        let last = match &touched.before {
+            Before::Read { item: Some(item), .. } => Some(row::stored(entity, item)?),
+            Before::Read { item: None, .. } => None,
+            Before::Unread => return Err(mistake("a version follows one that was not read")),
         };
         let closed = last.as_ref().and_then(|last| last.get(&history.until)).cloned();
         let instant = self.next_instant(entity, history, last.as_ref())?;
@@ -258,9 +256,7 @@ impl<'a> Attempt<'a> {
         if last.is_some() && closed.is_none() {
             self.close_version(entity, at, Some(instant))?;
         }
-        let Some(touched) = self.rows.get_mut(at) else {
-            return Ok(());
-        };
+        let touched = self.touched_mut(at)?;
         if touched.change == Change::Create {
             return Err(Stop::Refused(Refused::new("same_item", 409)));
         }
@@ -277,13 +273,11 @@ impl<'a> Attempt<'a> {
     }
 
     /// Says until when the last version was the current one, and gives that instant.
-    fn close_version(&mut self, entity: &'a Entity, at: usize, until: Option<Value>) -> Result<Option<Value>, Stop> {
-        let Some(history) = &entity.history else {
-            return Ok(None);
-        };
+    fn close_version(&mut self, entity: &'a Entity, at: usize, until: Option<Value>) -> Result<Value, Stop> {
+        let history = history_of(entity)?;
         let model = self.operation.model;
-        let item = self.rows.get(at).and_then(|touched| touched.item()).cloned();
-        let Some(item) = item else { return Ok(None) };
+        let item = self.touched(at)?.item().cloned();
+        let item = item.ok_or_else(|| mistake("a version is closed that is not there"))?;
         let mut closed = row::stored(entity, &item)?;
         let until = match until {
             Some(until) => until,
@@ -291,23 +285,18 @@ impl<'a> Attempt<'a> {
         };
         closed.insert(history.until.clone(), until.clone());
         let new = row::encode(model, entity, &closed, self.scope(None))?;
-        let update = new
-            .first()
-            .map(|new| difference(model, entity, &item, new))
-            .unwrap_or_default();
+        let new = new.first().ok_or_else(|| mistake("a version has no item"))?;
+        let update = difference(model, entity, &item, new);
         let checks = self.current(entity, history);
-        let action = Action {
+        let mut action = Action {
             key: key_in(model, &item),
             doing: Doing::Update(update),
             checks,
         };
-        if let Some(touched) = self.rows.get_mut(at) {
-            let extra = std::mem::take(&mut touched.checks);
-            let mut action = action;
-            action.checks.extend(extra);
-            touched.others.push(action);
-        }
-        Ok(Some(until))
+        let touched = self.touched_mut(at)?;
+        action.checks.extend(std::mem::take(&mut touched.checks));
+        touched.others.push(action);
+        Ok(until)
     }
 
     /// Conditions that a version is still the last.
@@ -324,10 +313,11 @@ impl<'a> Attempt<'a> {
     }
 
     /// A version that is only looked at must still be the last; where there is none, its identity must still say so.
-    pub fn check_of_version(&self, touched: &Touched<'a>) -> Vec<Action<'a>> {
+    pub fn check_of_version(&self, touched: &Touched<'a>) -> Result<Vec<Action<'a>>, Stop> {
         let model = self.operation.model;
-        let (Some(history), Before::Read { item, .. }) = (&touched.entity.history, &touched.before) else {
-            return Vec::new();
+        let history = history_of(touched.entity)?;
+        let Before::Read { item, .. } = &touched.before else {
+            return Err(mistake("a version is checked that was not read"));
         };
         let closed = item.as_ref().and_then(|item| item.get(&history.until));
         let (key, mut checks) = match (item, closed) {
@@ -336,10 +326,15 @@ impl<'a> Attempt<'a> {
             (None, _) => (touched.key.clone(), vec![Check::pin(absent(model))]),
         };
         checks.extend(touched.checks.iter().cloned());
-        vec![Action {
+        Ok(vec![Action {
             key,
             doing: Doing::Check,
             checks,
-        }]
+        }])
     }
+}
+
+fn history_of(entity: &Entity) -> Result<&History, Stop> {
+    let history = entity.history.as_ref();
+    history.ok_or_else(|| mistake("an entity without versions has one"))
 }

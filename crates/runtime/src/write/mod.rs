@@ -23,6 +23,7 @@ mod edits;
 mod generate;
 mod guards;
 mod history;
+mod looking;
 mod new_values;
 mod record;
 mod refuse;
@@ -142,6 +143,11 @@ impl<E: Into<RuntimeError>> From<E> for Stop {
     fn from(error: E) -> Self {
         Stop::Failed(error.into())
     }
+}
+
+/// A state that cannot be, if nothing is wrong here: nothing is written then.
+fn mistake(what: &str) -> Stop {
+    Stop::Failed(RuntimeError::Internal(what.to_owned()))
 }
 
 /// One write on its way.
@@ -322,6 +328,8 @@ fn remember(read_first: &mut HashSet<Item>, keys: Vec<Item>) -> Result<(), Runti
     read_first.extend(keys);
     match read_first.len() > known {
         true => Ok(()),
-        false => Err(RuntimeError::Stored("a row is needed that was read already".to_owned())),
+        false => Err(RuntimeError::Internal(
+            "a row is needed that was read already".to_owned(),
+        )),
     }
 }

@@ -5,10 +5,10 @@ use singlet_model::model::{Entity, MoveTo, Step};
 use singlet_model::types::Type;
 use singlet_plan::write::{Default as Why, step_refusal};
 
-use super::Stop;
 use super::attempt::Attempt;
 use super::edits::{Edits, PartEdit};
 use super::refuse::Rule;
+use super::{Stop, mistake};
 use crate::error::RuntimeError;
 use crate::scope::Attributes;
 
@@ -20,7 +20,7 @@ impl<'a> Attempt<'a> {
     pub async fn edits(&mut self, step: &'a Step, entity: &'a Entity, own: Option<&Attributes>) -> Result<Edits, Stop> {
         let mut edits = Edits::default();
         let from = match &step.from {
-            Some(from) => self.value(from, own)?,
+            Some(from) => self.value(from, own).await?,
             None => None,
         };
         for taken in &step.take {
@@ -39,31 +39,30 @@ impl<'a> Attempt<'a> {
             }
         }
         for assignment in &step.set {
-            let Some(attribute) = entity.attribute(&assignment.attribute) else {
-                continue;
-            };
+            let attribute = entity.attribute(&assignment.attribute);
+            let attribute = attribute.ok_or_else(|| mistake("a step sets what its entity does not have"))?;
             if let Some(entry) = &assignment.entry {
-                let name = self.entry_name(entry, own)?;
-                let value = self.value(&assignment.value, own)?;
+                let name = self.entry_name(entry, own).await?;
+                let value = self.value(&assignment.value, own).await?;
                 edits
                     .parts
                     .push((attribute.name.clone(), PartEdit::SetEntry(name, value)));
                 continue;
             }
-            let value = match self.value_as(&assignment.value, &attribute.ty, own)? {
+            let value = match self.value_as(&assignment.value, &attribute.ty, own).await? {
                 Some(value) => Some(self.within_limits(step, entity, attribute, value, own).await?),
                 None => None,
             };
             edits.set.insert(attribute.name.clone(), value);
         }
         for assignment in &step.add {
-            let Some(value) = self.value(&assignment.value, own)? else {
+            let Some(value) = self.value(&assignment.value, own).await? else {
                 continue;
             };
             let name = assignment.attribute.clone();
             match (value, &assignment.entry) {
                 (Value::N(number), Some(entry)) => {
-                    let entry = self.entry_name(entry, own)?;
+                    let entry = self.entry_name(entry, own).await?;
                     edits.parts.push((name, PartEdit::AddEntry(entry, number)));
                 }
                 (Value::N(number), None)
@@ -77,20 +76,20 @@ impl<'a> Attempt<'a> {
             }
         }
         for assignment in &step.remove {
-            let value = self.value(&assignment.value, own)?;
+            let value = self.value(&assignment.value, own).await?;
             edits
                 .parts
                 .extend(value.map(|value| (assignment.attribute.clone(), PartEdit::Remove(value))));
         }
         for assignment in &step.append {
-            let value = self.value(&assignment.value, own)?;
+            let value = self.value(&assignment.value, own).await?;
             edits
                 .parts
                 .extend(value.map(|value| (assignment.attribute.clone(), PartEdit::Append(value))));
         }
         for attribute in &entity.attributes {
             if let Some(always) = &attribute.always {
-                let value = self.value_as(always, &attribute.ty, own)?;
+                let value = self.value_as(always, &attribute.ty, own).await?;
                 edits.set.insert(attribute.name.clone(), value);
             } else if attribute.ty == Type::Version {
                 edits.add.insert(attribute.name.clone(), Number::from(1));
@@ -99,34 +98,31 @@ impl<'a> Attempt<'a> {
         Ok(edits)
     }
 
-    pub fn entry_name(
-        &self,
+    pub async fn entry_name(
+        &mut self,
         entry: &singlet_model::expression::Expr,
         own: Option<&Attributes>,
     ) -> Result<String, Stop> {
-        let name = self.value(entry, own)?.map(|value| super::refuse::text_of(&value));
+        let name = self.value(entry, own).await?;
+        let name = name.map(|value| super::refuse::text_of(&value));
         name.ok_or_else(|| Stop::Failed(RuntimeError::Request("the name of an entry is missing".to_owned())))
     }
 
     /// Where a step moves its row, and where from.
-    pub async fn moved(
-        &mut self,
-        step: &'a Step,
-        entity: &'a Entity,
-        own: Option<&Attributes>,
-    ) -> Result<Option<Moved>, Stop> {
-        let (Some(states), Some(moves)) = (&entity.states, &step.moves) else {
-            return Ok(None);
-        };
+    pub async fn moved(&mut self, step: &'a Step, entity: &'a Entity, own: &Attributes) -> Result<Option<Moved>, Stop> {
+        let Some(moves) = &step.moves else { return Ok(None) };
+        let states = entity.states.as_ref();
+        let states = states.ok_or_else(|| mistake("a step moves a row without states"))?;
         Ok(match moves {
-            MoveTo::Named(name, _) => states
-                .moves
-                .iter()
-                .find(|known| known.name == *name)
-                .map(|known| (known.from.clone(), known.to.clone())),
+            MoveTo::Named(name, _) => {
+                let known = states.moves.iter().find(|known| known.name == *name);
+                let known = known.ok_or_else(|| mistake("a step moves by a move that is not known"))?;
+                Some((known.from.clone(), known.to.clone()))
+            }
             MoveTo::To(goal) => {
-                let goal = self.value(goal, own)?;
-                let to = goal.as_ref().and_then(Value::as_str).unwrap_or_default().to_owned();
+                let goal = self.value(goal, Some(own)).await?;
+                let to = goal.as_ref().and_then(Value::as_str);
+                let to = to.ok_or_else(|| mistake("a step moves to no state"))?.to_owned();
                 let mut from: Vec<String> = Vec::new();
                 for known in states.moves.iter().filter(|known| known.to == to) {
                     from.extend(
@@ -141,7 +137,7 @@ impl<'a> Attempt<'a> {
                 if from.is_empty() {
                     let why = Why::State(vec![to]);
                     let rule = Rule::of(entity, step_refusal(step, &why), &why);
-                    return Err(self.denied(rule, own).await);
+                    return Err(self.denied(rule, Some(own)).await);
                 }
                 Some((from, to))
             }
@@ -157,7 +153,8 @@ impl<'a> Attempt<'a> {
         row: &Attributes,
         edits: &mut Edits,
     ) -> Result<(), Stop> {
-        let Some(states) = &entity.states else { return Ok(()) };
+        let states = entity.states.as_ref();
+        let states = states.ok_or_else(|| mistake("a step moves a row without states"))?;
         let current = row
             .get(&states.of)
             .and_then(Value::as_str)
@@ -176,7 +173,7 @@ impl<'a> Attempt<'a> {
                     continue;
                 };
                 if is && !was {
-                    let value = self.value_as(expr, &attribute.ty, Some(row))?;
+                    let value = self.computed_as(expr, &attribute.ty, row)?;
                     edits.set.insert(name.clone(), value);
                 } else if was && !is {
                     edits.set.insert(name.clone(), None);

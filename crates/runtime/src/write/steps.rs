@@ -7,12 +7,14 @@ use std::pin::Pin;
 use singlet_item::Value;
 use singlet_model::expression::{Expr, ExprKind};
 use singlet_model::model::{LetValue, Step, StepKind};
+use singlet_model::types::Type;
 use singlet_plan::write::{Default as Why, Place, StepPlan, requirement_status, step_refusal};
+use singlet_store::Condition;
 
-use super::attempt::{Attempt, ORDER_STEP};
+use super::attempt::{Attempt, ORDER_STEP, rows_most};
 use super::refuse::{Denial, Rule};
 use super::touched::{Action, Check, Doing, Touched, absent_now, present_now};
-use super::{Refused, Stop, refuse};
+use super::{Refused, Stop, mistake, refuse};
 use crate::row;
 use crate::scope::Attributes;
 
@@ -60,39 +62,52 @@ impl<'a> Attempt<'a> {
 
     async fn elements(&mut self, list: &'a LetValue, plan: &'a StepPlan) -> Result<Vec<Element>, Stop> {
         match list {
-            LetValue::Value(expr) => Ok(self.listed(expr)?.into_iter().map(|value| (value, None)).collect()),
+            LetValue::Value(expr) => self.listed(expr).await,
             LetValue::Read(selection) => {
-                let entity = selection.entity().map(|id| self.entity(id)).transpose()?;
-                let (Some(entity), Some(found)) = (entity, &plan.rows) else {
-                    return Ok(Vec::new());
-                };
+                let entity = selection.entity().ok_or_else(|| mistake("a loop has no entity"))?;
+                let entity = self.entity(entity)?;
+                let found = plan.rows.as_ref().ok_or_else(|| mistake("a loop has no plan"))?;
+                let most = rows_most(selection)?;
                 let mut elements = Vec::new();
-                for found in self.found_rows(selection, found).await? {
-                    if let Some(at) = self.found_row(entity, found, selection).await? {
-                        let value = self.rows.get(at).and_then(|touched| touched.row()).map(row::as_value);
-                        elements.extend(value.map(|value| (value, Some(at))));
-                    }
+                for at in self.found_rows(entity, selection, found, most).await? {
+                    let value = self.touched(at)?.row().map(row::as_value);
+                    elements.extend(value.map(|value| (value, Some(at))));
                 }
                 Ok(elements)
             }
         }
     }
 
-    /// The elements of a list or set.
-    pub fn listed(&self, expr: &Expr) -> Result<Vec<Value>, Stop> {
-        Ok(match self.value(expr, None)? {
+    /// The elements of a list or set, each with its row where it is one.
+    pub async fn listed(&mut self, expr: &Expr) -> Result<Vec<Element>, Stop> {
+        let values = match self.value(expr, None).await? {
             Some(Value::L(elements)) => elements,
             Some(Value::Ss(words)) => words.into_iter().map(Value::S).collect(),
             Some(Value::Ns(numbers)) => numbers.into_iter().map(Value::N).collect(),
             Some(Value::Bs(all)) => all.into_iter().map(Value::B).collect(),
-            _ => Vec::new(),
-        })
+            None => Vec::new(),
+            Some(_) => return Err(mistake("a loop goes through what is no list")),
+        };
+        values.into_iter().map(|value| self.element_of(expr, value)).collect()
+    }
+
+    /// An element of a list, with its row where it is one.
+    pub fn element_of(&mut self, list: &Expr, value: Value) -> Result<Element, Stop> {
+        let row = match (list.ty.element(), &value) {
+            (Some(Type::Row(entity)), Value::M(row)) => {
+                let entity = self.entity(*entity)?;
+                let at = self.touch(entity, row.clone())?;
+                Some(at.ok_or_else(|| mistake("a row of a list has no key"))?)
+            }
+            _ => None,
+        };
+        Ok((value, row))
     }
 
     /// Takes a step once.
     pub async fn turn(&mut self, step: &'a Step, plan: &'a StepPlan) -> Result<(), Stop> {
         if let Some(when) = &step.when
-            && !self.holds(when, None)?
+            && !self.holds(when, None).await?
         {
             return Ok(());
         }
@@ -113,7 +128,7 @@ impl<'a> Attempt<'a> {
         let order = self.order();
         let skipped = match taken {
             Ok(()) => {
-                let failed = self.failing(|known| known == order).await?;
+                let failed = self.failing(|known| known == order || known == order - 1).await?;
                 self.passed_over
                     .extend(failed.iter().filter_map(|(action, _)| still_failing(action)));
                 !failed.is_empty()
@@ -147,23 +162,24 @@ impl<'a> Attempt<'a> {
             StepKind::Call { step: name, args } => self.call(name, args, plan).await,
             StepKind::Create(entity) => {
                 let entity = self.entity(*entity)?;
-                self.create(step, plan, entity, Attributes::new()).await
+                self.create_requirements(step, plan).await?;
+                self.create(step, entity, Attributes::new()).await
             }
             StepKind::Update(target) => {
                 let Some(at) = self.target(target, plan, step.or_skip).await? else {
-                    return self.absent(step).await;
+                    return Err(self.absence(step).await);
                 };
                 self.update(step, plan, at).await
             }
             StepKind::Upsert(target) => {
                 let Some(at) = self.target(target, plan, true).await? else {
-                    return self.absent(step).await;
+                    return Err(self.absence(step).await);
                 };
                 self.upsert(step, plan, at).await
             }
             StepKind::Delete(target) => {
                 let Some(at) = self.target(target, plan, step.or_skip).await? else {
-                    return self.absent(step).await;
+                    return Err(self.absence(step).await);
                 };
                 self.delete(step, plan, at).await
             }
@@ -173,24 +189,23 @@ impl<'a> Attempt<'a> {
     }
 
     async fn call(&mut self, name: &str, args: &'a [(String, Expr)], plan: &'a StepPlan) -> Result<(), Stop> {
-        let Some(named) = self.operation.model.steps.iter().find(|named| named.name == name) else {
-            return Ok(());
-        };
+        let named = self.operation.model.steps.iter().find(|named| named.name == name);
+        let named = named.ok_or_else(|| mistake("a step is called that is not known"))?;
         let mut given = Attributes::new();
         for param in &named.args {
             let value = match args.iter().find(|(name, _)| *name == param.name) {
-                Some((_, expr)) => self.value_as(expr, &param.ty, None)?,
-                None => param
-                    .default
-                    .as_ref()
-                    .map(|default| self.value(default, None))
-                    .transpose()?
-                    .flatten(),
+                Some((_, expr)) => self.value_as(expr, &param.ty, None).await?,
+                None => match &param.default {
+                    Some(default) => self.value(default, None).await?,
+                    None => None,
+                },
             };
             given.extend(value.map(|value| (param.name.clone(), value)));
         }
         let outer = std::mem::replace(&mut self.args, Cow::Owned(given));
+        self.calls += 1;
         let done = self.inner_steps(&named.steps, &plan.inner).await;
+        self.calls -= 1;
         self.args = outer;
         done
     }
@@ -198,72 +213,94 @@ impl<'a> Attempt<'a> {
     /// The row that a step is about; none where its key has no value.
     async fn target(&mut self, target: &'a Expr, plan: &'a StepPlan, read: bool) -> Result<Option<usize>, Stop> {
         let at = match &target.kind {
-            ExprKind::Bound(name) => self.names.get(name).copied(),
+            ExprKind::Bound(name) => match (self.names.get(name), self.bound.get(name), &target.ty) {
+                (Some(at), _, _) => Some(*at),
+                // A row that a bulk operation knows from its beginning.
+                (None, Some(Value::M(row)), Type::Row(entity)) => {
+                    let (entity, row) = (self.entity(*entity)?, row.clone());
+                    self.touch(entity, row)?
+                }
+                _ => None,
+            },
             ExprKind::Entity { entity, key } => {
                 let entity = self.entity(*entity)?;
-                let known = self.key_values(entity, key)?;
+                let known = self.key_values(entity, key).await?;
                 self.touch(entity, known)?
             }
-            _ => None,
+            _ => return Err(mistake("a step is about what is no row")),
         };
         let Some(at) = at else { return Ok(None) };
-        self.note(at, &plan.own.used);
-        if read || plan.own.is_read() || self.must_read(at) {
+        self.note(at, &plan.own.used)?;
+        if read || plan.own.is_read() || self.must_read(at)? {
             self.read(at).await?;
         }
         Ok(Some(at))
     }
 
     /// What is said of a row that is not there.
-    pub async fn absent(&mut self, step: &'a Step) -> Result<(), Stop> {
-        if step.or_skip {
-            return Ok(());
-        }
-        let Some(entity) = step.entity().map(|id| self.entity(id)).transpose()? else {
-            return Ok(());
+    async fn absence(&mut self, step: &'a Step) -> Stop {
+        let entity = step.entity().ok_or_else(|| mistake("a step has no entity"));
+        let entity = match entity.and_then(|entity| self.entity(entity)) {
+            Ok(entity) => entity,
+            Err(stop) => return stop,
         };
         let rule = Rule::of(entity, step_refusal(step, &Why::Absent), &Why::Absent);
-        Err(self.denied(rule, None).await)
+        let order = self.order_missing();
+        self.denied_at(order, rule, None).await
     }
 
     /// A refusal of the step that is being taken.
     pub async fn denied(&mut self, rule: Rule<'a>, own: Option<&Attributes>) -> Stop {
+        let order = self.order();
+        self.denied_at(order, rule, own).await
+    }
+
+    async fn denied_at(&mut self, order: u32, rule: Rule<'a>, own: Option<&Attributes>) -> Stop {
         let mut refused = Refused::new(rule.name(), rule.status);
         match refuse::shown(self.operation, rule.shown, &self.bound, own) {
             Ok(shown) => refused.shown = shown,
             Err(stop) => return stop,
         }
-        let order = self.order();
         self.refused(order, refused).await
     }
 
     pub fn order(&self) -> u32 {
-        ORDER_STEP + self.step
+        ORDER_STEP + 2 * self.step + 1
+    }
+
+    /// That the row is not there is said before everything else of a step.
+    fn order_missing(&self) -> u32 {
+        self.order() - 1
     }
 
     /// A check of the step that is being taken.
-    pub fn step_check(
-        &self,
-        step: &'a Step,
-        at: usize,
-        why: &Why,
-        condition: singlet_store::Condition,
-    ) -> Option<Check<'a>> {
-        let entity = self.rows.get(at)?.entity;
-        let mut rule = Rule::of(entity, step_refusal(step, why), why);
+    pub fn add_step_check(&mut self, step: &'a Step, at: usize, why: &Why, condition: Condition) -> Result<(), Stop> {
+        let mut rule = Rule::of(self.touched(at)?.entity, step_refusal(step, why), why);
         if !rule.shown.is_empty() {
             rule.bound = self.bound.clone();
         }
-        Some(Check {
-            order: self.order(),
+        let order = match why {
+            Why::Absent => self.order_missing(),
+            _ => self.order(),
+        };
+        self.touched_mut(at)?.checks.push(Check {
+            order,
             condition,
             denial: Denial::Rule(Box::new(rule)),
-        })
+        });
+        Ok(())
     }
 
-    pub fn add_check(&mut self, at: usize, check: Option<Check<'a>>) {
-        if let Some(touched) = self.rows.get_mut(at) {
-            touched.checks.extend(check);
+    /// The row of a step must be there: the refusal where it was read and is not, else a condition of it.
+    pub async fn must_be_present(&mut self, step: &'a Step, at: usize) -> Result<(), Stop> {
+        let touched = self.touched(at)?;
+        match (touched.is_read(), touched.row()) {
+            (true, None) => Err(self.absence(step).await),
+            (true, Some(_)) => Ok(()),
+            (false, _) => {
+                let condition = present_now(self.operation.model, touched.entity, self.operation.request.now);
+                self.add_step_check(step, at, &Why::Absent, condition)
+            }
         }
     }
 
@@ -273,7 +310,7 @@ impl<'a> Attempt<'a> {
             let status = requirement_status(requirement);
             for clause in clauses {
                 let mut rule = Rule::required(&requirement.refusal, status);
-                rule.entity = self.rows.get(at).map(|touched| touched.entity);
+                rule.entity = Some(self.touched(at)?.entity);
                 match clause.place {
                     Place::Pushed(_) => {
                         let order = self.order();
@@ -283,8 +320,11 @@ impl<'a> Attempt<'a> {
                         self.push_at(at, &clause.expr, order, rule).await?;
                     }
                     Place::Request | Place::Pinned => {
-                        let own = self.rows.get(at).and_then(|touched| touched.row()).cloned();
-                        if !self.holds(&clause.expr, own.as_ref())? {
+                        // Of a row that an upsert does not find only what its key says is there.
+                        let touched = self.touched(at)?;
+                        let own = touched.row().unwrap_or(&touched.known).clone();
+                        let own = Some(own);
+                        if !self.holds(&clause.expr, own.as_ref()).await? {
                             return Err(self.denied(rule, own.as_ref()).await);
                         }
                     }
@@ -294,53 +334,53 @@ impl<'a> Attempt<'a> {
         Ok(())
     }
 
+    /// The requirements of a create: there is no row before it.
+    async fn create_requirements(&mut self, step: &'a Step, plan: &'a StepPlan) -> Result<(), Stop> {
+        for (requirement, clauses) in step.requirements.iter().zip(&plan.requirements) {
+            for clause in clauses {
+                if !self.holds(&clause.expr, None).await? {
+                    let rule = Rule::required(&requirement.refusal, requirement_status(requirement));
+                    return Err(self.denied(rule, None).await);
+                }
+            }
+        }
+        Ok(())
+    }
+
     async fn present(&mut self, step: &'a Step, target: &'a Expr, plan: &'a StepPlan) -> Result<(), Stop> {
         let Some(at) = self.target(target, plan, step.or_skip).await? else {
-            return self.absent(step).await;
+            return Err(self.absence(step).await);
         };
-        let Some(touched) = self.rows.get(at) else {
-            return Ok(());
-        };
-        if touched.is_read() && touched.row().is_none() {
-            return self.absent(step).await;
-        }
-        if !touched.is_read() {
-            let condition = present_now(self.operation.model, touched.entity, self.operation.request.now);
-            let check = self.step_check(step, at, &Why::Absent, condition);
-            self.add_check(at, check);
-        }
+        self.must_be_present(step, at).await?;
         self.step_requirements(step, plan, at).await
     }
 
     async fn must_be_absent(&mut self, step: &'a Step, target: &'a Expr, plan: &'a StepPlan) -> Result<(), Stop> {
         let Some(at) = self.target(target, plan, step.or_skip).await? else {
+            // What no key can hold is not there.
             return Ok(());
         };
-        let Some(touched) = self.rows.get(at) else {
-            return Ok(());
-        };
-        if touched.is_read() {
-            return match touched.row().cloned() {
-                Some(row) if !step.or_skip => {
-                    let entity = touched.entity;
-                    let rule = Rule::of(entity, step_refusal(step, &Why::Exists), &Why::Exists);
-                    Err(self.denied(rule, Some(&row)).await)
-                }
-                _ => Ok(()),
-            };
+        let touched = self.touched(at)?;
+        let entity = touched.entity;
+        if !touched.is_read() {
+            let expires = entity.expires.is_some();
+            let condition = absent_now(self.operation.model, expires, self.operation.request.now);
+            return self.add_step_check(step, at, &Why::Exists, condition);
         }
-        let expires = touched.entity.expires.is_some();
-        let condition = absent_now(self.operation.model, expires, self.operation.request.now);
-        let check = self.step_check(step, at, &Why::Exists, condition);
-        self.add_check(at, check);
-        Ok(())
+        match touched.row().cloned() {
+            Some(row) => {
+                let rule = Rule::of(entity, step_refusal(step, &Why::Exists), &Why::Exists);
+                Err(self.denied(rule, Some(&row)).await)
+            }
+            None => Ok(()),
+        }
     }
 }
 
 /// Checks that what the store would have refused it would refuse still.
 fn still_failing<'a>(action: &Action<'a>) -> Option<Action<'a>> {
     let conditions = action.checks.iter().map(|check| check.condition.clone());
-    let all = conditions.reduce(singlet_store::Condition::and)?;
+    let all = conditions.reduce(Condition::and)?;
     Some(Action {
         key: action.key.clone(),
         doing: Doing::Check,

@@ -9,47 +9,42 @@ use singlet_store::{Comparison, Condition, Operand, Path};
 use super::attempt::Attempt;
 use super::edits::Edits;
 use super::new_values::Moved;
-use super::touched::{Change, present_now, stored_name};
-use super::{Refused, Stop};
+use super::touched::{Change, stored_name};
+use super::{Refused, Stop, mistake};
 use crate::error::RuntimeError;
 use crate::row;
 use crate::scope::Attributes;
 
 impl<'a> Attempt<'a> {
     pub async fn update(&mut self, step: &'a Step, plan: &'a StepPlan, at: usize) -> Result<(), Stop> {
-        let Some(touched) = self.rows.get(at) else {
-            return Ok(());
-        };
+        let touched = self.touched(at)?;
         let entity = touched.entity;
         if matches!(touched.change, Change::Create | Change::Delete) {
             return Err(Stop::Refused(Refused::new("same_item", 409)));
         }
-        if touched.is_read() && touched.row().is_none() {
-            return self.absent(step).await;
-        }
+        self.must_be_present(step, at).await?;
         self.check_version(at).await?;
-        let own = self.rows.get(at).and_then(|touched| touched.row()).cloned();
-        let mut edits = self.edits(step, entity, own.as_ref()).await?;
-        let moved = self.moved(step, entity, own.as_ref()).await?;
+        let touched = self.touched(at)?;
+        let own = touched.row().unwrap_or(&touched.known).clone();
+        let mut edits = self.edits(step, entity, Some(&own)).await?;
+        let moved = self.moved(step, entity, &own).await?;
         self.step_requirements(step, plan, at).await?;
-        match self.rows.get(at).is_some_and(|touched| touched.is_read()) {
-            true => {
-                if let (Some(moved), Some(row)) = (&moved, &own) {
-                    self.move_read(step, entity, moved, row, &mut edits).await?;
-                    if let (Some(states), Some(touched)) = (&entity.states, self.rows.get_mut(at)) {
-                        touched.used.attributes.insert(states.of.clone());
-                    }
-                }
-                self.merge(step, at, entity, edits)?;
-                if entity.history.is_some() {
-                    return self.update_version(step, entity, at).await;
-                }
-                let after = self.after_read(step, entity, at).await?;
-                self.became(step, at, &after, false);
-                Ok(())
-            }
-            false => self.update_blind(step, entity, at, edits, moved).await,
+        if !self.touched(at)?.is_read() {
+            return self.update_blind(step, entity, at, edits, moved).await;
         }
+        if let Some(moved) = &moved {
+            self.move_read(step, entity, moved, &own, &mut edits).await?;
+            if let Some(states) = &entity.states {
+                self.touched_mut(at)?.used.attributes.insert(states.of.clone());
+            }
+        }
+        self.merge(step, at, entity, edits)?;
+        if entity.history.is_some() {
+            return self.update_version(step, entity, at).await;
+        }
+        let after = self.after_read(step, entity, at).await?;
+        self.became(step, at, &after, false);
+        Ok(())
     }
 
     pub fn merge(&mut self, step: &'a Step, at: usize, entity: &Entity, edits: Edits) -> Result<(), Stop> {
@@ -58,9 +53,7 @@ impl<'a> Attempt<'a> {
             attribute.is_some_and(|attribute| attribute.always.is_some() || attribute.ty == Type::Version)
         };
         let order = self.order();
-        let Some(touched) = self.rows.get_mut(at) else {
-            return Ok(());
-        };
+        let touched = self.touched_mut(at)?;
         touched.by.get_or_insert((step, order));
         // The version rises once, however many steps change the row.
         let mut edits = edits;
@@ -76,10 +69,11 @@ impl<'a> Attempt<'a> {
 
     /// What the row becomes, from what it was.
     pub async fn after_read(&mut self, step: &'a Step, entity: &'a Entity, at: usize) -> Result<Attributes, Stop> {
-        let Some(touched) = self.rows.get(at) else {
-            return Ok(Attributes::new());
-        };
-        let before = touched.row().cloned().unwrap_or_default();
+        let touched = self.touched(at)?;
+        let before = touched
+            .row()
+            .ok_or_else(|| mistake("a row is changed that is not there"))?
+            .clone();
         let edits = touched.edits.clone();
         let mut after = before.clone();
         if edits.apply(&mut after).is_none() {
@@ -92,10 +86,9 @@ impl<'a> Attempt<'a> {
             .sums_within_limits(step, entity, summed.clone(), after, &before)
             .await?;
         let after = row::completed(entity, after, self.scope(None))?;
-        if let Some(touched) = self.rows.get_mut(at) {
-            touched.used.attributes.extend(summed);
-            touched.after = Some(after.clone());
-        }
+        let touched = self.touched_mut(at)?;
+        touched.used.attributes.extend(summed);
+        touched.after = Some(after.clone());
         self.copies_follow(step, entity, &before, &after).await?;
         Ok(after)
     }
@@ -138,10 +131,11 @@ impl<'a> Attempt<'a> {
                 .into_iter()
                 .filter_map(|(own, source)| Some((own.to_owned(), after.get(source)?.clone())))
                 .collect();
+            // Where a part of its key is absent nobody holds one.
             let Some(at) = self.touch(holder, known)? else { continue };
             self.read(at).await?;
-            let there = self.rows.get(at).filter(|touched| touched.change != Change::Delete);
-            if there.and_then(|touched| touched.row()).is_none() {
+            let touched = self.touched(at)?;
+            if touched.change == Change::Delete || touched.row().is_none() {
                 // Nobody holds a copy; that nobody does by now is pinned.
                 continue;
             }
@@ -161,9 +155,7 @@ impl<'a> Attempt<'a> {
         mut edits: Edits,
         moved: Option<Moved>,
     ) -> Result<(), Stop> {
-        let Some(touched) = self.rows.get(at) else {
-            return Ok(());
-        };
+        let touched = self.touched(at)?;
         let key = touched.key.clone();
         if let (Some(states), Some((from, to))) = (&entity.states, &moved) {
             edits.set.entry(states.of.clone()).or_insert(Some(Value::S(to.clone())));
@@ -176,7 +168,7 @@ impl<'a> Attempt<'a> {
                         continue;
                     };
                     let value = match enters {
-                        true => self.value_as(expr, &attribute.ty, Some(&touched.known))?,
+                        true => self.computed_as(expr, &attribute.ty, &touched.known)?,
                         false => None,
                     };
                     edits.set.insert(name.clone(), value);
@@ -200,9 +192,6 @@ impl<'a> Attempt<'a> {
         {
             return Err(Stop::ReadFirst(vec![key]));
         }
-        let condition = present_now(self.operation.model, entity, self.operation.request.now);
-        let check = self.step_check(step, at, &Why::Absent, condition);
-        self.add_check(at, check);
         if let (Some(states), Some((from, _))) = (&entity.states, &moved) {
             let name = entity.attribute(&states.of).map_or(states.of.as_str(), |attribute| {
                 stored_name(&attribute.stored, &attribute.name)
@@ -217,13 +206,11 @@ impl<'a> Attempt<'a> {
                         .collect(),
                 },
             };
-            let check = self.step_check(step, at, &Why::State(from.clone()), condition);
-            self.add_check(at, check);
+            self.add_step_check(step, at, &Why::State(from.clone()), condition)?;
         }
         for (name, number) in &edits.add {
             if let Some(condition) = limit_condition(entity, name, *number) {
-                let check = self.step_check(step, at, &Why::Limit(name.clone()), condition);
-                self.add_check(at, check);
+                self.add_step_check(step, at, &Why::Limit(name.clone()), condition)?;
             }
         }
         self.merge(step, at, entity, edits)?;
@@ -232,27 +219,22 @@ impl<'a> Attempt<'a> {
             self.names.insert(name.clone(), at);
             return Err(Stop::ReadFirst(vec![key]));
         }
-        if self.first.is_none() {
-            self.first = Some((at, false));
-        }
+        self.answer_with(step, at, false);
         Ok(())
     }
 
     pub async fn upsert(&mut self, step: &'a Step, plan: &'a StepPlan, at: usize) -> Result<(), Stop> {
-        let Some(touched) = self.rows.get(at) else {
-            return Ok(());
-        };
+        let touched = self.touched(at)?;
         if touched.row().is_some() {
             return self.update(step, plan, at).await;
         }
         let (entity, known) = (touched.entity, touched.known.clone());
-        self.create(step, plan, entity, known).await
+        self.step_requirements(step, plan, at).await?;
+        self.create(step, entity, known).await
     }
 
     pub async fn delete(&mut self, step: &'a Step, plan: &'a StepPlan, at: usize) -> Result<(), Stop> {
-        let Some(touched) = self.rows.get(at) else {
-            return Ok(());
-        };
+        let touched = self.touched(at)?;
         let entity = touched.entity;
         if touched.change != Change::Nothing {
             return Err(Stop::Refused(Refused::new("same_item", 409)));
@@ -261,23 +243,13 @@ impl<'a> Attempt<'a> {
         if !touched.is_read() && follows {
             return Err(Stop::ReadFirst(vec![touched.key.clone()]));
         }
-        if touched.is_read() && touched.row().is_none() {
-            return self.absent(step).await;
-        }
+        self.must_be_present(step, at).await?;
         self.check_version(at).await?;
         self.step_requirements(step, plan, at).await?;
         if entity.history.is_some() {
             return self.delete_version(step, entity, at).await;
         }
-        let Some(touched) = self.rows.get_mut(at) else {
-            return Ok(());
-        };
-        touched.change = Change::Delete;
-        if !touched.is_read() {
-            let condition = present_now(self.operation.model, entity, self.operation.request.now);
-            let check = self.step_check(step, at, &Why::Absent, condition);
-            self.add_check(at, check);
-        }
+        self.touched_mut(at)?.change = Change::Delete;
         Ok(())
     }
 }

@@ -25,7 +25,7 @@ pub struct System {
     /// Whether what writes take is held against their plans: not where answers are lost.
     held: bool,
     /// What each write costs, as its plan says.
-    costs: Vec<singlet_lint::WriteCost>,
+    costs: Vec<singlet_plan::write::WriteCost>,
 }
 
 /// A refusal as `name status`, with what it shows.
@@ -83,7 +83,7 @@ impl System {
         }
         System {
             held: false,
-            costs: singlet_lint::write_costs(&model),
+            costs: singlet_plan::write::write_costs(&model),
             engine: Engine::open(model, store, Attributes::new(), [1; 32]),
             now: AtomicI64::new(NOW),
         }

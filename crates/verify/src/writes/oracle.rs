@@ -5,9 +5,10 @@ use std::collections::BTreeMap;
 
 use singlet_item::{Number, Value};
 use singlet_model::Model;
-use singlet_model::evaluate::{Environment, EvaluateError};
+use singlet_model::evaluate::{Environment, EvaluateError, Evaluated, KeyValue, Look};
 use singlet_model::expression::{Expr, ExprKind, FunctionId, Word};
 use singlet_model::model::{LetValue, Step, Write};
+use singlet_model::types::EntityId;
 use singlet_runtime::{Attributes, Refused, Scope, Setting, WriteRequest};
 
 use super::request::{Recorded, RequestId};
@@ -138,10 +139,14 @@ impl Maker {
     }
 }
 
-/// A scope in which values can be made up.
+/// A scope in which values can be made up, and rows are known by their keys.
 pub(super) struct Making<'a> {
     pub scope: Scope<'a>,
     pub maker: &'a Maker,
+    /// The operation whose rows are known; none before there is one.
+    pub operation: Option<&'a Operation<'a>>,
+    /// Whether rows are seen as they become.
+    pub becoming: bool,
 }
 
 impl Environment for Making<'_> {
@@ -162,6 +167,14 @@ impl Environment for Making<'_> {
     }
     fn bound(&self, name: &str) -> Option<Value> {
         self.scope.bound(name)
+    }
+    fn row_by_key(&self, entity: EntityId, key: &[KeyValue<'_>], look: Look<'_>) -> Evaluated {
+        let operation = self.operation.ok_or(EvaluateError::NeedsStore)?;
+        match operation.row_with_key(entity, key, self.becoming)? {
+            Some(row) => Ok(look.at(Some(Value::M(row)))),
+            None if look == Look::Presence => Ok(None),
+            None => Err(EvaluateError::RowMissing(entity)),
+        }
     }
     fn word(&self, word: Word) -> Option<Value> {
         self.scope.word(word)

@@ -3,7 +3,7 @@
 use singlet_item::Value;
 use singlet_model::evaluate::evaluate_bound;
 use singlet_model::expression::ExprKind;
-use singlet_model::model::{Let, LetValue};
+use singlet_model::model::{Let, LetValue, SelectionKind};
 use singlet_model::types::{EntityId, Type};
 use singlet_plan::write::{Default as Why, default_name};
 use singlet_runtime::{Attributes, Refused};
@@ -50,7 +50,7 @@ impl<'a> Operation<'a> {
                     (*entity, self.touch(*entity, &key)?)
                 }
                 _ => {
-                    let value = evaluate_bound(expr, &self.making(None))?;
+                    let value = self.computed(evaluate_bound(expr, &self.making(None)))?;
                     self.bound.extend(value.map(|value| (bound.name.clone(), value)));
                     return Ok(());
                 }
@@ -59,6 +59,11 @@ impl<'a> Operation<'a> {
                 let Some(entity) = selection.entity() else {
                     return Ok(());
                 };
+                if selection.kind == SelectionKind::Find {
+                    let rows = self.found(selection)?.into_iter().map(Value::M).collect();
+                    self.bound.insert(bound.name.clone(), Value::L(rows));
+                    return Ok(());
+                }
                 let found = self.found(selection)?.into_iter().next();
                 let at = found.map(|row| self.touch(entity, &row)).transpose()?.flatten();
                 (entity, at)

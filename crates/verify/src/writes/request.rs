@@ -67,7 +67,15 @@ pub(super) fn arguments(frame: Frame<'_>) -> Result<Attributes, Outcome> {
                 Some(default) => {
                     let scope = scope(frame, &nothing, &nothing);
                     let maker = frame.maker;
-                    let value = evaluate(default, &Making { scope, maker })?;
+                    let value = evaluate(
+                        default,
+                        &Making {
+                            scope,
+                            maker,
+                            operation: None,
+                            becoming: false,
+                        },
+                    )?;
                     args.extend(value.map(|value| (arg.name.clone(), value)));
                 }
                 None if arg.optional => {}

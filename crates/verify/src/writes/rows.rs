@@ -15,8 +15,10 @@ use super::world;
 impl<'a> Operation<'a> {
     pub(super) fn create(&mut self, step: &'a Step, id: EntityId, known: Attributes) -> Result<(), Outcome> {
         let entity = self.entity(id)?;
+        // Before a new row there is none: of one that is upserted only the key is known.
+        let required = self.step_requirements(step, &known)?;
         let (row, mut problems) = self.new_row(step, entity, known)?;
-        problems.extend(self.step_requirements(step, &row)?);
+        problems.extend(required);
         let Some(at) = self.touch(id, &row)? else {
             return Err(Outcome::BadRequest);
         };

@@ -1,9 +1,10 @@
 //! One operation: names, clauses and steps, each seeing the rows as they were.
 
+use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
 use singlet_item::{Number, Value};
-use singlet_model::evaluate::{evaluate, evaluate_as, holds};
+use singlet_model::evaluate::{EvaluateError, KeyValue, convert, evaluate, evaluate_as, holds, row_order};
 use singlet_model::expression::{Expr, ExprKind};
 use singlet_model::model::{Entity, LetValue, Requirement, Return, Selection, Step, StepKind};
 use singlet_model::types::{EntityId, Type};
@@ -36,8 +37,11 @@ pub(super) struct Operation<'a> {
     /// Which row a name stands for.
     pub names: BTreeMap<String, usize>,
     pub touched: Vec<Touched>,
-    /// The row of the first create or update, and whether it is new.
-    pub first: Option<(usize, bool)>,
+    /// The row that is answered: the first that is made or changed, though one whose numbers are only added to comes last. Whether
+    /// it is new, and whether it is such a counter.
+    pub first: Option<(usize, bool, bool)>,
+    /// How many named steps are being taken: what they make is not the write's own.
+    pub calls: u32,
     pub version_checked: bool,
     /// Promises that rows break as they are so far, in the order of their steps: a later step may mend them.
     pub broken: Vec<(usize, Vec<Refused>)>,
@@ -56,6 +60,7 @@ impl<'a> Operation<'a> {
             names: BTreeMap::new(),
             touched: Vec::new(),
             first: None,
+            calls: 0,
             version_checked: false,
             broken: Vec::new(),
         }
@@ -77,19 +82,85 @@ impl<'a> Operation<'a> {
         Making {
             scope: self.scope(attributes),
             maker: self.frame.maker,
+            operation: Some(self),
+            becoming: false,
         }
     }
 
     pub fn value(&self, expr: &Expr, own: Option<&Attributes>) -> Result<Option<Value>, Outcome> {
-        Ok(evaluate(expr, &self.making(own))?)
+        self.computed(evaluate(expr, &self.making(own)))
     }
 
     pub fn value_as(&self, expr: &Expr, ty: &Type, own: Option<&Attributes>) -> Result<Option<Value>, Outcome> {
-        Ok(evaluate_as(expr, ty, &self.making(own))?)
+        self.computed(evaluate_as(expr, ty, &self.making(own)))
     }
 
     pub fn holds(&self, expr: &Expr, own: Option<&Attributes>) -> Result<bool, Outcome> {
-        Ok(holds(expr, &self.making(own))?)
+        self.computed(holds(expr, &self.making(own)))
+    }
+
+    /// A value of the answer, which sees rows as they become.
+    fn answered_value(&self, expr: &Expr) -> Result<Option<Value>, Outcome> {
+        let making = Making {
+            becoming: true,
+            ..self.making(None)
+        };
+        self.computed(evaluate(expr, &making))
+    }
+
+    /// What was computed; a row that an expression names and that is not there is not found.
+    pub fn computed<T>(&self, computed: Result<T, EvaluateError>) -> Result<T, Outcome> {
+        match computed {
+            Err(EvaluateError::RowMissing(entity)) => {
+                let name = default_name(&self.entity(entity)?.name, &Why::Absent);
+                Err(refused(Refused {
+                    name,
+                    status: default_status(&Why::Absent),
+                    shown: Attributes::new(),
+                }))
+            }
+            computed => Ok(computed?),
+        }
+    }
+
+    /// The row with that key, as it was or as it becomes.
+    pub fn row_with_key(
+        &self,
+        entity: EntityId,
+        key: &[KeyValue<'_>],
+        becoming: bool,
+    ) -> Result<Option<Attributes>, EvaluateError> {
+        let Some(described) = self.frame.model.entity(entity) else {
+            return Ok(None);
+        };
+        let mut known = Attributes::new();
+        for (name, value, ty) in key {
+            let Some(value) = value.clone() else { return Ok(None) };
+            let value = match described.attribute(name) {
+                Some(attribute) => convert(value, ty, &attribute.ty)?,
+                None => value,
+            };
+            known.insert((*name).to_owned(), value);
+        }
+        let identity = world::identity(self.frame.model, entity, &known);
+        let is_it = |touched: &&Touched| touched.entity == entity && touched.identity == identity;
+        if let Some(touched) = self.touched.iter().find(is_it).filter(|_| becoming) {
+            match touched.fate {
+                Fate::Deleted => return Ok(None),
+                _ if touched.becomes.is_some() => return Ok(touched.becomes.clone()),
+                _ => {}
+            }
+        }
+        for (_, row) in self.before.iter().filter(|(known, _)| *known == entity) {
+            let seen = world::seen(described, row, self.scope(None))?;
+            let current = seen.filter(|row| world::is_current(described, row));
+            if let Some(row) = current
+                && world::identity(self.frame.model, entity, &row) == identity
+            {
+                return Ok(Some(row));
+            }
+        }
+        Ok(None)
     }
 
     pub fn entity(&self, id: EntityId) -> Result<&'a Entity, Outcome> {
@@ -219,7 +290,34 @@ impl<'a> Operation<'a> {
                 }
             }
         }
+        self.put_in_order(selection, &mut rows)?;
+        if let Some(limit) = selection.limit.and_then(|limit| usize::try_from(limit).ok()) {
+            rows.truncate(limit);
+        }
         Ok(rows)
+    }
+
+    fn put_in_order(&self, selection: &Selection, rows: &mut [Attributes]) -> Result<(), Outcome> {
+        let Some(entity) = selection.entity().and_then(|id| self.frame.model.entity(id)) else {
+            return Ok(());
+        };
+        let mut failed = Ok(());
+        rows.sort_by(|one, other| {
+            let compared = selection.order.iter().map(|order| {
+                let value = |row: &'_ Attributes| row.get(&order.path).cloned();
+                let ty = self.frame.model.type_at(entity, &order.path);
+                let compared = match (value(one), value(other), ty) {
+                    (Some(one), Some(other), Some((ty, _))) => row_order(&one, &other, &ty).unwrap_or_else(|error| {
+                        failed = Err(Outcome::from(error));
+                        Ordering::Equal
+                    }),
+                    (one, other, _) => one.is_some().cmp(&other.is_some()),
+                };
+                if order.descending { compared.reverse() } else { compared }
+            });
+            compared.fold(Ordering::Equal, Ordering::then)
+        });
+        failed
     }
 
     pub fn elements(&self, list: &LetValue) -> Result<Vec<Element>, Outcome> {
@@ -231,7 +329,15 @@ impl<'a> Operation<'a> {
                     Some(Value::Ns(numbers)) => numbers.into_iter().map(Value::N).collect(),
                     _ => Vec::new(),
                 };
-                elements.into_iter().map(|element| (element, None)).collect()
+                let row_of = |element: &Value| match (expr.ty.element(), element) {
+                    (Some(Type::Row(entity)), Value::M(row)) => Some((*entity, row.clone())),
+                    _ => None,
+                };
+                let with_row = |element: Value| {
+                    let row = row_of(&element);
+                    (element, row)
+                };
+                elements.into_iter().map(with_row).collect()
             }
             LetValue::Read(selection) => {
                 let entity = selection.entity().ok_or(Outcome::BadRequest)?;
@@ -335,7 +441,9 @@ impl<'a> Operation<'a> {
             given.extend(value.map(|value| (param.name.clone(), value)));
         }
         let outer = std::mem::replace(&mut self.args, given);
+        self.calls += 1;
         let done = self.steps(&named.steps);
+        self.calls -= 1;
         self.args = outer;
         done
     }
@@ -383,7 +491,17 @@ impl<'a> Operation<'a> {
             self.bound.insert(name.clone(), Value::M(row.clone()));
             self.names.insert(name.clone(), at);
         }
-        self.first.get_or_insert((at, created));
+        let other = step.set.len() + step.take.len() + step.patch.len() + step.remove.len() + step.append.len();
+        let counter = |add: &singlet_model::model::Assignment| add.value.ty.is_number() && add.entry.is_none();
+        let counted = !matches!(step.kind, StepKind::Create(_))
+            && !step.add.is_empty()
+            && step.add.iter().all(counter)
+            && other == 0
+            && step.moves.is_none();
+        let better = self.first.is_none_or(|(_, _, known)| known && !counted);
+        if self.calls == 0 && better {
+            self.first = Some((at, created, counted));
+        }
     }
 
     /// The answer, from what rows become.
@@ -394,15 +512,21 @@ impl<'a> Operation<'a> {
             .filter_map(|(name, at)| Some((name.clone(), Value::M(becomes(at)?))))
             .collect();
         self.bound.extend(after);
-        let first = self.first.and_then(|(at, _)| self.touched.get(at));
+        let first = self.first.and_then(|(at, _, _)| self.touched.get(at));
         let value = match &self.frame.write.returns {
             Return::Nothing => None,
             Return::Usual => first.and_then(|touched| touched.becomes.clone().or(touched.was.clone()).map(Value::M)),
-            Return::Value(expr) => self.value(expr, None)?,
-            Return::Fields(fields) => Some(Value::M(self.shown(fields, None)?)),
+            Return::Value(expr) => self.answered_value(expr)?,
+            Return::Fields(fields) => {
+                let mut map = Attributes::new();
+                for (name, expr) in fields {
+                    map.extend(self.answered_value(expr)?.map(|value| (name.clone(), value)));
+                }
+                Some(Value::M(map))
+            }
         };
         let said = self.frame.write.http.as_ref().and_then(|route| route.status);
-        let created = self.first.is_some_and(|(_, created)| created);
+        let created = self.first.is_some_and(|(_, created, _)| created);
         let status = said.unwrap_or(match (&value, created) {
             (None, _) => 204,
             (Some(_), true) => 201,

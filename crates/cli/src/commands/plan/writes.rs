@@ -1,10 +1,11 @@
 //! What writes become: rows, conditions, refusals, and what they cost.
 
 use serde_json::{Value as Json, json};
-use singlet_lint::{WriteCost, transaction_actions, write_costs};
 use singlet_model::Model;
 use singlet_model::model::{Step, StepKind, Write};
-use singlet_plan::write::{Place, StepPlan, WritePlan, plan_write, possible_refusals, write_text};
+use singlet_plan::write::{
+    Place, StepPlan, WriteCost, WritePlan, plan_write, possible_refusals, transaction_actions, write_costs, write_text,
+};
 
 use crate::table;
 

@@ -2,9 +2,9 @@ use singlet_item::capacity::Consistency;
 use singlet_model::Span;
 use singlet_model::model::{Bounds, Comparison, Read};
 use singlet_plan::cost::{Call, Origin, RequestCost, Times, Worked};
+use singlet_plan::write::{WriteCost, WriteCosts, span_of};
 
 use crate::context::units;
-use crate::write_cost::{WriteCost, WriteCosts, span_of};
 use crate::{Context, Findings, design_rule};
 
 design_rule! {
@@ -35,7 +35,7 @@ design_rule! {
 }
 
 fn check(context: &Context<'_>, findings: &mut Findings<'_>) {
-    let costs = WriteCosts::new(context);
+    let costs = WriteCosts::new(context.model);
     for write in &context.model.writes {
         let Some((claimed, span)) = &write.claim.write else {
             continue;

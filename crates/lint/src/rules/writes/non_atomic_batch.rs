@@ -1,7 +1,7 @@
 use singlet_model::model::{UsingCall, Write};
+use singlet_plan::write::step_actions;
 
 use crate::steps::placed_in;
-use crate::transaction::step_actions;
 use crate::{Context, Findings, design_rule};
 
 design_rule! {
@@ -58,7 +58,7 @@ fn in_parts<'a>(context: &Context<'a>, write: &'a Write) -> Option<(String, Opti
             _ => continue,
         };
         let repeated = if placed.is_repeated() { 2 } else { 1 };
-        calls.0 += step_actions(context.model, placed.step) * repeated;
+        calls.0 += step_actions(context.model, write, placed.step) * repeated;
         calls.1.get_or_insert(using);
     }
     match (batch.0, single.0) {

@@ -367,8 +367,16 @@ fn extreme(args: &[Expr]) -> Type {
 }
 
 fn flattened(lists: &Type) -> Type {
-    let inner = lists.element().filter(|inner| inner.element().is_some());
-    inner.cloned().unwrap_or(Type::Unknown)
+    let inner = lists.element();
+    let Some(element) = inner.and_then(Type::element) else {
+        return Type::Unknown;
+    };
+    let each = inner.and_then(Type::length_max);
+    let max = lists
+        .length_max()
+        .zip(each)
+        .map(|(lists, each)| lists.saturating_mul(each));
+    Type::List(Arc::new(element.clone()), LengthLimits { min: None, max })
 }
 
 fn numbered(list: &Type) -> Type {
@@ -382,5 +390,9 @@ fn numbered(list: &Type) -> Type {
         name: String::new(),
         fields: vec![field("number", whole_from(1, None)), field("value", value)],
     };
-    Type::List(Arc::new(Type::Object(Arc::new(object))), LengthLimits::default())
+    let limits = LengthLimits {
+        min: None,
+        max: list.length_max(),
+    };
+    Type::List(Arc::new(Type::Object(Arc::new(object))), limits)
 }

@@ -96,7 +96,12 @@ impl Checker<'_, '_> {
 }
 
 fn result(op: EachOp, list: &Type, body: &Type) -> Type {
-    let list_of = |ty: Type| Type::List(Arc::new(ty), LengthLimits::default());
+    // What is made of a list is no longer than the list: loops and transactions are bounded by it.
+    let limits = LengthLimits {
+        min: None,
+        max: list.length_max(),
+    };
+    let list_of = |ty: Type| Type::List(Arc::new(ty), limits);
     match op {
         EachOp::Exists | EachOp::All => Type::Bool,
         EachOp::Map => list_of(body.clone()),

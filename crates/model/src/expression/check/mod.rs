@@ -198,7 +198,11 @@ impl<'s, 'c> Checker<'s, 'c> {
         }
         self.hint = None;
         let element = self.element_type(elements, &mut exprs);
-        let ty = Type::List(Arc::new(element), LengthLimits::default());
+        let limits = LengthLimits {
+            min: None,
+            max: Some(exprs.len() as u64),
+        };
+        let ty = Type::List(Arc::new(element), limits);
         self.made(node, ExprKind::List(exprs), ty)
     }
 

@@ -46,9 +46,12 @@ impl Checker<'_, '_> {
         let Some(attribute) = self.scope.catalog.attribute(entity, name) else {
             return self.no_attribute(node, entity, name);
         };
+        let names = self.scope.catalog.names(entity);
+        let by_key = || names.is_some_and(|names| names.key_variables.iter().any(|known| known == name));
+        let missing = self.scope.row_may_be_missing && self.scope.attributes == Some(entity) && !by_key();
         let expr = self.made(node, ExprKind::Attribute(name.to_owned()), attribute.ty.clone());
         self.narrowed(Expr {
-            optional: attribute.optional || self.row_may_be_absent(),
+            optional: attribute.optional || missing || self.row_may_be_absent(),
             ..expr
         })
     }
@@ -92,7 +95,7 @@ impl Checker<'_, '_> {
             (RowWord::Same, Some(entity)) => {
                 let expr = self.made(node, ExprKind::Row, Type::Row(entity));
                 Expr {
-                    optional: self.row_may_be_absent(),
+                    optional: self.scope.row_may_be_missing || self.row_may_be_absent(),
                     ..expr
                 }
             }

@@ -3,23 +3,24 @@
 
 use std::collections::BTreeMap;
 
+use singlet_model::Model;
 use singlet_model::expression::{Expr, ExprKind};
 use singlet_model::model::{Entity, History, Step, StepKind, Write};
 use singlet_model::types::EntityId;
-use singlet_plan::write::{holder_key, holders};
 
-use crate::Context;
-use crate::change::Change;
-use crate::transaction::excluded;
-use crate::write_cost::Units;
+use super::change::Change;
+use super::copies::{holder_key, holders};
+use super::cost::Units;
+use crate::show::expression;
 
 const CHECK_OF: &str = "the check of";
+const GUARDS_OF: &str = "the guards of";
 
 /// How far copies of copies are followed.
 const COPIES_DEPTH_MAX: usize = 4;
 
 /// A row that a step writes or checks, how many of them, and what happens in the indexes.
-pub(crate) struct Row<'a> {
+pub(super) struct Row<'a> {
     pub entity: &'a Entity,
     /// What it is to the entity, where it is not its own row: `the guards of`.
     pub what: &'static str,
@@ -27,27 +28,40 @@ pub(crate) struct Row<'a> {
     pub entries: Vec<(&'a str, Units)>,
 }
 
+impl Row<'_> {
+    /// Whether it is a small row that the model itself keeps.
+    pub fn is_guard(&self) -> bool {
+        self.what == GUARDS_OF
+    }
+}
+
 /// The rows of one write.
-pub(crate) struct Rows<'a, 'c> {
-    context: &'c Context<'a>,
+pub(super) struct Rows<'a> {
+    model: &'a Model,
     write: &'a Write,
 }
 
-impl<'a, 'c> Rows<'a, 'c> {
-    pub fn new(context: &'c Context<'a>, write: &'a Write) -> Self {
-        Rows { context, write }
+impl<'a> Rows<'a> {
+    pub fn new(model: &'a Model, write: &'a Write) -> Self {
+        Rows { model, write }
     }
 
     /// The rows of a step.
     pub fn of(&self, step: &'a Step) -> Vec<Row<'a>> {
-        let entity = step.entity().and_then(|id| self.context.model.entity(id));
+        let entity = step.entity().and_then(|id| self.model.entity(id));
         let Some(entity) = entity else { return Vec::new() };
         if matches!(step.kind, StepKind::Present(_) | StepKind::Absent(_)) {
             return vec![plain(CHECK_OF, entity, (1, 1))];
         }
         let change = Change::of(entity, step);
         let mut rows = match &entity.history {
-            Some(history) => self.versions(entity, history, &change),
+            Some(history) => {
+                let mut rows = self.versions(entity, history, &change);
+                // Each version has mirrors of its own.
+                let mirrors = self.model.mirrors_of(entity.id);
+                rows.extend(mirrors.map(|mirror| self.row(mirror, &Change::whole(mirror), (0, 1))));
+                rows
+            }
             None => self.row_and_mirrors(entity, &change, step.rekey),
         };
         rows.extend(guards(entity, &change, step.rekey));
@@ -68,7 +82,7 @@ impl<'a, 'c> Rows<'a, 'c> {
 
     fn row(&self, entity: &'a Entity, change: &Change<'a>, rows: Units) -> Row<'a> {
         let entries = entity.index.iter().filter_map(|entry| {
-            let index = self.context.model.index(entry.index)?;
+            let index = self.model.index(entry.index)?;
             let units = change.entry_units(entry, &index.projection);
             let certain = if rows.0 == 0 { 0 } else { units.0 };
             Some((index.name.as_str(), (certain, units.1)))
@@ -97,7 +111,7 @@ impl<'a, 'c> Rows<'a, 'c> {
             true => self.moving(entity, change, (1, 2)),
             false => self.row(entity, change, (1, 1)),
         }];
-        for mirror in self.context.model.mirrors_of(entity.id) {
+        for mirror in self.model.mirrors_of(entity.id) {
             let (written, moves) = change.mirror_rows(mirror);
             rows.push(match moves || rekey {
                 true => self.moving(mirror, change, (0, 2)),
@@ -141,14 +155,16 @@ impl<'a, 'c> Rows<'a, 'c> {
 
     /// The rows that a new row copies from: they are checked, where the write does not write them itself.
     fn sources(&self, entity: &'a Entity, step: &'a Step, change: &Change<'a>) -> Vec<Row<'a>> {
-        let mut found: Vec<&ExprKind> = Vec::new();
+        let mut found: Vec<String> = Vec::new();
         let mut rows = Vec::new();
         for copy in entity.attributes.iter().filter_map(|attribute| attribute.copy.as_ref()) {
-            let source = self.context.model.entity(copy.entity);
-            let Some(source) = source.filter(|_| !found.contains(&&copy.source.kind)) else {
+            let source = self.model.entity(copy.entity);
+            // Several attributes of one row are one row, wherever in the model they are named.
+            let text = expression(&copy.source);
+            let Some(source) = source.filter(|_| !found.contains(&text)) else {
                 continue;
             };
-            found.push(&copy.source.kind);
+            found.push(text);
             if self.writes_source(step, &copy.source) {
                 continue;
             }
@@ -194,11 +210,16 @@ impl<'a, 'c> Rows<'a, 'c> {
 
     /// The rows that repeat what changes, in the same transaction: each is changed, or checked to be absent.
     fn copies(&self, source: &'a Entity, change: &Change<'a>, depth: usize) -> Vec<Row<'a>> {
-        let model = self.context.model;
-        let mut names: BTreeMap<EntityId, (&'a Entity, Vec<&'a str>)> = BTreeMap::new();
+        let model = self.model;
+        type Held<'a> = BTreeMap<(EntityId, Vec<(&'a str, &'a str)>), (&'a Entity, Vec<&'a str>)>;
+        let mut names: Held<'a> = BTreeMap::new();
         for (holder, name, copy) in holders(model, source) {
-            if change.touches(&copy.attribute) && holder_key(model, holder, copy).is_some() {
-                names.entry(holder.id).or_insert((holder, Vec::new())).1.push(name);
+            if let Some(key) = holder_key(model, holder, copy).filter(|_| change.touches(&copy.attribute)) {
+                names
+                    .entry((holder.id, key))
+                    .or_insert((holder, Vec::new()))
+                    .1
+                    .push(name);
             }
         }
         let mut rows = Vec::new();
@@ -225,7 +246,7 @@ fn guards<'a>(entity: &'a Entity, change: &Change<'a>, rekey: bool) -> Option<Ro
         (least, most.max(u64::from(rekey || change.is_upsert())))
     });
     let all = each.fold((0, 0), |all, one| (all.0 + one.0, all.1 + one.1));
-    (all.1 > 0).then(|| plain("the guards of", entity, all))
+    (all.1 > 0).then(|| plain(GUARDS_OF, entity, all))
 }
 
 /// Rows without index entries, or whose entries stay.
@@ -235,5 +256,15 @@ fn plain<'a>(what: &'static str, entity: &'a Entity, rows: Units) -> Row<'a> {
         what,
         rows,
         entries: Vec::new(),
+    }
+}
+
+/// How many rows an `excludes` names at most.
+fn excluded(excludes: &Expr) -> u64 {
+    match &excludes.kind {
+        ExprKind::List(rows) => rows.iter().fold(0, |all, row| all + excluded(row)),
+        ExprKind::Conditional(_, then, otherwise) => excluded(then).max(excluded(otherwise)),
+        ExprKind::Entity { .. } => 1,
+        _ => 0,
     }
 }

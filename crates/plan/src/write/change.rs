@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use singlet_model::model::{Entity, Guard, IndexEntry, KeyChoice, KeyPart, MoveTo, Projection, Step, StepKind};
 use singlet_model::types::Type;
 
-use crate::write_cost::Units;
+use super::cost::Units;
 
 /// What becomes of a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,7 +18,7 @@ enum Kind {
 }
 
 /// What a step does to a row, as far as it is certain.
-pub(crate) struct Change<'a> {
+pub(super) struct Change<'a> {
     entity: &'a Entity,
     kind: Kind,
     /// The step that says so; none where the change follows from another row's.
@@ -146,14 +146,32 @@ impl<'a> Change<'a> {
             return ((0, 2), true);
         }
         let certain = carried(&self.changed) && !self.is_upsert();
-        let most = u64::from(carried(&self.touched) || self.is_upsert());
+        let most = u64::from(carried(&self.touched) || self.may_end_otherwise() || self.is_upsert());
         ((u64::from(certain), most), false)
+    }
+
+    /// Whether it may change when the row expires: mirrors and guards then expire with it.
+    fn may_end_otherwise(&self) -> bool {
+        let expires = self.entity.expires.as_ref();
+        expires.is_some_and(|expires| expires.attributes().iter().any(|name| self.touched.contains(name)))
+    }
+
+    /// Whether an update may leave everything as it is: nothing that it names must differ.
+    pub fn may_change_nothing(&self) -> bool {
+        self.changed.is_empty()
     }
 
     pub fn guard_rows(&self, guard: &Guard) -> Units {
         if self.is_update() || self.is_upsert() {
             let touched = guard.value.attributes().iter().any(|name| self.touched.contains(name));
-            return (0, if touched { 2 } else { 0 });
+            return (
+                0,
+                if touched {
+                    2
+                } else {
+                    u64::from(self.may_end_otherwise())
+                },
+            );
         }
         (u64::from(!guard.value.optional), 1)
     }

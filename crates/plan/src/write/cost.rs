@@ -2,12 +2,16 @@
 //! or removed 1, changed 1, moved to another key 2.
 
 use singlet_item::capacity::{WriteMode, write_units};
+use singlet_model::Model;
 use singlet_model::expression::ExprKind;
-use singlet_model::model::{Entity, IdempotencyNeed, LetValue, Role, SelectionKind, Step, StepKind, Write};
+use singlet_model::model::{Entity, IdempotencyNeed, Role, Step, StepKind, Write};
 
-use crate::Context;
-use crate::traffic::{Turn, list_length, turns};
-use crate::written_rows::{Row, Rows};
+use super::change::Change;
+use super::named_rows::{self, LookedAt};
+use super::turns::{Turn, list_length, turns};
+use super::written_rows::{Row, Rows};
+use super::{RowPlan, StepPlan, WritePlan, plan_write};
+use crate::size::{SizeBound, bounds};
 
 /// From, to.
 pub type Units = (u64, u64);
@@ -25,26 +29,35 @@ pub struct WriteCost {
     pub terms: Vec<String>,
 }
 
+/// What each write of a model costs in write units, in their order.
+pub fn write_costs(model: &Model) -> Vec<WriteCost> {
+    let costs = WriteCosts::new(model);
+    model.writes.iter().map(|write| costs.of(write)).collect()
+}
+
 /// The arithmetic over one model.
-pub struct WriteCosts<'a, 'c> {
-    context: &'c Context<'a>,
+pub struct WriteCosts<'a> {
+    model: &'a Model,
+    sizes: Vec<SizeBound<'a>>,
     record: Option<&'a Entity>,
 }
 
-impl<'a, 'c> WriteCosts<'a, 'c> {
-    pub fn new(context: &'c Context<'a>) -> Self {
-        let mut entities = context.model.entities.iter();
+impl<'a> WriteCosts<'a> {
+    /// For a model, whose items have the sizes that their limits give.
+    pub fn new(model: &'a Model) -> Self {
+        let mut entities = model.entities.iter();
         WriteCosts {
-            context,
+            model,
+            sizes: bounds(model),
             record: entities.find(|entity| entity.role == Some(Role::Idempotency)),
         }
     }
 
     /// What a write costs.
     pub fn of(&self, write: &'a Write) -> WriteCost {
-        let turns = turns(self.context, write);
+        let turns = turns(self.model, write);
         let by_hand = turns.iter().any(|turn| turn.step.using.is_some());
-        let rows = Rows::new(self.context, write);
+        let rows = Rows::new(self.model, write);
         let steps: Vec<(Turn<'_>, Vec<Row<'_>>)> = turns.iter().map(|turn| (*turn, rows.of(turn.step))).collect();
         let record = if by_hand {
             (0, 0)
@@ -57,27 +70,42 @@ impl<'a, 'c> WriteCosts<'a, 'c> {
             ceiling: (!optional_record).then_some(0),
             ..WriteCost::default()
         };
-        let checked = if by_hand { Vec::new() } else { checked(write) };
+        let checked = if by_hand {
+            Vec::new()
+        } else {
+            self.checked(write, &turns)
+        };
         let mut all = transaction_rows(&steps, record);
-        all.0 += checked.len() as u64;
-        all.1 = all.1.map(|most| most + checked.len() as u64);
+        for rows in &checked {
+            all.0 += rows.least;
+            all.1 = all.1.zip(rows.most).and_then(|(all, most)| all.checked_add(most));
+        }
         // A check stands in a transaction even alone, and a turn with its progress is one.
         let looks = |step: &Step| matches!(step.kind, StepKind::Present(_) | StepKind::Absent(_));
         let versions = |step: &Step| {
-            let entity = step.entity().and_then(|id| self.context.model.entity(id));
+            let entity = step.entity().and_then(|id| self.model.entity(id));
             entity.is_some_and(|entity| entity.history.is_some())
         };
         if write.bulk || turns.iter().any(|turn| looks(turn.step) || versions(turn.step)) {
             all = (all.0.max(2), all.1.map(|most| most.max(2)));
         }
+        // What changes nothing is a check, and a check alone is a transaction.
+        if !by_hand && self.may_only_check(write) {
+            all.1 = all.1.map(|most| most.max(2));
+        }
         for (turn, rows) in &steps {
             self.add(&mut cost, turn, rows, factors(turn.step, all));
         }
-        for name in &checked {
-            cost.least += CHECK_UNITS;
-            cost.most = cost.most.map(|most| most + CHECK_UNITS);
+        for rows in &checked {
+            let most = rows.most.and_then(|most| most.checked_mul(CHECK_UNITS));
+            cost.least += rows.least * CHECK_UNITS;
+            cost.most = cost.most.zip(most).map(|(all, more)| all + more);
             cost.ceiling = None;
-            cost.terms.push(format!("{CHECK_UNITS} for the check of `{name}`"));
+            let units = match most {
+                Some(most) => span_of((rows.least * CHECK_UNITS, most)),
+                None => format!("{CHECK_UNITS} each"),
+            };
+            cost.terms.push(format!("{units} for the check of `{}`", rows.name));
         }
         if write.bulk {
             add_progress(&mut cost, write);
@@ -131,35 +159,105 @@ impl<'a, 'c> WriteCosts<'a, 'c> {
         ));
     }
 
+    /// Rows that are only looked at: each stands in the transaction as a check.
+    fn checked(&self, write: &'a Write, turns: &[Turn<'a>]) -> Vec<LookedAt> {
+        let mut found = named_rows::of_write(self.model, write);
+        let known = found.clone();
+        let mut seen: Vec<LookedAt> = Vec::new();
+        for turn in turns {
+            let (looked, element) = named_rows::of_step(write, turn.step, &known);
+            seen.extend(looked.into_iter().map(|rows| {
+                LookedAt {
+                    most: rows
+                        .most
+                        .zip(turn.most())
+                        .and_then(|(each, times)| each.checked_mul(times)),
+                    ..rows
+                }
+            }));
+            seen.extend(element.map(|rows| LookedAt {
+                most: turn.most(),
+                ..rows
+            }));
+        }
+        found.extend(seen);
+        found.extend(self.groups(write));
+        found
+    }
+
+    /// Rows that groups and calls look at for all the steps inside them.
+    fn groups(&self, write: &'a Write) -> Vec<LookedAt> {
+        let mut found = Vec::new();
+        let mut waiting: Vec<(&Step, Option<u64>)> = write.steps.iter().map(|step| (step, Some(1))).collect();
+        while let Some((step, times)) = waiting.pop() {
+            let each = step.repeat.as_ref().map_or(Some(1), |(_, list)| list_length(list).1);
+            let times = times.zip(each).and_then(|(outer, inner)| outer.checked_mul(inner));
+            let inner: &[Step] = match &step.kind {
+                StepKind::Group(inner) => inner,
+                StepKind::Call { step: name, .. } => {
+                    let named = self.model.steps.iter().find(|named| named.name == *name);
+                    named.map_or(&[][..], |named| &named.steps)
+                }
+                _ => continue,
+            };
+            let (looked, element) = named_rows::of_step(write, step, &[]);
+            found.extend(
+                looked
+                    .into_iter()
+                    .chain(element)
+                    .map(|rows| LookedAt { most: times, ..rows }),
+            );
+            waiting.extend(inner.iter().map(|step| (step, times)));
+        }
+        found
+    }
+
+    /// Whether a step reads a row and may then find that nothing differs.
+    fn may_only_check(&self, write: &Write) -> bool {
+        let plan = plan_write(self.model, write);
+        self.any_only_checks(write, &plan, &write.steps, &plan.steps)
+    }
+
+    fn any_only_checks(&self, write: &Write, plan: &WritePlan, steps: &[Step], plans: &[StepPlan]) -> bool {
+        steps.iter().zip(plans).any(|(step, planned)| match &step.kind {
+            StepKind::Group(inner) => self.any_only_checks(write, plan, inner, &planned.inner),
+            StepKind::Call { step: name, .. } => {
+                let named = self.model.steps.iter().find(|named| named.name == *name);
+                named.is_some_and(|named| self.any_only_checks(write, plan, &named.steps, &planned.inner))
+            }
+            StepKind::Update(target) | StepKind::Upsert(target) => {
+                let Some(entity) = step.entity().and_then(|id| self.model.entity(id)) else {
+                    return false;
+                };
+                let named = match &target.kind {
+                    ExprKind::Bound(name) => plan.rows.get(name).is_none_or(RowPlan::is_read),
+                    _ => false,
+                };
+                // Parts of sets, lists and maps follow from what was there.
+                let of_parts = |change: &singlet_model::model::Assignment| {
+                    let attribute = entity.attribute(&change.attribute);
+                    change.entry.is_some() || !attribute.is_some_and(|attribute| attribute.ty.is_number())
+                };
+                let parts = !step.remove.is_empty()
+                    || !step.append.is_empty()
+                    || step.add.iter().any(of_parts)
+                    || step.set.iter().any(|set| set.entry.is_some());
+                let read = named || parts || planned.own.is_read() || planned.own.needed.is_some() || step.or_skip;
+                read && Change::of(entity, step).may_change_nothing()
+            }
+            StepKind::Create(_) | StepKind::Delete(_) => step.or_skip,
+            StepKind::Present(_) | StepKind::Absent(_) => true,
+        })
+    }
+
     fn units_max(&self, entity: &Entity) -> Option<u64> {
-        let bound = self.context.size_bound(entity).filter(|bound| bound.complete)?;
+        let bound = self.sizes.get(entity.id.0 as usize).filter(|bound| bound.complete)?;
         Some(write_units(None, usize::try_from(bound.bytes).ok(), WriteMode::Single).get())
     }
 }
 
 /// What a check of a small row costs: it stands in a transaction.
 const CHECK_UNITS: u64 = 2;
-
-/// The rows that a write names with `let` and does not change: they are checked in its transaction.
-fn checked(write: &Write) -> Vec<&str> {
-    let changed: Vec<&str> = write
-        .all_steps()
-        .into_iter()
-        .filter_map(|step| match &step.kind {
-            StepKind::Update(target) | StepKind::Delete(target) | StepKind::Upsert(target) => match &target.kind {
-                ExprKind::Bound(name) => Some(name.as_str()),
-                _ => None,
-            },
-            _ => None,
-        })
-        .collect();
-    let rows = write.lets.iter().filter(|bound| match &bound.value {
-        LetValue::Value(expr) => matches!(expr.kind, ExprKind::Entity { .. }),
-        LetValue::Read(selection) => matches!(selection.kind, SelectionKind::Get { .. }),
-    });
-    let names = rows.map(|bound| bound.name.as_str());
-    names.filter(|name| !changed.contains(name)).collect()
-}
 
 /// The row that says how far a bulk operation came: written when it begins, with every turn, and removed at the end.
 fn add_progress(cost: &mut WriteCost, write: &Write) {

@@ -1,0 +1,87 @@
+//! How often each step of a write happens.
+
+use singlet_model::Model;
+use singlet_model::model::{LetValue, Step, StepKind, Write};
+use singlet_model::types::Type;
+
+/// A step of a write, with how often it happens.
+#[derive(Clone, Copy, Debug)]
+pub struct Turn<'a> {
+    /// The step.
+    pub step: &'a Step,
+    /// Whether it, or a group that it is in, has a condition.
+    pub conditional: bool,
+    /// Whether it, or a group that it is in, happens for each element of a list.
+    pub repeated: bool,
+    times: (u64, Option<u64>),
+}
+
+impl Turn<'_> {
+    /// How often at least.
+    pub fn least(&self) -> u64 {
+        if self.conditional { 0 } else { self.times.0 }
+    }
+
+    /// How often at most, where the list has a limit.
+    pub fn most(&self) -> Option<u64> {
+        self.times.1
+    }
+}
+
+/// How deep groups and named steps are followed.
+const STEP_DEPTH_MAX: usize = 16;
+
+/// Every step of a write, those of groups and of the named steps that it calls included, with how often each happens.
+pub fn turns<'a>(model: &'a Model, write: &'a Write) -> Vec<Turn<'a>> {
+    let mut found = Vec::new();
+    follow(model, &write.steps, (false, false, (1, Some(1))), 0, &mut found);
+    found
+}
+
+type Frame = (bool, bool, (u64, Option<u64>));
+
+fn follow<'a>(model: &'a Model, steps: &'a [Step], outer: Frame, depth: usize, found: &mut Vec<Turn<'a>>) {
+    if depth > STEP_DEPTH_MAX {
+        return;
+    }
+    for step in steps {
+        let frame = inner_frame(step, outer);
+        let (conditional, repeated, times) = frame;
+        match &step.kind {
+            StepKind::Group(inner) => follow(model, inner, frame, depth + 1, found),
+            StepKind::Call { step: name, .. } => {
+                let named = model.steps.iter().find(|named| named.name == *name);
+                let inner = named.map_or(&[][..], |named| named.steps.as_slice());
+                follow(model, inner, frame, depth + 1, found);
+            }
+            _ => found.push(Turn {
+                step,
+                conditional,
+                repeated,
+                times,
+            }),
+        }
+    }
+}
+
+fn inner_frame(step: &Step, (conditional, repeated, times): Frame) -> Frame {
+    let each = step.repeat.as_ref().map_or((1, Some(1)), |(_, list)| list_length(list));
+    let most = times.1.zip(each.1).and_then(|(outer, inner)| outer.checked_mul(inner));
+    let least = times.0.saturating_mul(each.0);
+    (
+        conditional || step.when.is_some(),
+        repeated || step.repeat.is_some(),
+        (least, most),
+    )
+}
+
+/// The least and the most elements of a list, where it has a limit.
+pub(super) fn list_length(list: &LetValue) -> (u64, Option<u64>) {
+    match list {
+        LetValue::Value(expr) => match &expr.ty {
+            Type::List(_, limits) | Type::Set(_, limits) => (limits.min.unwrap_or(0), limits.max),
+            _ => (0, None),
+        },
+        LetValue::Read(selection) => (0, selection.limit),
+    }
+}

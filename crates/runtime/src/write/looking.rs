@@ -1,0 +1,305 @@
+//! Rows are read when an expression looks at them, and what it looked at is remembered: that must still be so when it is written.
+//!
+//! No list of what a write looks at has to be right for this. An expression that needs a row which nobody has read stops, the row is
+//! read, and the expression is computed again; so nothing is ever computed from a row of which only the key is known.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+
+use jiff::tz::TimeZone;
+use singlet_item::Value;
+use singlet_model::Model;
+use singlet_model::evaluate::{
+    Environment, EvaluateError, Evaluated, KeyValue, Look, convert, evaluate, evaluate_as, evaluate_bound, holds,
+};
+use singlet_model::expression::{Expr, ExprKind, Word};
+use singlet_model::types::{EntityId, Type};
+
+use super::attempt::{Attempt, ORDER_MISSING, not_found};
+use super::generate::Generating;
+use super::touched::{Change, Touched};
+use super::{Stop, mistake};
+use crate::by_key::primary_key;
+use crate::error::RuntimeError;
+use crate::row;
+use crate::scope::Attributes;
+
+/// The most rows that one expression can make a write read: more than a transaction holds is none.
+const ROWS_LOOKED_AT_MAX: usize = singlet_item::limits::TRANSACTION_ITEMS_MAX + 1;
+
+/// The names of an operation, for an expression that may look at rows.
+struct Looking<'s, 'a> {
+    names: Generating<'s>,
+    model: &'s Model,
+    /// Which row a name stands for. What a bulk write bound when it began is not among them: its turns keep it as it was.
+    rows_by_name: &'s BTreeMap<String, usize>,
+    rows: &'s [Touched<'a>],
+    /// Whether rows are seen as they become.
+    becoming: bool,
+    seen: RefCell<Seen>,
+}
+
+/// What an expression looked at.
+#[derive(Default)]
+struct Seen {
+    looked: Vec<(usize, Option<String>)>,
+    wanted: Option<Wanted>,
+}
+
+/// A row that must be read before the expression has a value.
+enum Wanted {
+    Touched(usize),
+    Key(EntityId, Attributes),
+}
+
+impl Looking<'_, '_> {
+    fn want(&self, wanted: Wanted) -> EvaluateError {
+        self.seen.borrow_mut().wanted = Some(wanted);
+        EvaluateError::NeedsStore
+    }
+
+    fn looked(&self, at: usize, look: Look<'_>) {
+        let field = match look {
+            // Whether a row that was read is there is pinned in any case.
+            Look::Presence => return,
+            Look::Field(name) => Some(name.to_owned()),
+            Look::Whole => None,
+        };
+        self.seen.borrow_mut().looked.push((at, field));
+    }
+
+    /// The key variables of a row as its attributes hold them.
+    fn key_of(&self, entity: EntityId, key: &[KeyValue<'_>]) -> Result<Attributes, EvaluateError> {
+        let entity = self.model.entity(entity);
+        let mut known = Attributes::new();
+        for (name, value, ty) in key {
+            let Some(value) = value.clone() else { continue };
+            let attribute = entity.and_then(|entity| entity.attribute(name));
+            let value = match attribute {
+                Some(attribute) => convert(value, ty, &attribute.ty)?,
+                None => value,
+            };
+            known.insert((*name).to_owned(), value);
+        }
+        Ok(known)
+    }
+}
+
+impl Environment for Looking<'_, '_> {
+    fn attribute(&self, name: &str) -> Option<Value> {
+        self.names.attribute(name)
+    }
+
+    fn row(&self) -> Option<Value> {
+        self.names.row()
+    }
+
+    fn arg(&self, name: &str) -> Option<Value> {
+        self.names.arg(name)
+    }
+
+    fn caller(&self, claim: &str) -> Option<Value> {
+        self.names.caller(claim)
+    }
+
+    fn setting(&self, name: &str) -> Option<Value> {
+        self.names.setting(name)
+    }
+
+    fn bound(&self, name: &str) -> Option<Value> {
+        self.names.bound(name)
+    }
+
+    fn look_at(&self, name: &str, look: Look<'_>) -> Evaluated {
+        if let Some(&at) = self.rows_by_name.get(name) {
+            let touched = self.rows.get(at).ok_or(EvaluateError::NeedsStore)?;
+            let by_key = match look {
+                Look::Presence => true,
+                Look::Field(field) => touched.known.contains_key(field),
+                Look::Whole => false,
+            };
+            if !touched.is_read() && touched.after.is_none() && !by_key {
+                return Err(self.want(Wanted::Touched(at)));
+            }
+            self.looked(at, look);
+        }
+        let value = self.names.0.bound.get(name);
+        Ok(match look {
+            Look::Field(field) => value.and_then(Value::as_map).and_then(|row| row.get(field)).cloned(),
+            Look::Presence | Look::Whole => value.cloned(),
+        })
+    }
+
+    fn row_by_key(&self, entity: EntityId, key: &[KeyValue<'_>], look: Look<'_>) -> Evaluated {
+        let known = self.key_of(entity, key)?;
+        let described = self.model.entity(entity).ok_or(EvaluateError::NeedsStore)?;
+        let missing = |look: Look<'_>| match look {
+            Look::Presence => Ok(None),
+            Look::Field(_) | Look::Whole => Err(EvaluateError::RowMissing(entity)),
+        };
+        let identity = match &described.history {
+            Some(_) => super::guards::identity(self.model, described, &known).map(Some),
+            None => primary_key(described, &known),
+        };
+        // What no key can hold no row has.
+        let Ok(Some(identity)) = identity else {
+            return missing(look);
+        };
+        let touched = self.rows.iter().position(|touched| touched.key == identity);
+        let Some((at, touched)) = touched.and_then(|at| Some((at, self.rows.get(at)?))) else {
+            return Err(self.want(Wanted::Key(entity, known)));
+        };
+        if self.becoming && touched.change == Change::Delete {
+            return missing(look);
+        }
+        let becomes = touched.after.as_ref().filter(|_| self.becoming);
+        if !touched.is_read() && becomes.is_none() {
+            return Err(self.want(Wanted::Touched(at)));
+        }
+        self.looked(at, look);
+        match becomes.or_else(|| touched.row()) {
+            Some(row) => Ok(look.at(Some(row::as_value(row)))),
+            None => missing(look),
+        }
+    }
+
+    fn word(&self, word: Word) -> Option<Value> {
+        self.names.word(word)
+    }
+
+    fn now(&self) -> i64 {
+        self.names.now()
+    }
+
+    fn zone(&self) -> &TimeZone {
+        self.names.zone()
+    }
+
+    fn generate(&self, expr: &Expr, argument: Option<u64>) -> Option<Value> {
+        self.names.generate(expr, argument)
+    }
+}
+
+impl<'a> Attempt<'a> {
+    /// A value that an expression of the write gives.
+    pub async fn value(&mut self, expr: &Expr, own: Option<&Attributes>) -> Result<Option<Value>, Stop> {
+        self.looking(own, false, |names| evaluate(expr, names)).await
+    }
+
+    /// A value as an attribute of a type stores it.
+    pub async fn value_as(&mut self, expr: &Expr, ty: &Type, own: Option<&Attributes>) -> Result<Option<Value>, Stop> {
+        self.looking(own, false, |names| evaluate_as(expr, ty, names)).await
+    }
+
+    /// What a name is bound to.
+    pub async fn bound_value(&mut self, expr: &Expr) -> Result<Option<Value>, Stop> {
+        self.looking(None, false, |names| evaluate_bound(expr, names)).await
+    }
+
+    pub async fn holds(&mut self, expr: &Expr, own: Option<&Attributes>) -> Result<bool, Stop> {
+        self.looking(own, false, |names| holds(expr, names)).await
+    }
+
+    /// A value of the answer, which sees rows as they become.
+    pub async fn answered_value(&mut self, expr: &Expr) -> Result<Option<Value>, Stop> {
+        self.looking(None, true, |names| evaluate(expr, names)).await
+    }
+
+    /// Reads every row that an expression names, for one who takes the names as they are bound.
+    pub async fn look_through(&mut self, expr: &Expr) -> Result<(), Stop> {
+        let mut parts: Vec<&Expr> = Vec::new();
+        rows_looked_at(expr, &self.names, &mut parts);
+        for part in parts {
+            self.value(part, None).await?;
+        }
+        Ok(())
+    }
+
+    async fn looking<T>(
+        &mut self,
+        own: Option<&Attributes>,
+        becoming: bool,
+        compute: impl Fn(&dyn Environment) -> Result<T, EvaluateError>,
+    ) -> Result<T, Stop> {
+        for _ in 0..=ROWS_LOOKED_AT_MAX {
+            let (computed, seen) = {
+                let names = Looking {
+                    names: Generating(self.scope(own)),
+                    model: self.operation.model,
+                    rows_by_name: &self.names,
+                    rows: &self.rows,
+                    becoming,
+                    seen: RefCell::default(),
+                };
+                let computed = compute(&names);
+                (computed, names.seen.into_inner())
+            };
+            match (computed, seen.wanted) {
+                (Ok(value), _) => {
+                    self.remember(seen.looked)?;
+                    return Ok(value);
+                }
+                (Err(EvaluateError::NeedsStore), Some(Wanted::Touched(at))) => self.read_named(at).await?,
+                (Err(EvaluateError::NeedsStore), Some(Wanted::Key(entity, known))) => {
+                    let entity = self.entity(entity)?;
+                    let at = self.touch(entity, known)?;
+                    let at = at.ok_or_else(|| mistake("a row with a key cannot be read"))?;
+                    self.read(at).await?;
+                }
+                (Err(EvaluateError::RowMissing(entity)), _) => {
+                    let refused = not_found(self.entity(entity)?);
+                    return Err(self.refused(ORDER_MISSING, refused).await);
+                }
+                (Err(error), _) => return Err(error.into()),
+            }
+        }
+        let message = format!(
+            "`{}` looks at more than {ROWS_LOOKED_AT_MAX} rows",
+            self.operation.write.name
+        );
+        Err(Stop::Failed(RuntimeError::Request(message)))
+    }
+
+    fn remember(&mut self, looked: Vec<(usize, Option<String>)>) -> Result<(), Stop> {
+        for (at, field) in looked {
+            let used = &mut self.touched_mut(at)?.used;
+            match field {
+                Some(field) => {
+                    used.attributes.insert(field);
+                }
+                None => used.whole = true,
+            }
+        }
+        Ok(())
+    }
+
+    /// Reads a row that a name stands for, of which only the key was known so far.
+    async fn read_named(&mut self, at: usize) -> Result<(), Stop> {
+        self.read(at).await?;
+        let names: Vec<String> = self
+            .names
+            .iter()
+            .filter(|(_, known)| **known == at)
+            .map(|(name, _)| name.clone())
+            .collect();
+        let touched = self.touched(at)?;
+        let entity = touched.entity;
+        match touched.row().map(row::as_value) {
+            Some(value) => self.bound.extend(names.into_iter().map(|name| (name, value.clone()))),
+            // Only a row that `let` names without `?` is bound before it is read.
+            None if !names.is_empty() => return Err(self.refused(ORDER_MISSING, not_found(entity)).await),
+            None => {}
+        }
+        Ok(())
+    }
+}
+
+/// The parts of an expression that look at rows which names stand for.
+fn rows_looked_at<'e>(expr: &'e Expr, names: &BTreeMap<String, usize>, found: &mut Vec<&'e Expr>) {
+    let is_row = |part: &Expr| matches!(&part.kind, ExprKind::Bound(name) if names.contains_key(name));
+    match &expr.kind {
+        ExprKind::Field(of, _) if is_row(of) => found.push(expr),
+        _ if is_row(expr) => found.push(expr),
+        _ => expr.for_each_part(&mut |part| rows_looked_at(part, names, found)),
+    }
+}
