@@ -46,7 +46,7 @@ pub fn usual_settings(model: &Model) -> Attributes {
 pub fn example_value(ty: &Type) -> Option<Value> {
     if *ty == Type::Duration {
         let millis = USUAL_DURATION_MILLIS;
-        return Some(time::Duration { months: 0, millis }.to_value());
+        return Some(time::Duration::new(0, millis).ok()?.to_value());
     }
     let mut draw = ValueDraw {
         rng: Rng::with_seed(1),
