@@ -80,21 +80,27 @@ fn by_name<'t>(value: Value, types: impl Fn(&str) -> Option<(&'t Type, &'t Type)
 pub(super) fn shown_type(ty: &Type) -> std::borrow::Cow<'_, Type> {
     use std::borrow::Cow;
     let now = |ty: &Type| ty == &Type::Now;
-    match ty {
-        Type::Now => Cow::Owned(Type::Time),
-        Type::List(element, limits) if now(element) => Cow::Owned(Type::List(Type::Time.into(), *limits)),
-        Type::Object(object) if object.fields.iter().any(|field| now(&field.ty)) => {
-            let fields = object.fields.iter().map(|field| crate::types::ObjectField {
-                ty: shown_type(&field.ty).into_owned(),
-                ..field.clone()
-            });
-            Cow::Owned(Type::Object(std::sync::Arc::new(crate::types::ObjectType {
-                name: object.name.clone(),
-                fields: fields.collect(),
-            })))
-        }
-        ty => Cow::Borrowed(ty),
+    if now(ty) {
+        return Cow::Owned(Type::Time);
     }
+    if let Type::List(element, limits) = ty
+        && now(element)
+    {
+        return Cow::Owned(Type::List(Type::Time.into(), *limits));
+    }
+    if let Type::Object(object) = ty
+        && object.fields.iter().any(|field| now(&field.ty))
+    {
+        let fields = object.fields.iter().map(|field| crate::types::ObjectField {
+            ty: shown_type(&field.ty).into_owned(),
+            ..field.clone()
+        });
+        return Cow::Owned(Type::Object(std::sync::Arc::new(crate::types::ObjectType {
+            name: object.name.clone(),
+            fields: fields.collect(),
+        })));
+    }
+    Cow::Borrowed(ty)
 }
 
 /// The elements of a list or a set, each in the form of a type.

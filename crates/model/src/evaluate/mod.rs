@@ -261,11 +261,13 @@ impl<'a> Evaluator<'a> {
     }
 
     fn field_of(&mut self, of: &'a Expr, name: &str) -> Evaluated {
-        match &of.kind {
-            ExprKind::Bound(bound) => self.look_at(bound, Look::Field(name)),
-            ExprKind::Entity { entity, key } => Ok(present(self.row_by_key(*entity, key, Look::Field(name))?)),
-            _ => Ok(self.value(of)?.and_then(|value| present(field(&value, name)))),
+        if let ExprKind::Bound(bound) = &of.kind {
+            return self.look_at(bound, Look::Field(name));
         }
+        if let ExprKind::Entity { entity, key } = &of.kind {
+            return Ok(present(self.row_by_key(*entity, key, Look::Field(name))?));
+        }
+        Ok(self.value(of)?.and_then(|value| present(field(&value, name))))
     }
 
     fn row_by_key(&mut self, entity: EntityId, key: &'a [(String, Expr)], look: Look<'_>) -> Evaluated {
@@ -278,11 +280,13 @@ impl<'a> Evaluator<'a> {
 
     /// A value that is only tested for absence: of a row nothing else is looked at.
     fn tested(&mut self, expr: &'a Expr) -> Evaluated {
-        match &expr.kind {
-            ExprKind::Bound(name) => self.look_at(name, Look::Presence),
-            ExprKind::Entity { entity, key } => self.row_by_key(*entity, key, Look::Presence),
-            _ => self.value(expr),
+        if let ExprKind::Bound(name) = &expr.kind {
+            return self.look_at(name, Look::Presence);
         }
+        if let ExprKind::Entity { entity, key } = &expr.kind {
+            return self.row_by_key(*entity, key, Look::Presence);
+        }
+        self.value(expr)
     }
 
     fn index(&mut self, of: &'a Expr, at: &'a Expr) -> Evaluated {
@@ -309,7 +313,7 @@ impl<'a> Evaluator<'a> {
         match op {
             BinaryOp::And => Ok(self.joined(left, right, false)?.map(Value::Bool)),
             BinaryOp::Or => Ok(self.joined(left, right, true)?.map(Value::Bool)),
-            op if op.is_comparison() => {
+            BinaryOp::Eq | BinaryOp::Ne | BinaryOp::Lt | BinaryOp::Le | BinaryOp::Gt | BinaryOp::Ge | BinaryOp::In => {
                 let (a, b) = match (left.is_absent(), right.is_absent()) {
                     (false, false) => (self.value(left)?, self.value(right)?),
                     _ => (self.tested(left)?, self.tested(right)?),
@@ -317,7 +321,7 @@ impl<'a> Evaluator<'a> {
                 let outcome = self.compared(op, (a, left), (b, right))?;
                 Ok(outcome.map(Value::Bool))
             }
-            op => {
+            BinaryOp::Add | BinaryOp::Sub | BinaryOp::Mul | BinaryOp::Div | BinaryOp::Rem => {
                 let (Some(a), Some(b)) = (self.value(left)?, self.value(right)?) else {
                     return Ok(None);
                 };
@@ -336,9 +340,9 @@ impl<'a> Evaluator<'a> {
     ) -> Result<Option<bool>, EvaluateError> {
         if left.is_absent() || right.is_absent() {
             let both = a.is_none() && b.is_none();
-            return Ok(Some(match op {
-                BinaryOp::Ne => !both,
-                op => op == BinaryOp::Eq && both,
+            return Ok(Some(match op == BinaryOp::Ne {
+                true => !both,
+                false => op == BinaryOp::Eq && both,
             }));
         }
         if self.is_unknown(left, &a)? || self.is_unknown(right, &b)? {

@@ -129,11 +129,7 @@ impl<'a> Evaluator<'a> {
 
 /// A list without what is not known, for whoever shows or stores it.
 fn known_elements(value: Value) -> Value {
-    match value {
-        Value::L(elements) => {
-            let known = elements.into_iter().filter(|element| !element.is_null());
-            Value::L(known.map(known_elements).collect())
-        }
-        other => other,
-    }
+    let Value::L(elements) = value else { return value };
+    let known = elements.into_iter().filter(|element| !element.is_null());
+    Value::L(known.map(known_elements).collect())
 }

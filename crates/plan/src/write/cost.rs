@@ -215,15 +215,15 @@ impl<'a> WriteCosts<'a> {
     /// Whether a step reads a row and may then find that nothing differs.
     fn may_only_check(&self, write: &Write) -> bool {
         let plan = plan_write(self.model, write);
-        self.any_only_checks(write, &plan, &write.steps, &plan.steps)
+        self.any_only_checks(&plan, &write.steps, &plan.steps)
     }
 
-    fn any_only_checks(&self, write: &Write, plan: &WritePlan, steps: &[Step], plans: &[StepPlan]) -> bool {
+    fn any_only_checks(&self, plan: &WritePlan, steps: &[Step], plans: &[StepPlan]) -> bool {
         steps.iter().zip(plans).any(|(step, planned)| match &step.kind {
-            StepKind::Group(inner) => self.any_only_checks(write, plan, inner, &planned.inner),
+            StepKind::Group(inner) => self.any_only_checks(plan, inner, &planned.inner),
             StepKind::Call { step: name, .. } => {
                 let named = self.model.steps.iter().find(|named| named.name == *name);
-                named.is_some_and(|named| self.any_only_checks(write, plan, &named.steps, &planned.inner))
+                named.is_some_and(|named| self.any_only_checks(plan, &named.steps, &planned.inner))
             }
             StepKind::Update(target) | StepKind::Upsert(target) => {
                 let Some(entity) = step.entity().and_then(|id| self.model.entity(id)) else {

@@ -182,7 +182,9 @@ fn written(value: super::Evaluated) -> String {
             Value::N(number) => number.to_string(),
             Value::Bool(truth) => truth.to_string(),
             Value::L(list) => format!("[{}]", list.iter().map(of).collect::<Vec<_>>().join(" ")),
-            other => format!("{other:?}"),
+            Value::B(_) | Value::Null | Value::M(_) | Value::Ss(_) | Value::Ns(_) | Value::Bs(_) => {
+                format!("{value:?}")
+            }
         }
     }
     match value {
