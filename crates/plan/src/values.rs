@@ -336,6 +336,11 @@ pub(crate) fn small_words(part: &KeyPart) -> Option<Vec<String>> {
     let words = match &part.ty {
         Type::Enum(words) => words.members.clone(),
         Type::Bool => vec!["false".to_owned(), "true".to_owned()],
+        Type::Int(limits) if limits.only.is_some() => {
+            let mut only: Vec<_> = limits.only.iter().flat_map(|only| only.iter().copied()).collect();
+            only.sort();
+            only.iter().map(ToString::to_string).collect()
+        }
         Type::Int(limits) => {
             let count = part
                 .ty
@@ -348,6 +353,15 @@ pub(crate) fn small_words(part: &KeyPart) -> Option<Vec<String>> {
         }
         _ => return None,
     };
+    // A number as it prints may begin another, so that a range of the one would hold the other's rows.
+    let begins_another = |word: &String| {
+        words
+            .iter()
+            .any(|other| other != word && other.starts_with(word.as_str()))
+    };
+    if part.function == Some(PartFunction::Plain) && words.iter().any(begins_another) {
+        return None;
+    }
     (words.len() as u64 <= Bounds::USUAL.values_max as u64).then_some(words)
 }
 

@@ -1,234 +1,491 @@
 //! What a read answers, in the shape in which it answers it.
 
-use std::cmp::Ordering;
+mod counting;
+mod meaning;
+
 use std::collections::BTreeMap;
 
-use singlet_item::{Number, Value};
+use singlet_item::Value;
 use singlet_model::Model;
-use singlet_model::evaluate::{EvaluateError, evaluate};
-use singlet_model::model::{Read, Selection, SelectionKind, WithPart};
-use singlet_runtime::{Attributes, Bounds, Scope};
+use singlet_model::evaluate::{EvaluateError, evaluate, evaluate_as, evaluate_bound, holds};
+use singlet_model::expression::{Expr, ExprKind, Word};
+use singlet_model::model::{Each, Let, LetValue, Read, Return, Selection, SelectionKind};
+use singlet_model::types::EntityId;
+use singlet_runtime::{Attributes, Bounds, Scope, values};
 
 use crate::bench::Row;
 use crate::oracle::{self, Question};
+use counting::counted;
+use meaning::Meaning;
 
 /// What a read means.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Meant {
-    /// The rows, in their order.
+    /// The rows that are asked for, in their order.
     pub rows: Vec<Attributes>,
-    /// How many there are, in all or of each value of an attribute, where that is what is asked.
-    counted: Option<Value>,
-    /// For each row, the rows that come with it, by name.
-    with: Vec<BTreeMap<String, Vec<Attributes>>>,
-    /// The rows of each element, where one answer is given for each.
-    each: Option<Vec<(Value, Vec<Attributes>)>>,
+    /// Why there is no answer.
+    pub refusal: Option<Refusal>,
+    /// Whether the answer hangs on the order of rows that the model leaves open, so that several are right.
+    pub ambiguous: bool,
+    meaning: Meaning,
 }
 
-/// What a read means, by looking at every row.
+/// Why there is no answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Refusal {
+    /// What is asked for is not there, or not to be seen.
+    NotFound,
+    /// The caller may not.
+    Forbidden,
+    /// The caller has shown no credentials.
+    Unauthenticated,
+    /// The request is wrong.
+    Request,
+    /// More than one row fits where one is expected.
+    Several,
+}
+
+enum Stop {
+    Refused(Refusal),
+    Failed(EvaluateError),
+}
+
+impl From<EvaluateError> for Stop {
+    fn from(error: EvaluateError) -> Self {
+        Stop::Failed(error)
+    }
+}
+
+impl From<Refusal> for Stop {
+    fn from(refusal: Refusal) -> Self {
+        Stop::Refused(refusal)
+    }
+}
+
+/// What a read means, by looking at every row. The scope has what was sent.
 ///
 /// # Errors
 ///
 /// Where an expression leaves the range of its type.
 pub fn meant(model: &Model, read: &Read, rows: &[Row], scope: Scope<'_>) -> Result<Meant, EvaluateError> {
-    let Some(selection) = &read.selection else {
-        return Ok(Meant::default());
+    let mut meant = answered(model, read, rows, scope, false)?;
+    let lists = read.each.is_some() || read.lets.iter().any(|bound| matches!(bound.value, LetValue::Read(_)));
+    if lists {
+        let turned = answered(model, read, rows, scope, true)?;
+        meant.ambiguous = turned.meaning != meant.meaning || turned.refusal != meant.refusal;
+    }
+    Ok(meant)
+}
+
+fn answered(model: &Model, read: &Read, rows: &[Row], scope: Scope<'_>, turned: bool) -> Result<Meant, EvaluateError> {
+    let refused = |refusal| Meant {
+        rows: Vec::new(),
+        refusal: Some(refusal),
+        ambiguous: false,
+        meaning: Meaning::Value(Value::Null),
     };
-    let question = Question {
+    let args = match arguments(read, scope) {
+        Ok(args) => args,
+        Err(Stop::Refused(refusal)) => return Ok(refused(refusal)),
+        Err(Stop::Failed(error)) => return Err(error),
+    };
+    let asked = Asked {
+        model,
         read,
-        selection,
-        allow: Some(&read.allow),
+        rows,
+        scope: Scope { args: &args, ..scope },
+        turned,
     };
-    if let Some(each) = &read.each {
+    match asked.answer() {
+        Ok((rows, meaning)) => Ok(Meant {
+            rows,
+            refusal: None,
+            ambiguous: false,
+            meaning,
+        }),
+        Err(Stop::Refused(refusal)) => Ok(refused(refusal)),
+        Err(Stop::Failed(error)) => Err(error),
+    }
+}
+
+/// What was sent, with the defaults of what was not.
+fn arguments(read: &Read, scope: Scope<'_>) -> Result<Attributes, Stop> {
+    let sent = scope.args;
+    if sent.keys().any(|name| read.arg(name).is_none()) {
+        return Err(Refusal::Request.into());
+    }
+    let nothing = Attributes::new();
+    let mut args = Attributes::new();
+    for arg in &read.args {
+        match (sent.get(&arg.name), &arg.default) {
+            (Some(value), _) => {
+                let value = values::checked(value, &arg.ty).map_err(|_| Refusal::Request)?;
+                args.insert(arg.name.clone(), value);
+            }
+            (None, Some(default)) => {
+                let value = evaluate_as(
+                    default,
+                    &arg.ty,
+                    &Scope {
+                        args: &nothing,
+                        ..scope
+                    },
+                )?;
+                args.extend(value.map(|value| (arg.name.clone(), value)));
+            }
+            (None, None) if arg.optional => {}
+            (None, None) => return Err(Refusal::Request.into()),
+        }
+    }
+    let optional = read.args.iter().filter(|arg| arg.optional && arg.default.is_none());
+    let together: Vec<&str> = optional
+        .map(|arg| arg.name.as_str())
+        .filter(|name| sent.contains_key(*name))
+        .collect();
+    let is_known = |known: &Vec<String>| {
+        known.len() == together.len() && known.iter().all(|name| together.contains(&name.as_str()))
+    };
+    match read.combinations.is_empty() || read.combinations.iter().any(is_known) {
+        true => Ok(args),
+        false => Err(Refusal::Request.into()),
+    }
+}
+
+struct Asked<'a> {
+    model: &'a Model,
+    read: &'a Read,
+    rows: &'a [Row],
+    scope: Scope<'a>,
+    /// Whether rows that are equal in the order of a named list stand the other way round.
+    turned: bool,
+}
+
+impl Asked<'_> {
+    fn answer(&self) -> Result<(Vec<Attributes>, Meaning), Stop> {
+        let read = self.read;
+        self.admit(self.scope, false)?;
+        let mut bound = Attributes::new();
+        for name in &read.lets {
+            let value = self.named(
+                name,
+                Scope {
+                    bound: &bound,
+                    ..self.scope
+                },
+            )?;
+            match value {
+                Some(value) => {
+                    bound.insert(name.name.clone(), value);
+                }
+                None if name.optional => {}
+                None => return Err(Refusal::NotFound.into()),
+            }
+        }
+        let scope = Scope {
+            bound: &bound,
+            ..self.scope
+        };
+        self.admit(scope, true)?;
+        let Some(selection) = &read.selection else {
+            return Ok((Vec::new(), Meaning::Fields(self.with(None, scope)?)));
+        };
+        let mut selection = selection.clone();
+        if let Some(reverse) = &read.reverse
+            && holds(reverse, &scope)?
+        {
+            let orders = selection.order.iter_mut();
+            orders.for_each(|order| order.descending = !order.descending);
+        }
+        if let Some(each) = &read.each {
+            return self.each(each, &selection, scope);
+        }
+        let own = self.selected(&selection, Some(&read.allow), true, scope)?;
+        let meaning = match selection.kind {
+            SelectionKind::Count => Meaning::Value(counted(&selection, &own, scope)?),
+            SelectionKind::Get { optional: false } if own.is_empty() => return Err(Refusal::NotFound.into()),
+            SelectionKind::Get { .. } if is_several(&selection, &own) => return Err(Refusal::Several.into()),
+            SelectionKind::Get { .. } if own.is_empty() => self.shape_of_nothing(scope)?,
+            SelectionKind::Get { .. } => {
+                let first = self.groups(&selection, &own)?.into_iter().next().unwrap_or_default();
+                Meaning::One(self.shaped(&first, scope)?)
+            }
+            SelectionKind::Find if own.is_empty() && read.empty == Some(404) => return Err(Refusal::NotFound.into()),
+            SelectionKind::Find => {
+                let mut groups = Vec::new();
+                for group in self.groups(&selection, &own)? {
+                    groups.push(self.shaped(&group, scope)?);
+                }
+                let most = most_of(&selection, usize::MAX);
+                Meaning::Rows { groups, most }
+            }
+        };
+        Ok((own, meaning))
+    }
+
+    /// What `allow` says of the caller, or of rows that were named.
+    fn admit(&self, scope: Scope<'_>, of_rows: bool) -> Result<(), Stop> {
+        for clause in self.read.allow.conjuncts() {
+            let names = clause.any(|part| matches!(part.kind, ExprKind::Bound(_)));
+            let is_of_a_row = !clause.attributes().is_empty();
+            if is_of_a_row || names != of_rows || holds(clause, &scope)? {
+                continue;
+            }
+            return Err(match (of_rows, self.scope.caller.authenticated) {
+                (true, _) => Refusal::NotFound.into(),
+                (false, true) => Refusal::Forbidden.into(),
+                (false, false) => Refusal::Unauthenticated.into(),
+            });
+        }
+        Ok(())
+    }
+
+    /// What a name of `let` stands for.
+    fn named(&self, bound: &Let, scope: Scope<'_>) -> Result<Option<Value>, Stop> {
+        Ok(match &bound.value {
+            LetValue::Value(expr) => match &expr.kind {
+                ExprKind::Entity { entity, key } => self.row_of(*entity, key, scope)?.map(Value::M),
+                _ => evaluate_bound(expr, &scope)?,
+            },
+            LetValue::Read(selection) => {
+                let found = self.selected(selection, None, false, scope)?;
+                let mut rows = Vec::new();
+                for mut group in self.groups(selection, &found)? {
+                    if self.turned {
+                        group.reverse();
+                    }
+                    rows.extend(group.into_iter().map(Value::M));
+                }
+                match selection.kind {
+                    SelectionKind::Get { .. } if is_several(selection, &found) => return Err(Refusal::Several.into()),
+                    SelectionKind::Get { .. } => rows.into_iter().next(),
+                    SelectionKind::Find => {
+                        rows.truncate(most_of(selection, usize::MAX));
+                        Some(Value::L(rows))
+                    }
+                    SelectionKind::Count => Some(counted(selection, &found, scope)?),
+                }
+            }
+        })
+    }
+
+    /// The row with a key, as it is now.
+    fn row_of(&self, id: EntityId, key: &[(String, Expr)], scope: Scope<'_>) -> Result<Option<Attributes>, Stop> {
+        let Some(entity) = self.model.entity(id) else {
+            return Ok(None);
+        };
+        let mut wanted = Attributes::new();
+        for (name, expr) in key {
+            let value = match entity.attribute(name) {
+                Some(attribute) => evaluate_as(expr, &attribute.ty, &scope)?,
+                None => evaluate(expr, &scope)?,
+            };
+            match value {
+                Some(value) => wanted.insert(name.clone(), value),
+                None => return Ok(None),
+            };
+        }
+        let rows = oracle::current_rows(entity, self.rows, scope)?;
+        let is_it = |row: &Attributes| wanted.iter().all(|(name, value)| row.get(name) == Some(value));
+        Ok(rows.into_iter().find(is_it))
+    }
+
+    fn selected(
+        &self,
+        selection: &Selection,
+        allow: Option<&Expr>,
+        is_own: bool,
+        scope: Scope<'_>,
+    ) -> Result<Vec<Attributes>, EvaluateError> {
+        let question = Question {
+            read: self.read,
+            selection,
+            allow,
+            is_own,
+        };
+        oracle::rows(self.model, question, self.rows, scope)
+    }
+
+    /// Rows that are equal in the order, together.
+    fn groups(&self, selection: &Selection, rows: &[Attributes]) -> Result<Vec<Vec<Attributes>>, EvaluateError> {
+        let mut groups: Vec<Vec<Attributes>> = Vec::new();
+        for row in rows {
+            let last = groups.last_mut();
+            match last {
+                Some(group) if is_equal(self.model, selection, group, row)? => group.push(row.clone()),
+                _ => groups.push(vec![row.clone()]),
+            }
+        }
+        Ok(groups)
+    }
+
+    /// What is shown where there is no row: nothing, or the shape with what does not hang on one.
+    fn shape_of_nothing(&self, scope: Scope<'_>) -> Result<Meaning, EvaluateError> {
+        Ok(match &self.read.returns {
+            Return::Usual | Return::Nothing => Meaning::One(Vec::new()),
+            Return::Value(expr) => Meaning::Value(evaluate(expr, &scope)?.unwrap_or(Value::Null)),
+            Return::Fields(fields) => {
+                let mut map = Attributes::new();
+                for (name, expr) in fields {
+                    map.extend(evaluate(expr, &scope)?.map(|value| (name.clone(), value)));
+                }
+                Meaning::Value(Value::M(map))
+            }
+        })
+    }
+
+    /// Rows as they are shown, with what comes with each.
+    fn shaped(&self, rows: &[Attributes], scope: Scope<'_>) -> Result<Vec<Meaning>, Stop> {
+        let mut all = Vec::new();
+        for row in rows {
+            let with = self.with(Some(row), scope)?;
+            let own = match &self.read.returns {
+                Return::Usual | Return::Nothing => Value::M(row.clone()),
+                Return::Value(expr) => evaluate(expr, &scope.with_row(row))?.unwrap_or(Value::Null),
+                Return::Fields(fields) => {
+                    let mut map = Attributes::new();
+                    for (name, expr) in fields {
+                        let value = evaluate(expr, &scope.with_row(row))?;
+                        map.extend(value.map(|value| (name.clone(), value)));
+                    }
+                    Value::M(map)
+                }
+            };
+            all.push(Meaning::Row(own, with));
+        }
+        Ok(all)
+    }
+
+    /// What comes with a row, or with nothing.
+    fn with(&self, parent: Option<&Attributes>, scope: Scope<'_>) -> Result<BTreeMap<String, Meaning>, Stop> {
+        let scope = Scope { row: parent, ..scope };
+        let mut parts = BTreeMap::new();
+        for part in &self.read.with {
+            let selection = &part.selection;
+            let rows = self.selected(selection, part.allow.as_ref(), false, scope)?;
+            let groups = self.groups(selection, &rows)?;
+            let plain = |group: Vec<Attributes>| -> Vec<Meaning> {
+                let rows = group.into_iter();
+                rows.map(|row| Meaning::Row(Value::M(row), BTreeMap::new())).collect()
+            };
+            let meaning = match selection.kind {
+                SelectionKind::Count => Meaning::Value(counted(selection, &rows, scope)?),
+                SelectionKind::Get { .. } if is_several(selection, &rows) => return Err(Refusal::Several.into()),
+                SelectionKind::Get { .. } => Meaning::One(groups.into_iter().next().map(plain).unwrap_or_default()),
+                SelectionKind::Find => Meaning::Rows {
+                    groups: groups.into_iter().map(plain).collect(),
+                    most: most_of(selection, Bounds::USUAL.beside_rows_max),
+                },
+            };
+            parts.insert(part.name.clone(), meaning);
+        }
+        Ok(parts)
+    }
+
+    /// One answer for each element.
+    fn each(&self, each: &Each, selection: &Selection, scope: Scope<'_>) -> Result<(Vec<Attributes>, Meaning), Stop> {
         let elements = match evaluate(&each.list, &scope)? {
             Some(Value::L(elements)) => elements,
             _ => Vec::new(),
         };
-        let mut answers = Vec::new();
+        if elements.len() as u64 > each.at_most {
+            return Err(Refusal::Request.into());
+        }
+        let (mut all, mut answers) = (Vec::new(), Vec::new());
         for element in elements {
-            let bound = Attributes::from([(each.name.clone(), element.clone())]);
-            let found = oracle::rows(model, question, rows, Scope { bound: &bound, ..scope })?;
-            answers.push((element, found));
-        }
-        return Ok(Meant {
-            rows: answers.iter().flat_map(|(_, rows)| rows.clone()).collect(),
-            each: Some(answers),
-            ..Meant::default()
-        });
-    }
-    let own = oracle::rows(model, question, rows, scope)?;
-    let mut with = Vec::new();
-    for parent in own.iter().filter(|_| !read.with.is_empty()) {
-        let scope = Scope {
-            row: Some(parent),
-            ..scope
-        };
-        let mut groups = BTreeMap::new();
-        for part in &read.with {
-            let question = Question {
-                read,
-                selection: &part.selection,
-                allow: part.allow.as_ref(),
+            let mut bound = scope.bound.clone();
+            bound.insert(each.name.clone(), element);
+            let found = {
+                let scope = Scope { bound: &bound, ..scope };
+                self.selected(selection, Some(&self.read.allow), true, scope)?
             };
-            groups.insert(part.name.clone(), oracle::rows(model, question, rows, scope)?);
+            let groups = self.groups(selection, &found)?;
+            let rows = groups.clone().into_iter().flat_map(|mut group| {
+                if self.turned {
+                    group.reverse();
+                }
+                group.into_iter().map(Value::M)
+            });
+            let rows = rows.take(most_of(selection, usize::MAX));
+            bound.insert("rows".to_owned(), Value::L(rows.collect()));
+            let scope = Scope { bound: &bound, ..scope };
+            answers.push(vec![self.of_element(selection, &groups, scope)?]);
+            all.extend(found);
         }
-        with.push(groups);
+        let meaning = Meaning::Rows {
+            groups: answers,
+            most: usize::MAX,
+        };
+        Ok((all, meaning))
     }
-    Ok(Meant {
-        counted: (selection.kind == SelectionKind::Count).then(|| counted(selection, &own)),
-        rows: own,
-        with,
-        each: None,
-    })
+
+    fn of_element(
+        &self,
+        selection: &Selection,
+        groups: &[Vec<Attributes>],
+        scope: Scope<'_>,
+    ) -> Result<Meaning, EvaluateError> {
+        let Return::Fields(fields) = &self.read.returns else {
+            let value = match &self.read.returns {
+                Return::Value(expr) => evaluate(expr, &scope)?.unwrap_or(Value::Null),
+                _ => Value::M(Attributes::new()),
+            };
+            return Ok(Meaning::Value(value));
+        };
+        let mut shown = BTreeMap::new();
+        for (name, expr) in fields {
+            let is_rows = matches!(&expr.kind, ExprKind::Word(Word::Rows));
+            if is_rows {
+                let plain = |row: &Attributes| Meaning::Row(Value::M(row.clone()), BTreeMap::new());
+                let groups = groups.iter().map(|group| group.iter().map(plain).collect()).collect();
+                let most = most_of(selection, usize::MAX);
+                shown.insert(name.clone(), Meaning::Rows { groups, most });
+            } else if let Some(value) = evaluate(expr, &scope)? {
+                shown.insert(name.clone(), Meaning::Value(value));
+            }
+        }
+        Ok(Meaning::Fields(shown))
+    }
+}
+
+fn is_equal(
+    model: &Model,
+    selection: &Selection,
+    group: &[Attributes],
+    row: &Attributes,
+) -> Result<bool, EvaluateError> {
+    match group.first() {
+        Some(first) => Ok(oracle::compare(model, selection, first, row)?.is_eq()),
+        None => Ok(true),
+    }
+}
+
+/// Of rows in an order the first is meant; else one row is expected, and no other may fit.
+fn is_several(selection: &Selection, rows: &[Attributes]) -> bool {
+    selection.order.is_empty() && rows.len() > 1
+}
+
+fn most_of(selection: &Selection, unless_said: usize) -> usize {
+    let limit = selection
+        .limit
+        .map(|limit| usize::try_from(limit).unwrap_or(usize::MAX));
+    limit.unwrap_or(unless_said)
 }
 
 impl Meant {
-    /// How an answer differs from what is meant. Equal rows may come in any order, each once; of a limit, any of them.
-    pub fn difference(&self, model: &Model, read: &Read, got: &[Value]) -> Option<String> {
-        let selection = read.selection.as_ref()?;
-        if let Some(each) = &self.each {
-            return each_difference(model, selection, each, got);
+    /// How an answer differs from what is meant: all rows of a list, or the one value that is answered.
+    pub fn difference(&self, _model: &Model, read: &Read, got: &[Value]) -> Option<String> {
+        let finds = read.selection.as_ref().map(|selection| selection.kind) == Some(SelectionKind::Find);
+        match finds && read.each.is_none() {
+            true => self.meaning.difference(Some(&Value::L(got.to_vec()))),
+            false => self.meaning.difference(got.first()),
         }
-        let most = match selection.kind {
-            SelectionKind::Count => {
-                return (got.first() != self.counted.as_ref()).then(|| "the count differs".to_owned());
-            }
-            SelectionKind::Get { .. } if is_ambiguous(selection, &self.rows) => {
-                return Some("one row came where several fit".to_owned());
-            }
-            SelectionKind::Get { .. } => 1,
-            SelectionKind::Find => selection.limit.map_or(usize::MAX, |limit| limit as usize),
-        };
-        let mut own = got.to_vec();
-        for row in &mut own {
-            if let Value::M(row) = row {
-                row.retain(|name, _| !read.with.iter().any(|part| part.name == *name));
-            }
-        }
-        let differs = difference(model, selection, &self.rows, &own, most);
-        let mut pairs = own.iter().zip(got);
-        differs.or_else(|| pairs.find_map(|(own, got)| self.with_difference(model, read, own.as_map()?, got.as_map()?)))
-    }
-
-    /// How the rows that came with a row differ.
-    fn with_difference(&self, model: &Model, read: &Read, own: &Attributes, got: &Attributes) -> Option<String> {
-        // Rows that are equal in everything have the same rows with them.
-        let at = self.rows.iter().position(|row| row == own)?;
-        let meant = self.with.get(at)?;
-        read.with.iter().find_map(|part| {
-            let got = match got.get(&part.name) {
-                Some(Value::L(rows)) => rows.as_slice(),
-                Some(row) => std::slice::from_ref(row),
-                None => &[],
-            };
-            let most = match part.selection.kind {
-                SelectionKind::Get { .. } => 1,
-                _ => part
-                    .selection
-                    .limit
-                    .map_or(Bounds::USUAL.beside_rows_max, |limit| limit as usize),
-            };
-            let differs = difference(model, &part.selection, meant.get(&part.name)?, got, most);
-            differs.map(|what| format!("with `{}`: {what}", part.name))
-        })
-    }
-
-    /// Whether more than one row fits where the read, or what comes with it, expects one: that is refused.
-    pub fn is_ambiguous(&self, read: &Read) -> bool {
-        let own = read.selection.iter().any(|own| is_ambiguous(own, &self.rows));
-        let with = |groups: &BTreeMap<String, Vec<Attributes>>| {
-            let rows = |part: &WithPart| groups.get(&part.name).map_or(&[][..], Vec::as_slice);
-            read.with.iter().any(|part| is_ambiguous(&part.selection, rows(part)))
-        };
-        own || self.with.iter().any(with)
     }
 
     /// As values, to be shown.
     pub fn shown(&self) -> Vec<Value> {
-        let counted = self.counted.iter().cloned();
-        let with = self.with.iter().flat_map(BTreeMap::values).flatten();
-        let rows = self.rows.iter().chain(with);
-        counted.chain(rows.cloned().map(Value::M)).collect()
-    }
-}
-
-/// Of rows in an order the first is meant; else a `get` means one row, and no other may fit.
-fn is_ambiguous(selection: &Selection, rows: &[Attributes]) -> bool {
-    matches!(selection.kind, SelectionKind::Get { .. }) && selection.order.is_empty() && rows.len() > 1
-}
-
-/// Answers are `{of: element, found: rows}`, one for each element.
-fn each_difference(
-    model: &Model,
-    selection: &Selection,
-    meant: &[(Value, Vec<Attributes>)],
-    got: &[Value],
-) -> Option<String> {
-    let answers = match got {
-        [Value::L(answers)] => answers.as_slice(),
-        _ => &[],
-    };
-    if answers.len() != meant.len() {
-        return Some(format!("{} answers came for {} elements", answers.len(), meant.len()));
-    }
-    meant.iter().zip(answers).find_map(|((element, rows), answer)| {
-        let answer = answer.as_map();
-        if answer.and_then(|answer| answer.get("of")) != Some(element) {
-            return Some("an answer is for another element".to_owned());
-        }
-        let found = match answer.and_then(|answer| answer.get("found")) {
-            Some(Value::L(found)) => found.as_slice(),
-            _ => &[],
-        };
-        let most = selection.limit.map_or(usize::MAX, |limit| limit as usize);
-        difference(model, selection, rows, found, most)
-    })
-}
-
-fn difference(
-    model: &Model,
-    selection: &Selection,
-    meant: &[Attributes],
-    got: &[Value],
-    most: usize,
-) -> Option<String> {
-    let wanted = meant.len().min(most);
-    if got.len() != wanted {
-        return Some(format!("{} rows came, {wanted} are meant", got.len()));
-    }
-    let got: Vec<&Attributes> = got.iter().filter_map(Value::as_map).collect();
-    for (at, row) in got.iter().enumerate() {
-        let times_meant = meant.iter().filter(|known| known == row).count();
-        let times = got.iter().filter(|known| known == &row).count();
-        if times_meant == 0 {
-            return Some(format!("row {at} is not meant, or not so"));
-        }
-        if times > times_meant {
-            return Some(format!("row {at} comes more than once"));
+        match self.refusal {
+            Some(refusal) => vec![Value::S(format!("{refusal:?}"))],
+            None => self.meaning.shown(),
         }
     }
-    let out_of_order = got
-        .iter()
-        .zip(meant)
-        .position(|(got, meant)| oracle::compare(model, selection, got, meant).is_ok_and(Ordering::is_ne));
-    out_of_order.map(|at| format!("row {at} is out of order"))
-}
-
-fn counted(selection: &Selection, rows: &[Attributes]) -> Value {
-    let number = |count: usize| Value::N(Number::from(i64::try_from(count).unwrap_or(i64::MAX)));
-    let Some(by) = selection.by.first() else {
-        return number(rows.len());
-    };
-    let mut groups: BTreeMap<String, usize> = BTreeMap::new();
-    for row in rows {
-        let group = match row.get(by) {
-            Some(Value::S(text)) => text.clone(),
-            Some(Value::N(number)) => number.to_string(),
-            Some(Value::Bool(truth)) => truth.to_string(),
-            _ => continue,
-        };
-        *groups.entry(group).or_default() += 1;
-    }
-    let groups = groups.into_iter().map(|(group, count)| (group, number(count)));
-    Value::M(groups.collect())
 }

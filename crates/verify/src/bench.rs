@@ -1,20 +1,26 @@
 //! One table, and cases on it: the plan's answer beside the oracle's.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use singlet_item::{Item, Value};
-use singlet_model::model::{Read, SelectionKind};
+use singlet_model::model::{LetValue, Read, Selection, SelectionKind};
 use singlet_model::{Model, Source};
-use singlet_plan::read::{Why, plan_text};
-use singlet_runtime::{Attributes, Caller, Engine, Request, RuntimeError, Scope, load, row, table};
-use singlet_store::Store;
+use singlet_plan::cost::Worked;
+use singlet_plan::read::{Combination, Why, plan_selection, plan_text};
+use singlet_runtime::{Attributes, Bounds, Caller, Engine, Request, RuntimeError, Scope, load, table, values};
+use singlet_store::{KeyRange, SortRange, Store};
 
-use crate::answer::{Meant, meant};
+use crate::answer::{Refusal, meant};
+use crate::metered::Metered;
 use crate::mismatch::Mismatch;
+use crate::predicted::{WorkedCosts, page_difference, worked_costs};
 
 /// The most pages that one case may take: a cursor that does not move would never end.
-const PAGES_MAX: usize = 2_000;
+const PAGES_MAX: usize = 700;
+
+/// The most ranges of keys that are shown of a case.
+const RANGES_SHOWN_MAX: usize = 20;
 
 /// A row with the name of its entity.
 pub type Row = (String, Attributes);
@@ -23,12 +29,27 @@ pub type Row = (String, Attributes);
 #[derive(Debug)]
 pub struct Bench {
     engine: Engine,
+    meter: Arc<Metered>,
     text: String,
     rows: Vec<Row>,
+    given: Given,
+    /// What reads cost: it takes long to say, and is said once.
+    worked: OnceLock<WorkedCosts>,
+}
+
+/// What an engine is opened with beside its model.
+#[derive(Clone, Debug, Default)]
+pub struct Given {
+    /// Values of the model's settings.
+    pub settings: Attributes,
+    /// The bounds.
+    pub bounds: Bounds,
+    /// Whether what is consumed is held against what the plan says.
+    pub costs: bool,
 }
 
 /// One read with its request.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Case {
     /// The read's name.
     pub read: String,
@@ -51,6 +72,8 @@ pub enum Outcome {
     Unplanned(&'static str),
     /// The read asks for more than one request may.
     Refused,
+    /// The answer hangs on an order that the model leaves open.
+    Ambiguous,
 }
 
 /// A failure of the bench itself.
@@ -75,12 +98,29 @@ impl Bench {
     ///
     /// Where the model has errors, or a row cannot be stored.
     pub async fn open(text: &str, store: Arc<dyn Store>, rows: Vec<Row>, now: i64) -> Result<Self, BenchError> {
+        Bench::open_with(text, store, rows, now, Given::default()).await
+    }
+
+    /// The same with values of the model's settings, and with other bounds.
+    ///
+    /// # Errors
+    ///
+    /// Where the model has errors, or a row cannot be stored.
+    pub async fn open_with(
+        text: &str,
+        store: Arc<dyn Store>,
+        rows: Vec<Row>,
+        now: i64,
+        given: Given,
+    ) -> Result<Self, BenchError> {
         let model = load_model(text)?;
+        let meter = Metered::new(store);
+        let store: Arc<dyn Store> = Arc::clone(&meter) as Arc<dyn Store>;
         store
             .create_table(&table::spec(&model))
             .await
             .map_err(RuntimeError::from)?;
-        let engine = Engine::open(Arc::new(model), store, Attributes::new(), [7; 32]);
+        let engine = Engine::open(Arc::new(model), store, given.settings.clone(), [7; 32]).bounded(given.bounds);
         let mut stored: BTreeMap<String, (Row, Vec<Item>)> = BTreeMap::new();
         let (nothing, nobody) = (Attributes::new(), Caller::anonymous());
         for (name, attributes) in rows {
@@ -88,7 +128,7 @@ impl Bench {
                 continue;
             };
             let scope = scope(&engine, now, &nothing, &nobody);
-            let items = row::encode(engine.model(), entity, &attributes, scope)?;
+            let items = load::items_of_row(engine.model(), entity, &attributes, scope)?;
             let own = items.first().map(|item| primary_key(engine.model(), item));
             stored.insert(own.unwrap_or_default(), ((name, attributes), items));
         }
@@ -97,8 +137,11 @@ impl Bench {
         let rows = stored.into_values().map(|(row, _)| row).collect();
         Ok(Bench {
             engine,
+            meter,
             text: text.to_owned(),
             rows,
+            given,
+            worked: OnceLock::new(),
         })
     }
 
@@ -121,50 +164,100 @@ impl Bench {
             return Ok(Outcome::Unplanned(reason));
         }
         let scope = scope(&self.engine, case.now, &case.args, &case.caller);
-        let (meant, failed) = match meant(model, read, &self.rows, scope) {
-            Ok(meant) => (meant, None),
-            Err(error) => (Meant::default(), Some(error.to_string())),
-        };
+        let meant = meant(model, read, &self.rows, scope);
+        if meant.as_ref().is_ok_and(|meant| meant.ambiguous) {
+            return Ok(Outcome::Ambiguous);
+        }
         let mut got = Vec::new();
-        let what = match (self.answer(read, case, &mut got).await, failed) {
-            (Err(RuntimeError::Request(_)), _) => return Ok(Outcome::Refused),
-            (Err(RuntimeError::Several(_)), None) if meant.is_ambiguous(read) => return Ok(Outcome::Refused),
-            (Err(RuntimeError::Forbidden | RuntimeError::Unauthenticated), _) if meant.rows.is_empty() => None,
-            (Err(error), None) => Some(format!("the read fails: {error}")),
-            (Err(_), Some(_)) => None,
-            (Ok(()), Some(error)) => Some(format!("the meaning fails: {error}")),
-            (Ok(()), None) => meant.difference(model, read, &got),
+        let answer = self.answer(read, case, &mut got).await;
+        let what = match (&answer, &meant) {
+            (Ok(()), Ok(meant)) => match meant.refusal {
+                // Where a page may end before its first row, an empty list has pages too.
+                Some(Refusal::NotFound) if read.empty.is_some() && read.requests.is_some() && got.is_empty() => None,
+                Some(refusal) => Some(format!("an answer comes where {refusal:?} is meant")),
+                None => meant.difference(model, read, &got),
+            },
+            (Ok(()), Err(error)) => Some(format!("the meaning fails: {error}")),
+            (Err(RuntimeError::Stored(what)), _) => Some(what.clone()),
+            (Err(_), Err(_)) => None,
+            (Err(error), Ok(meant)) => match (error, meant.refusal) {
+                (RuntimeError::Request(_), Some(Refusal::Request))
+                | (RuntimeError::NotFound, Some(Refusal::NotFound))
+                | (RuntimeError::Several(_), Some(Refusal::Several))
+                | (RuntimeError::Forbidden, Some(Refusal::Forbidden))
+                | (RuntimeError::Unauthenticated, Some(Refusal::Unauthenticated)) => None,
+                (RuntimeError::Request(_), _) => return Ok(Outcome::Refused),
+                (error, refusal) => Some(format!("the read fails: {error} (meant: {refusal:?})")),
+            },
         };
         match what {
-            None => Ok(Outcome::Same(meant.rows.len())),
+            None => Ok(Outcome::Same(meant.map_or(0, |meant| meant.rows.len()))),
             Some(what) => Err(Box::new(Mismatch {
                 what,
                 model: self.text.clone(),
                 rows: self.rows.clone(),
                 case: case.clone(),
+                given: self.given.clone(),
                 plan: self
                     .engine
                     .plan(&case.read)
                     .map(|plan| plan_text(model, plan, false))
                     .unwrap_or_default(),
-                expected: meant.shown(),
+                asked: self.asked(case),
+                expected: meant.map(|meant| meant.shown()).unwrap_or_default(),
                 got,
             })),
         }
     }
 
-    /// Why the planner refuses a read with these arguments; none where it has a plan.
-    fn refusal(&self, read: &Read, args: &Attributes) -> Option<&'static str> {
+    /// The keys that a case asks for, a line for each range.
+    fn asked(&self, case: &Case) -> String {
+        let request = Request {
+            args: case.args.clone(),
+            caller: case.caller.clone(),
+            now: case.now,
+            ..Request::default()
+        };
+        let Ok(previewed) = self.engine.preview(&case.read, &request) else {
+            return String::new();
+        };
+        let ranges = previewed.requests.iter().flat_map(|preview| {
+            let place = preview.index.clone().unwrap_or_else(|| "the table".to_owned());
+            preview
+                .ranges
+                .iter()
+                .map(move |range| format!("{place}: {}", range_text(range)))
+        });
+        ranges.take(RANGES_SHOWN_MAX).collect::<Vec<_>>().join("\n")
+    }
+
+    /// The plan for the arguments that a case sends.
+    fn combination(&self, read: &Read, args: &Attributes) -> Option<&Combination> {
         let optional = read.args.iter().filter(|arg| arg.optional && arg.default.is_none());
         let sent: Vec<&str> = optional
             .map(|arg| arg.name.as_str())
             .filter(|name| args.contains_key(*name))
             .collect();
         let plan = self.engine.plan(&read.name);
-        let known = plan.into_iter().flat_map(|plan| &plan.combinations).find(|known| {
-            known.sent.len() == sent.len() && known.sent.iter().all(|name| sent.contains(&name.as_str()))
+        plan.into_iter()
+            .flat_map(|plan| &plan.combinations)
+            .find(|known| known.sent.len() == sent.len() && known.sent.iter().all(|name| sent.contains(&name.as_str())))
+    }
+
+    /// Why the planner refuses a read with these arguments; none where it has a plan.
+    fn refusal(&self, read: &Read, args: &Attributes) -> Option<&'static str> {
+        let known = self.combination(read, args)?;
+        let is_open = |selection: &Selection| {
+            let plan = plan_selection(self.engine.model(), selection, None, None, &|_| true);
+            plan.is_none_or(|plan| plan.queries.is_empty())
+        };
+        let mut named = read.lets.iter().filter_map(|bound| match &bound.value {
+            LetValue::Read(selection) => Some(selection),
+            LetValue::Value(_) => None,
         });
-        let Some(known) = known else { return Some("combination") };
+        if named.any(is_open) {
+            return Some("open name");
+        }
         if let Some(Err(_)) = &known.together {
             return Some("no transaction");
         }
@@ -173,12 +266,15 @@ impl Bench {
         Some(nearest.map_or("no path", |(_, reason)| reason))
     }
 
-    /// Every page of the answer; one row or number where the read gives one.
+    /// Every page of the answer; one row or number where the read gives one. What each page asks of the store is what the plan
+    /// said.
     async fn answer(&self, read: &Read, case: &Case, got: &mut Vec<Value>) -> Result<(), RuntimeError> {
         let finds = read.selection.as_ref().map(|selection| selection.kind) == Some(SelectionKind::Find);
-        let pages = finds && read.each.is_none();
+        let lists = finds && read.each.is_none();
+        let pages = lists || read.pages.is_some();
         let mut cursor = None;
-        for _ in 0..PAGES_MAX {
+        let mut listed = Vec::new();
+        for page in 0..PAGES_MAX {
             let request = Request {
                 args: case.args.clone(),
                 caller: case.caller.clone(),
@@ -186,26 +282,96 @@ impl Bench {
                 cursor: cursor.take(),
                 now: case.now,
             };
-            let answer = match self.engine.read(&case.read, &request).await {
-                Err(RuntimeError::NotFound) if !pages => return Ok(()),
-                answer => answer?,
+            self.meter.taken();
+            let mut answer = self.engine.read(&case.read, &request).await?;
+            self.check_cost(read, case, page == 0 && pages)?;
+            let rows = match (&mut answer.value, &read.pages) {
+                (Some(Value::L(rows)), _) if lists => Some(std::mem::take(rows)),
+                (Some(Value::M(groups)), Some(list)) => match groups.get_mut(list) {
+                    Some(Value::L(rows)) => Some(std::mem::take(rows)),
+                    _ => None,
+                },
+                _ => None,
             };
-            match answer.value {
-                Some(Value::L(page)) if pages => {
-                    if page.len() > case.page {
-                        return Err(RuntimeError::Stored("a page is longer than its limit".to_owned()));
-                    }
-                    got.extend(page);
+            let rows = rows.unwrap_or_default();
+            if pages && rows.len() > case.page {
+                return Err(RuntimeError::Stored("a page is longer than its limit".to_owned()));
+            }
+            listed.extend(rows);
+            if !lists {
+                // What does not go on from page to page is the same on each.
+                if !got.is_empty() && got.first() != answer.value.as_ref() {
+                    return Err(RuntimeError::Stored("pages differ in what has no pages".to_owned()));
                 }
-                value => got.extend(value),
+                got.clear();
+                got.extend(answer.value);
             }
             match answer.next {
                 Some(next) => cursor = Some(next),
-                None => return Ok(()),
+                None => {
+                    merge_pages(read, lists, listed, got);
+                    return Ok(());
+                }
             }
         }
         Err(RuntimeError::Stored(format!("there are more than {PAGES_MAX} pages")))
     }
+
+    fn worked(&self, read: &str, known: &Combination) -> Option<Worked> {
+        let model = self.engine.model();
+        let all = self.worked.get_or_init(|| {
+            let plans = model.reads.iter().filter_map(|read| self.engine.plan(&read.name));
+            worked_costs(model, plans)
+        });
+        let own = all.get(read)?.iter().find(|(sent, _)| *sent == known.sent);
+        own.map(|(_, worked)| *worked)
+    }
+
+    fn check_cost(&self, read: &Read, case: &Case, first_page: bool) -> Result<(), RuntimeError> {
+        let sent = self.meter.taken();
+        let Some(known) = self.combination(read, &case.args) else {
+            return Ok(());
+        };
+        // Small steps cut one request of the plan into several.
+        let usual_bounds = self.given.costs && self.given.bounds == Bounds::USUAL;
+        let usual = read.page.map_or(Bounds::USUAL.page_rows_usual, |page| page as usize);
+        let whole = usual_bounds && (first_page || read.pages.is_none()) && case.page <= usual;
+        let worked = whole.then(|| self.worked(&read.name, known)).flatten();
+        match page_difference(self.engine.model(), known, &sent, worked) {
+            Some(what) => Err(RuntimeError::Stored(what)),
+            None => Ok(()),
+        }
+    }
+}
+
+/// The rows of all pages, in the place of one page's.
+fn merge_pages(read: &Read, lists: bool, listed: Vec<Value>, got: &mut Vec<Value>) {
+    match (lists, &read.pages, got.first_mut()) {
+        (true, ..) => *got = listed,
+        (false, Some(list), Some(Value::M(groups))) => {
+            groups.insert(list.clone(), Value::L(listed));
+        }
+        _ => {}
+    }
+}
+
+/// A range as a key condition is written.
+fn range_text(range: &KeyRange) -> String {
+    let shown = |value: &Value| values::to_json(value).to_string();
+    let partition = range
+        .partition
+        .iter()
+        .map(|(name, value)| format!("{name} = {}", shown(value)));
+    let sort = range.sort.iter().map(|(name, range)| match range {
+        SortRange::Equal(value) => format!("{name} = {}", shown(value)),
+        SortRange::Less(value) => format!("{name} < {}", shown(value)),
+        SortRange::LessOrEqual(value) => format!("{name} <= {}", shown(value)),
+        SortRange::Greater(value) => format!("{name} > {}", shown(value)),
+        SortRange::GreaterOrEqual(value) => format!("{name} >= {}", shown(value)),
+        SortRange::Between(low, high) => format!("{name} between {} and {}", shown(low), shown(high)),
+        SortRange::BeginsWith(value) => format!("begins_with({name}, {})", shown(value)),
+    });
+    partition.chain(sort).collect::<Vec<_>>().join(" and ")
 }
 
 /// A reason in a word, with how near to a plan it came.

@@ -15,11 +15,17 @@
 
 pub mod answer;
 pub mod bench;
+pub mod emptied;
 pub mod generate;
+pub mod metered;
 pub mod mismatch;
 pub mod mutants;
 pub mod oracle;
+mod predicted;
 pub mod probe;
+pub mod run;
+pub mod shrink;
+pub mod smallest;
 pub mod writes;
 
 pub use bench::{Bench, Case, Outcome};

@@ -4,15 +4,15 @@ use std::fmt;
 
 use serde_json::Value as Json;
 use singlet_item::Value;
-use singlet_runtime::{Attributes, values};
+use singlet_runtime::{Attributes, Bounds, values};
 
-use crate::bench::{Case, Row};
+use crate::bench::{Case, Given, Row};
 
 /// The most rows that are shown of an answer.
 const ANSWERS_SHOWN_MAX: usize = 30;
 
 /// A case whose answers differ.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Mismatch {
     /// What is wrong.
     pub what: String,
@@ -22,8 +22,12 @@ pub struct Mismatch {
     pub rows: Vec<Row>,
     /// The case.
     pub case: Case,
+    /// Settings and bounds.
+    pub given: Given,
     /// The plan.
     pub plan: String,
+    /// The keys that are asked for, a line for each range.
+    pub asked: String,
     /// What is meant.
     pub expected: Vec<Value>,
     /// What was answered.
@@ -54,7 +58,14 @@ impl fmt::Display for Mismatch {
             };
             write!(out, " {}", quoted(&format!("{name}={text}")))?;
         }
-        writeln!(out, "\n\n# plan\n{}", self.plan)?;
+        for (name, value) in &self.given.settings {
+            write!(out, " # settings.{name} is {}", values::to_json(value))?;
+        }
+        let usual = Bounds::USUAL.lines();
+        for line in self.given.bounds.lines().iter().filter(|line| !usual.contains(line)) {
+            write!(out, " # {} is {}", line.name, line.value)?;
+        }
+        writeln!(out, "\n\n# plan\n{}\n# keys\n{}\n", self.plan, self.asked)?;
         for (title, answers) in [("meant", &self.expected), ("answered", &self.got)] {
             writeln!(out, "# {title}")?;
             for answer in answers.iter().take(ANSWERS_SHOWN_MAX) {

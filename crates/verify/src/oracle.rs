@@ -5,7 +5,7 @@
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
-use singlet_item::{Number, Value};
+use singlet_item::Value;
 use singlet_model::Model;
 use singlet_model::evaluate::{EvaluateError, evaluate_as, holds, row_order};
 use singlet_model::expression::{Expr, ExprKind};
@@ -14,6 +14,7 @@ use singlet_model::types::Type;
 use singlet_runtime::{Attributes, Scope};
 
 use crate::bench::Row;
+use crate::writes::world;
 
 /// Which rows are asked for.
 #[derive(Clone, Copy, Debug)]
@@ -24,6 +25,8 @@ pub struct Question<'a> {
     pub selection: &'a Selection,
     /// Who may see a row.
     pub allow: Option<&'a Expr>,
+    /// Whether it is the read's own selection: what is named, or comes with it, is current.
+    pub is_own: bool,
 }
 
 /// The rows that are meant, in their order; equal ones stand as they came. The limit is not applied, for it may fall among equal
@@ -41,11 +44,22 @@ pub fn rows(
     let Some(entity) = question.selection.entity().and_then(|id| model.entity(id)) else {
         return Ok(Vec::new());
     };
-    let own = rows.iter().filter(|(name, _)| *name == entity.name);
+    // A mirror's rows are its source's, as far as it carries them.
+    let source = model.source_of(entity);
+    let own = rows.iter().filter(|(name, _)| *name == source.name);
     let own: Vec<&Attributes> = own.map(|(_, row)| row).collect();
     let mut meant = Vec::new();
-    for row in versions(entity, question, own, scope)? {
-        let Some(row) = seen(entity, row, scope)? else { continue };
+    for row in versions(source, question, own, scope)? {
+        let Some(mut row) = seen(source, row, scope)? else {
+            continue;
+        };
+        if entity.mirror.is_some() {
+            let mut key = world::key_variables(model, entity.id).iter();
+            if !key.all(|name| row.contains_key(name)) {
+                continue;
+            }
+            row.retain(|name, _| entity.attribute(name).is_some());
+        }
         if means(question, &row, scope)? {
             meant.push(row);
         }
@@ -88,6 +102,20 @@ fn at_path<'r>(row: &'r Attributes, path: &str) -> Option<&'r Value> {
     names.try_fold(first, |value, name| value.as_map()?.get(name))
 }
 
+/// The rows of an entity as they are now.
+///
+/// # Errors
+///
+/// Where an expression leaves the range of its type.
+pub fn current_rows(entity: &Entity, rows: &[Row], scope: Scope<'_>) -> Result<Vec<Attributes>, EvaluateError> {
+    let own = rows.iter().filter(|(name, _)| *name == entity.name);
+    let mut current = Vec::new();
+    for row in newest(entity, own.map(|(_, row)| row).collect(), None) {
+        current.extend(seen(entity, row, scope)?);
+    }
+    Ok(current)
+}
+
 /// Of an entity with history, the versions that a read sees: all, or of each identity the newest, or the newest at an instant,
 /// unless it is a deletion.
 fn versions<'r>(
@@ -96,14 +124,10 @@ fn versions<'r>(
     rows: Vec<&'r Attributes>,
     scope: Scope<'_>,
 ) -> Result<Vec<&'r Attributes>, EvaluateError> {
-    // What comes with a read is current.
-    let own = question.read.selection.as_ref();
-    let is_own = own.is_some_and(|own| std::ptr::eq(own, question.selection));
-    let read = Some(question.read).filter(|_| is_own);
-    let all = read.is_some_and(|read| read.all_versions);
-    let Some(history) = entity.history.as_ref().filter(|_| !all) else {
+    let read = Some(question.read).filter(|_| question.is_own);
+    if read.is_some_and(|read| read.all_versions) {
         return Ok(rows);
-    };
+    }
     let latest = match read.and_then(|read| read.at.as_ref()) {
         Some(at) => match evaluate_as(at, &Type::Time, &scope)? {
             Some(at) => Some(at),
@@ -111,21 +135,26 @@ fn versions<'r>(
         },
         None => None,
     };
+    Ok(newest(entity, rows, latest.as_ref().and_then(Value::as_str)))
+}
+
+/// Of each identity the newest version, at an instant or at all, unless it is a deletion.
+fn newest<'r>(entity: &Entity, rows: Vec<&'r Attributes>, latest: Option<&str>) -> Vec<&'r Attributes> {
+    let Some(history) = &entity.history else { return rows };
     let mut newest: BTreeMap<String, &Attributes> = BTreeMap::new();
     for row in rows {
         let begun = row.get(&history.at).and_then(Value::as_str);
-        let is_later = latest.as_ref().is_some_and(|latest| begun > latest.as_str());
+        let is_later = latest.is_some_and(|latest| begun > Some(latest));
         let known = newest.get(&identity(entity, history, row));
         let is_older = known.is_some_and(|known| known.get(&history.at).and_then(Value::as_str) > begun);
         if !is_later && !is_older {
             newest.insert(identity(entity, history, row), row);
         }
     }
-    let deleted = |row: &Attributes| {
-        let tombstone = history.tombstone.as_ref().and_then(|name| row.get(name));
-        tombstone == Some(&Value::Bool(true))
-    };
-    Ok(newest.into_values().filter(|row| !deleted(row)).collect())
+    newest
+        .into_values()
+        .filter(|row| !world::is_deleted(history, row))
+        .collect()
 }
 
 /// What all versions of a thing share: the attributes of its key, without the instant of the version.
@@ -135,44 +164,10 @@ fn identity(entity: &Entity, history: &History, row: &Attributes) -> String {
     format!("{:?}", shared.map(|name| row.get(name)).collect::<Vec<_>>())
 }
 
-/// A row as it is at the scope's instant; none where it has expired.
+/// A row as it is at the scope's instant, with what is computed; none where it has expired.
 fn seen(entity: &Entity, row: &Attributes, scope: Scope<'_>) -> Result<Option<Attributes>, EvaluateError> {
-    let passed = |expr: &Expr, row: &Attributes| -> Result<bool, EvaluateError> {
-        let at = evaluate_as(expr, &Type::Millis, &scope.with_row(row))?;
-        let millis = at.and_then(|value| value.as_number()).and_then(Number::to_i64);
-        Ok(millis.is_some_and(|millis| millis <= scope.now))
-    };
-    let mut row = row.clone();
-    for attribute in &entity.attributes {
-        if let Some(is) = &attribute.is {
-            let value = evaluate_as(is, &attribute.ty, &scope.with_row(&row))?;
-            row.extend(value.map(|value| (attribute.name.clone(), value)));
-        }
-    }
-    if let Some(expires) = &entity.expires
-        && passed(expires, &row)?
-    {
-        return Ok(None);
-    }
-    let lapses = entity
-        .states
-        .iter()
-        .flat_map(|states| states.lapses.iter().map(move |lapse| (states, lapse)));
-    for (states, lapse) in lapses {
-        let is_there = row.get(&states.of).and_then(Value::as_str) == Some(lapse.from.as_str());
-        if !is_there || !passed(&lapse.at, &row)? {
-            continue;
-        }
-        row.insert(states.of.clone(), Value::S(lapse.to.clone()));
-        for (during, held) in &states.holding {
-            if during.contains(&lapse.from) && !during.contains(&lapse.to) {
-                held.iter().for_each(|(name, _)| {
-                    row.remove(name);
-                });
-            }
-        }
-    }
-    Ok(Some(row))
+    let row = world::computed(entity, row.clone(), scope)?;
+    world::seen(entity, &row, scope)
 }
 
 fn means(question: Question<'_>, row: &Attributes, scope: Scope<'_>) -> Result<bool, EvaluateError> {

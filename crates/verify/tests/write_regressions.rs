@@ -9,8 +9,8 @@
 
 use std::sync::Arc;
 
-use singlet_runtime::Attributes;
 use singlet_store_embedded::EmbeddedStore;
+use singlet_verify::bench::Given;
 use singlet_verify::writes::{Outcome, Sequence, sequence};
 
 const MODEL: &str = r#"
@@ -150,7 +150,7 @@ writes:
 /// Operations as `write version arguments`, a second apart, by a caller without credentials; what the last one comes to.
 async fn last(lines: &[&str]) -> String {
     let store = Arc::new(EmbeddedStore::memory().unwrap());
-    let mut all = Sequence::open(MODEL, store, Attributes::new()).await.unwrap();
+    let mut all = Sequence::open(MODEL, store, Given::default()).await.unwrap();
     let mut outcome = Outcome::BadRequest;
     for (at, line) in lines.iter().enumerate() {
         let (write, rest) = line.split_once(' ').unwrap();
@@ -284,4 +284,28 @@ async fn another_version_speaks_before_requirements_and_after_a_missing_row() {
 #[tokio::test]
 async fn a_missing_idempotency_key_is_said_before_who_may_ask() {
     assert_eq!(last(&[r#"safely - {"id":"a"}"#]).await, "BadRequest");
+}
+
+#[tokio::test]
+async fn an_argument_of_a_named_step_has_its_default() {
+    let model = r#"
+singlet: 1
+name: made
+table: {name: made, key: {partition: PK, sort: SK}, type: type}
+entities:
+  Line: {attributes: {id: string 1..9, amount: int}, key: {PK: "LINE#{id}", SK: "LINE"}}
+steps:
+  line:
+    args: {id: string 1..9, amount: int = 2}
+    do:
+      - upsert: Line(args.id)
+        set: {amount: args.amount}
+writes:
+  write: {args: {id: string 1..9}, allow: "true", do: [{line: {id: args.id}}]}
+"#;
+    let store = Arc::new(EmbeddedStore::memory().unwrap());
+    let mut sequence = Sequence::open(model, store, Given::default()).await.unwrap();
+    let ops = sequence::parsed(sequence.model(), "1 1794830400500 write true - - {} {\"id\": \"a\"}").unwrap();
+    let outcome = sequence.step(ops.first().unwrap()).await.unwrap();
+    assert!(matches!(outcome, Outcome::Done { .. }), "{outcome:?}");
 }

@@ -257,7 +257,8 @@ impl StepScope<'_> {
             args.push((entry.key.text.clone(), value));
         }
         let missing = named.args.iter().filter(|param| {
-            !param.optional && !action.value.entries().iter().any(|entry| entry.key.text == param.name)
+            let may_lack = param.optional || param.default.is_some();
+            !may_lack && !action.value.entries().iter().any(|entry| entry.key.text == param.name)
         });
         for param in missing {
             let message = format!("the step `{}` needs `{}`", named.name, param.name);

@@ -31,11 +31,12 @@ impl Resolver<'_> {
         for entry in entries {
             self.check_name(&entry.key, "a step");
             let args = self.declare_args(entry.value.get("args"), &Http::None, types);
+            let defaults = self.arg_defaults(entry.value.get("args"), types);
             let mut silent = Diagnostics::default();
             named.push(NamedStep {
                 name: entry.key.text.clone(),
                 span: entry.key.span,
-                args: arguments(&args, Vec::new(), Unused::PassedOver, &mut silent),
+                args: arguments(&args, defaults, Unused::PassedOver, &mut silent),
                 steps: Vec::new(),
             });
             declared.push(args);

@@ -151,7 +151,13 @@ impl Counting<'_> {
         origin: &dyn Fn(usize) -> Origin,
     ) -> Vec<RequestCost> {
         let each = self.read.each.as_ref().filter(|_| name.is_none());
-        let parent = self.read.selection.as_ref().filter(|_| name.is_some());
+        // What `let` names is read once, before there are rows.
+        let comes_with_rows = |name: &str| self.read.with.iter().any(|part| part.name == name);
+        let parent = self
+            .read
+            .selection
+            .as_ref()
+            .filter(|_| name.is_some_and(comes_with_rows));
         let mut outer = Times::once();
         if let Some(each) = each {
             outer = outer.and((Some(format!("each {}", each.name)), 0, Some(each.at_most)));

@@ -28,7 +28,14 @@ impl<'a> Call<'a> {
                 continue;
             };
             let values = match planned.plan.queries.as_slice() {
-                [query] if query.is_get() => self.got(part, query, rows).await?,
+                [query] if query.is_get() && part.selection.kind != SelectionKind::Count => {
+                    let got = self.got(part, query, rows).await?.into_iter();
+                    // A list is one, though its meaning names a whole key.
+                    match part.selection.kind {
+                        SelectionKind::Find => got.map(|row| Some(Value::L(row.into_iter().collect()))).collect(),
+                        SelectionKind::Get { .. } | SelectionKind::Count => got.collect(),
+                    }
+                }
                 _ => self.found(part, &planned.plan, rows).await?,
             };
             for (groups, value) in all.iter_mut().zip(values) {

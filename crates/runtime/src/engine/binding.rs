@@ -3,12 +3,12 @@
 use singlet_item::Value;
 use singlet_model::evaluate::{evaluate, evaluate_bound, holds};
 use singlet_model::expression::{Expr, ExprKind};
-use singlet_model::model::{Let, LetValue};
+use singlet_model::model::{Let, LetValue, Selection, SelectionKind};
 use singlet_model::types::EntityId;
 use singlet_plan::read::SelectionPlan;
 use singlet_store::GetRequest;
 
-use super::Call;
+use super::{Call, beside_rows};
 use crate::by_key::primary_key;
 use crate::error::RuntimeError;
 use crate::scope::Attributes;
@@ -45,10 +45,16 @@ impl<'a> Call<'a> {
                 ExprKind::Entity { entity, key } => self.row_by_key(*entity, key).await?,
                 _ => evaluate_bound(expr, &self.scope())?,
             },
-            LetValue::Read(selection) => match plan {
-                Some(plan) => self.one_row(selection, plan, None).await?.map(Value::M),
-                None => None,
-            },
+            LetValue::Read(selection) => {
+                let name = &self.read.name;
+                let plan = plan.ok_or_else(|| RuntimeError::Request(format!("no key answers a `let` of `{name}`")))?;
+                match selection.kind {
+                    SelectionKind::Find => Some(self.named_list(selection, plan).await?),
+                    SelectionKind::Get { .. } | SelectionKind::Count => {
+                        self.one_row(selection, plan, None).await?.map(Value::M)
+                    }
+                }
+            }
         };
         match value {
             Some(value) => {
@@ -58,6 +64,16 @@ impl<'a> Call<'a> {
             None if bound.optional => Ok(()),
             None => Err(RuntimeError::NotFound),
         }
+    }
+
+    /// Rows that a name of `let` stands for: to their limit, or all.
+    async fn named_list(&mut self, selection: &'a Selection, plan: &'a SelectionPlan) -> Result<Value, RuntimeError> {
+        let most = selection
+            .limit
+            .map_or(self.bounds().beside_rows_max, |limit| limit as usize);
+        let found = beside_rows(self.reading(selection, plan, None), most).await?;
+        self.consumed += found.consumed;
+        Ok(Value::L(found.rows.into_iter().map(Value::M).collect()))
     }
 
     async fn row_by_key(&mut self, entity: EntityId, key: &[(String, Expr)]) -> Result<Option<Value>, RuntimeError> {
@@ -71,7 +87,8 @@ impl<'a> Call<'a> {
                 parts.insert(name.clone(), value);
             }
         }
-        let Some(key) = primary_key(entity, &parts)? else {
+        // A value that no key of the entity can have is the key of no row.
+        let Ok(Some(key)) = primary_key(entity, &parts) else {
             return Ok(None);
         };
         let request = GetRequest {

@@ -12,6 +12,7 @@
 
 mod conformance;
 mod endpoint;
+mod generated;
 mod moto;
 mod on_runtime;
 mod opening;

@@ -21,6 +21,12 @@ pub struct GeneratedArg {
     pub wide: bool,
     /// The function whose results it stands for.
     pub function: &'static str,
+    /// The entity of its attribute, where its type is that of the attribute by reference.
+    pub of: Option<String>,
+    /// What it is where it is not sent, as an expression.
+    pub default: Option<String>,
+    /// Whether its route names it, so that it is declared nowhere else.
+    pub in_path: bool,
 }
 
 impl GeneratedRead {
@@ -29,8 +35,15 @@ impl GeneratedRead {
         // Where each argument goes its own way, few rows fit all of them.
         let strays = if rng.u8(..3) > 0 { 12 } else { 3 };
         let mut args = Attributes::new();
+        let together = rng.choice(&self.together).filter(|_| rng.u8(..20) > 0);
         for arg in &self.args {
-            if !(arg.optional && rng.bool()) {
+            let is_sent = match together {
+                _ if arg.default.is_some() => rng.bool(),
+                _ if !arg.optional => true,
+                Some(together) => together.contains(&arg.name),
+                None => rng.bool(),
+            };
+            if is_sent {
                 args.insert(arg.name.clone(), arg.value(rng, row, strays));
             }
         }
@@ -47,7 +60,12 @@ impl GeneratedRead {
 impl GeneratedArg {
     /// The type, as a model writes it.
     pub(super) fn ty(&self) -> String {
+        let reference = self
+            .of
+            .as_ref()
+            .map(|entity| format!("{entity}.{}", self.attribute.name));
         let own = match (self.function, self.wide) {
+            ("", _) if reference.is_some() => reference.as_deref().unwrap_or_default(),
             ("lower" | "upper", _) => "string",
             ("day", _) => "date",
             ("month", _) => "month",
@@ -56,11 +74,15 @@ impl GeneratedArg {
             (_, true) => self.attribute.kind.wide,
             (_, false) => self.attribute.kind.ty,
         };
-        match (self.list, self.optional, own.split_once(' ')) {
+        let ty = match (self.list, self.optional, own.split_once(' ')) {
             (true, _, _) => format!("list({own})"),
             (false, true, Some((ty, limits))) => format!("{ty}? {limits}"),
             (false, true, None) => format!("{own}?"),
             (false, false, _) => own.to_owned(),
+        };
+        match &self.default {
+            Some(default) => format!("{ty} = {default}"),
+            None => ty,
         }
     }
 

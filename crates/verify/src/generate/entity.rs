@@ -2,22 +2,30 @@
 
 use fastrand::Rng;
 
-use super::keys::{can_stand_alone, names, parts, primary, template, unsorted_primary, when};
-use super::kinds::{COMPUTED, ENDING, ID, KINDS, PLACE, STATE, TOMBSTONE, TYPES, VERSION, WORDS};
-use super::{GeneratedAttribute, GeneratedEntity, Part, Path, Said};
+use super::keys::{can_stand_alone, key_type, names, parts, primary, template, unsorted_primary, when};
+use super::kinds::{
+    ANYTHING, COMPUTED, COUNTS, ENDING, ID, KINDS, NUMBERS, PLACE, STATE, TOMBSTONE, TYPES, VERSION, WORDS,
+};
+use super::{GeneratedAttribute, GeneratedEntity, Part, Path, Said, Shape, tail};
+
+/// Names of attributes that are also words elsewhere: of functions, of the grammar, of others' attributes.
+const ODD_NAMES: &[&str] = &["size", "day", "count", "index", "name", "key"];
 
 /// A file up to its reads, and what its entities are.
 pub(super) fn table(rng: &mut Rng) -> (String, Vec<GeneratedEntity>) {
     let two = rng.u8(..3) == 0;
     let mut made = vec![Entity::new(rng, "E", "a")];
+    // Rows of both may have attributes of one name, of any types.
+    let same_names = two && rng.u8(..3) == 0;
     if two {
-        made.push(Entity::new(rng, "F", "b"));
+        made.push(Entity::new(rng, "F", if same_names { "a" } else { "b" }));
     }
     let mut indexes = String::new();
     for index in ["GX1", "GX2"] {
         let project = match rng.u8(..6) {
             0 => ", project: keys",
             1 => ", project: [a3, b4]",
+            2 => ", project: all",
             _ => "",
         };
         let sort = if rng.u8(..8) == 0 {
@@ -25,14 +33,23 @@ pub(super) fn table(rng: &mut Rng) -> (String, Vec<GeneratedEntity>) {
         } else {
             format!(", sort: {index}S")
         };
-        indexes.push_str(&format!("    {index}: {{partition: {index}P{sort}{project}}}\n"));
+        let claim = match rng.u8(..24) {
+            0 => ", claim: {unique: true}",
+            1 => ", claim: {backfilled: true}",
+            _ => "",
+        };
+        indexes.push_str(&format!("    {index}: {{partition: {index}P{sort}{project}{claim}}}\n"));
         for entity in &mut made {
             entity.index(rng, index, !sort.is_empty());
         }
     }
     let alone = made.len() == 1 && rng.u8(..3) == 0;
+    let bytes = KINDS.iter().find(|kind| kind.shape == Shape::Bytes);
+    if let (Some(kind), Some(first), true) = (bytes, made.first_mut(), alone && rng.u8(..3) == 0) {
+        first.attributes.push(GeneratedAttribute::new(rng, "raw", kind, false));
+    }
     let unsorted = alone && rng.u8(..3) == 0 && made.iter().all(|entity| !entity.history);
-    if let Some(first) = made.first_mut() {
+    if let Some(first) = made.first_mut().filter(|_| !same_names) {
         indexes.push_str(&first.own_indexes(rng, unsorted));
     }
     let mut types = ("string", "string");
@@ -55,13 +72,30 @@ pub(super) fn table(rng: &mut Rng) -> (String, Vec<GeneratedEntity>) {
         false => format!(", sort: {{name: SK, type: {}}}", types.1),
     };
     let is_only = made.len() == 1 && made.iter().all(|entity| entity.mirror.is_empty());
-    let kind = if is_only && rng.bool() { "" } else { "  type: Kind\n" };
+    let kind = match (is_only && rng.bool(), two && rng.u8(..6) == 0) {
+        (true, _) => "",
+        (false, true) => "  type: none\n",
+        (false, false) => "  type: Kind\n",
+    };
+    let delimiter = rng.choice(["#", "#", "#", "|", "/", "_"]).unwrap_or("#");
     let key = format!("{{partition: {{name: PK, type: {}}}{sort}}}", types.0);
     text.push_str(&format!("  key: {key}\n  indexes:\n{indexes}{kind}  ttl: ttl\n"));
+    text.push_str(&tail::table(rng));
     text.push_str(TYPES);
-    text.push_str("callers:\n  jwt: {audience: made, claims: {id: sub}}\nentities:\n");
-    made.iter().for_each(|entity| text.push_str(&entity.text()));
-    (text, made.into_iter().map(Entity::done).collect())
+    text.push_str(&tail::callers(rng));
+    text.push_str("entities:\n");
+    made.iter().for_each(|entity| text.push_str(&entity.text(rng)));
+    let mut made: Vec<GeneratedEntity> = made.into_iter().map(Entity::done).collect();
+    if delimiter != "#" {
+        // Templates are written with the usual one, and `#` stands nowhere else in the text.
+        text = text.replace('#', delimiter);
+        text = text.replace("  ttl: ttl\n", &format!("  ttl: ttl\n  delimiter: \"{delimiter}\"\n"));
+        let paths = made.iter_mut().flat_map(|entity| &mut entity.paths);
+        for (_, template) in paths.flat_map(|path| &mut path.templates) {
+            *template = template.replace('#', delimiter);
+        }
+    }
+    (text, made)
 }
 
 /// Lets some attributes be stored under another name, be another name of one, or be computed from one.
@@ -109,6 +143,9 @@ struct Entity {
     lapses: bool,
     expires: bool,
     history: bool,
+    /// Whether its object is of a named type.
+    named_spot: bool,
+    unique: bool,
 }
 
 impl Entity {
@@ -118,7 +155,9 @@ impl Entity {
             if let Some(kind) = rng.choice(KINDS) {
                 // The primary key needs some that are always there.
                 let optional = at > 2 && rng.u8(..3) == 0;
-                attributes.push(GeneratedAttribute::new(rng, format!("{letter}{at}"), kind, optional));
+                let odd = rng.choice(ODD_NAMES).copied().filter(|_| at == 5 && rng.u8(..3) == 0);
+                let name = odd.map_or_else(|| format!("{letter}{at}"), str::to_owned);
+                attributes.push(GeneratedAttribute::new(rng, name, kind, optional));
             }
         }
         let [lapses, expires, history] = [5, 5, 5].map(|one_in| rng.u8(..one_in) == 0);
@@ -142,12 +181,20 @@ impl Entity {
         if rng.u8(..5) == 0 {
             added.push(("words", &WORDS, rng.bool()));
         }
+        for (name, kind) in [("numbers", &NUMBERS), ("counts", &COUNTS), ("any", &ANYTHING)] {
+            if rng.u8(..12) == 0 {
+                added.push((name, kind, rng.bool()));
+            }
+        }
+        let named_spot = rng.u8(..4) == 0;
         if rng.u8(..4) == 0 {
             let city = KINDS.first().unwrap_or(&ID);
-            let fields = [
-                ("spot.city", city, rng.bool()),
-                ("spot.n", rng.choice(KINDS).unwrap_or(city), false),
-            ];
+            let few = KINDS.get(3).unwrap_or(city);
+            let any = rng.choice(KINDS.iter().filter(|kind| kind.form.is_empty()).collect::<Vec<_>>());
+            let fields = match named_spot {
+                true => [("spot.city", city, false), ("spot.n", few, false)],
+                false => [("spot.city", city, rng.bool()), ("spot.n", any.unwrap_or(city), false)],
+            };
             added.extend(fields);
         }
         let many = rng.bool();
@@ -170,6 +217,8 @@ impl Entity {
             lapses,
             expires,
             history,
+            named_spot,
+            unique: many && !history && rng.u8(..8) == 0,
         }
     }
 
@@ -180,6 +229,8 @@ impl Entity {
             false => primary(rng, self.name, &self.attributes, self.history, alone),
         };
         self.key = made.text.clone();
+        // Guards are rows with keys of text.
+        self.unique &= made.types.0 == "string" && made.types.1 == "string";
         let condition = when(rng, &self.attributes).filter(|_| !alone && !self.history && rng.u8(..6) == 0);
         if let Some((when, contrary)) = condition {
             let other = primary(rng, self.name, &self.attributes, false, false);
@@ -204,7 +255,8 @@ impl Entity {
         self.paths.extend(self.local.take().map(|local| Path {
             partition: made.path.partition.clone(),
             sort: vec![local],
-            when: None,
+            index: Some("LX1".to_owned()),
+            ..Path::default()
         }));
         self.paths.push(made.path);
         made.types
@@ -264,16 +316,19 @@ impl Entity {
                 prefix
             };
             let condition = when.map(|when| format!("when: '{when}', ")).unwrap_or_default();
-            let mut keys = format!("{index}P: {}", template(rng, "I#", &partition));
+            let mut templates = vec![(format!("{index}P"), template(rng, "I#", &partition))];
             if sorted {
-                keys.push_str(&format!(", {index}S: {}", template(rng, prefix, &sort)));
+                templates.push((format!("{index}S"), template(rng, prefix, &sort)));
             }
-            entries.push(format!("{{{condition}{keys}}}"));
+            let keys: Vec<String> = templates.iter().map(|(name, text)| format!("{name}: {text}")).collect();
+            entries.push(format!("{{{condition}{}}}", keys.join(", ")));
             self.paths.push(Path {
                 partition,
                 sort: if sorted { sort } else { Vec::new() },
                 // Without a word, a read of what has versions means the current ones.
                 when: said.filter(|_| !self.history).cloned(),
+                index: Some(index.to_owned()),
+                templates,
             });
         }
         match entries.as_slice() {
@@ -304,16 +359,26 @@ impl Entity {
         if several {
             let partition = own.split_off(own.len() - 1 - rng.usize(..2).min(own.len() - 2));
             own.truncate(1 + rng.usize(..2));
-            text = format!(
-                "    GX3: {{partition: [{}], sort: [{}]}}\n",
-                names(&partition),
-                names(&own)
-            );
+            text = match (partition.as_slice(), own.as_slice()) {
+                ([one], [other]) if rng.bool() => {
+                    let typed = |part: &Part| {
+                        let (name, ty) = (part.attribute.root(), key_type(part.attribute.kind));
+                        format!("{{name: {name}, type: {ty}}}")
+                    };
+                    format!("    GX3: {{partition: {}, sort: {}}}\n", typed(one), typed(other))
+                }
+                _ => format!(
+                    "    GX3: {{partition: [{}], sort: [{}]}}\n",
+                    names(&partition),
+                    names(&own)
+                ),
+            };
             self.index.push_str("      GX3: own\n");
             self.paths.push(Path {
                 partition,
                 sort: own,
-                when: None,
+                index: Some("GX3".to_owned()),
+                ..Path::default()
             });
         }
         if !unsorted
@@ -358,7 +423,7 @@ impl Entity {
         self.paths.push(Path {
             partition,
             sort,
-            when: None,
+            ..Path::default()
         });
     }
 
@@ -382,7 +447,7 @@ impl Entity {
         chosen.into_iter().filter_map(own).collect()
     }
 
-    fn text(&self) -> String {
+    fn text(&self, rng: &mut Rng) -> String {
         let mut text = format!("  {}:\n    attributes:\n", self.name);
         let (fields, own): (Vec<_>, Vec<_>) = self
             .attributes
@@ -396,7 +461,9 @@ impl Entity {
             Some(format!("          {name}: {}\n", field.declared()))
         });
         let fields: String = fields.collect();
-        if !fields.is_empty() {
+        if self.named_spot && !fields.is_empty() {
+            text.push_str("      spot: Spot\n");
+        } else if !fields.is_empty() {
             text.push_str(&format!("      spot:\n        object:\n{fields}"));
         }
         text.push_str(&format!("    key: {}\n    index:\n{}", self.key, self.index));
@@ -412,15 +479,27 @@ impl Entity {
             text.push_str("    expires: ends\n");
         }
         if self.history {
-            text.push_str("    history: {at: at, until: until, tombstone: gone, same: keep}\n");
+            let same = if rng.bool() { "keep" } else { "again" };
+            text.push_str(&format!(
+                "    history: {{at: at, until: until, tombstone: gone, same: {same}}}\n"
+            ));
         }
+        if self.unique {
+            text.push_str("    unique: {id: id}\n");
+        }
+        let first = self.attributes.first().map(|attribute| attribute.name.as_str());
+        text.push_str(&tail::entity_claim(rng, first.unwrap_or_default()));
         text + &self.mirror
     }
 
     fn done(self) -> GeneratedEntity {
         let shared = self.primary.iter().map(|part| part.attribute.name.clone());
+        let has_functions = self.primary.iter().any(|part| !part.function.is_empty());
+        let is_given = |part: &Part| part.attribute.is_sure() && !matches!(part.attribute.said, Said::Is(_));
         GeneratedEntity {
             name: self.name.to_owned(),
+            has_one_key: !self.key.starts_with('\n') && !has_functions && self.primary.iter().all(is_given),
+            unique: self.unique,
             identity: self.history.then(|| shared.filter(|name| name != "at").collect()),
             attributes: self.attributes,
             primary: self.primary,

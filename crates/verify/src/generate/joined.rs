@@ -1,46 +1,7 @@
 //! Rows that come with a row, and one answer for each of some values.
 
-use fastrand::Rng;
-
 use super::read::Writer;
 use super::{GeneratedAttribute, GeneratedEntity, Path};
-
-/// The rows that share with a row what some path begins with; nothing where no path can be followed from a row.
-pub(super) fn with(rng: &mut Rng, entity: &GeneratedEntity) -> String {
-    let Some(path) = rng.choice(
-        entity
-            .paths
-            .iter()
-            .filter(|path| can_be_joined(path))
-            .collect::<Vec<_>>(),
-    ) else {
-        return String::new();
-    };
-    let mut shared: Vec<&str> = path.partition.iter().map(|part| part.attribute.name.as_str()).collect();
-    let next = path.sort.first().filter(|part| part.attribute.kind.is_plain());
-    let name = next.map(|part| part.attribute.name.as_str());
-    let bound = next.filter(|part| !part.attribute.optional && rng.u8(..3) == 0);
-    shared.extend(bound.and(name));
-    let mut tests: Vec<String> = shared.iter().map(|name| format!("{name} == row.{name}")).collect();
-    tests.extend(path.when.clone());
-    tests.extend(
-        path.sort
-            .iter()
-            .filter(|part| part.attribute.optional)
-            .map(|part| format!("{} != absent", part.attribute.name)),
-    );
-    let order = match (name.filter(|_| bound.is_none()), rng.u8(..3)) {
-        (Some(name), 0) => format!("        order: '{name}'\n"),
-        (Some(name), 1) => format!("        order: '-{name}'\n"),
-        _ => String::new(),
-    };
-    let limit = if rng.bool() { "        limit: 3\n" } else { "" };
-    let tests = tests.join(" && ");
-    format!(
-        "    with:\n      more:\n        find: {}\n        where: '{tests}'\n{order}{limit}",
-        entity.name
-    )
-}
 
 /// The row itself once more, by its whole key; nothing where no key can be followed from a row.
 pub(super) fn with_itself(entity: &GeneratedEntity) -> String {
@@ -60,6 +21,51 @@ fn can_be_joined(path: &Path) -> bool {
 }
 
 impl Writer<'_> {
+    /// The rows that share with a row what some path begins with, or how many there are; nothing where no path can be followed
+    /// from a row. Under one row they may have pages.
+    pub fn with_rows(&mut self, one: bool) -> String {
+        let joined = self.entity.paths.iter().filter(|path| can_be_joined(path));
+        let joined: Vec<&Path> = joined.collect();
+        let Some(path) = self.rng.choice(joined) else {
+            return String::new();
+        };
+        let mut shared: Vec<&str> = path.partition.iter().map(|part| part.attribute.name.as_str()).collect();
+        let next = path.sort.first().filter(|part| part.attribute.kind.is_plain());
+        let name = next.map(|part| part.attribute.name.as_str());
+        let bound = next.filter(|part| !part.attribute.optional && self.rng.u8(..3) == 0);
+        shared.extend(bound.and(name));
+        let mut tests: Vec<String> = shared.iter().map(|name| format!("{name} == row.{name}")).collect();
+        tests.extend(path.when.clone());
+        tests.extend(
+            path.sort
+                .iter()
+                .filter(|part| part.attribute.optional)
+                .map(|part| format!("{} != absent", part.attribute.name)),
+        );
+        let tests = tests.join(" && ");
+        let entity = &self.entity.name;
+        if self.rng.u8(..5) == 0 {
+            let sums = self.sums().replace("    sum", "        sum");
+            let by = self.by().replace("    by", "        by");
+            return format!("    with:\n      more:\n        count: {entity}\n        where: '{tests}'\n{by}{sums}");
+        }
+        let order = match (name.filter(|_| bound.is_none()), self.rng.u8(..3)) {
+            (Some(name), 0) => format!("        order: '{name}'\n"),
+            (Some(name), 1) => format!("        order: '-{name}'\n"),
+            _ => String::new(),
+        };
+        let pages = one && self.rng.u8(..3) == 0;
+        let limit = if self.rng.bool() { "        limit: 3\n" } else { "" };
+        let allow = match self.rng.u8(..8) {
+            0 => "        allow: caller.authenticated\n",
+            _ => "",
+        };
+        let pages = if pages { "    pages: more\n" } else { "" };
+        format!(
+            "    with:\n      more:\n        find: {entity}\n        where: '{tests}'\n{order}{limit}{allow}{pages}"
+        )
+    }
+
     /// Follows a path whose first part is an element of a list. How much of the sort key is bound, and the text of `each`.
     pub fn each(&mut self, path: &Path) -> (usize, String) {
         let first = path.partition.first().map(|part| &part.attribute);
@@ -72,13 +78,16 @@ impl Writer<'_> {
             return (self.follow(path), String::new());
         }
         if let Some(arg) = self.args.last_mut() {
-            arg.list = true;
+            (arg.list, arg.default) = (true, None);
         }
         self.conjuncts.push(format!("{} == one", first.name));
         let mut rest = path.clone();
         rest.partition.remove(0);
         let bound = self.follow(&rest);
-        let text = format!("    each: {{one: '{list}', at_most: 9}}\n    return: {{of: one, found: rows}}\n");
+        let text = match self.rng.u8(..4) {
+            0 => format!("    each: {{one: '{list}', at_most: 9}}\n    return: {{of: one, many: size(rows)}}\n"),
+            _ => format!("    each: {{one: '{list}', at_most: 9}}\n    return: {{of: one, found: rows}}\n"),
+        };
         (bound, text)
     }
 }

@@ -16,7 +16,7 @@ pub(super) fn parts(
     let fits = |attribute: &&GeneratedAttribute| {
         let changes = ["state", "at", "until", "gone"].contains(&attribute.name.as_str());
         let may = !primary || !(attribute.optional || changes || attribute.kind.shape == Shape::Place);
-        let may = may && attribute.kind.shape != Shape::Set;
+        let may = may && (attribute.kind.is_plain() || attribute.kind.shape == Shape::Place);
         may && !is_taken(&attribute.name)
     };
     let mut free: Vec<&GeneratedAttribute> = attributes.iter().filter(fits).collect();
@@ -59,12 +59,25 @@ pub(super) fn primary(
     let count = if alone { 1 } else { 1 + rng.usize(..2) };
     let mut sort = parts(rng, attributes, count, true, &partition);
     let fits = |part: &&Part| can_stand_alone(part.attribute.kind);
-    let whole_partition = partition.first().filter(fits).filter(|_| alone && rng.bool()).cloned();
+    // What versions share is remembered in a row of its own, for which a number has no place.
+    let whole_partition = partition
+        .first()
+        .filter(fits)
+        .filter(|_| alone && !history && rng.bool())
+        .cloned();
     let whole_sort = sort
         .first()
         .filter(fits)
         .filter(|_| alone && !history && rng.bool())
         .cloned();
+    let bytes = attributes
+        .iter()
+        .find(|attribute| attribute.kind.shape == Shape::Bytes && attribute.is_sure());
+    let bytes = bytes.filter(|_| alone && !history && rng.bool()).cloned();
+    let whole_sort = whole_sort.or(bytes.map(|attribute| Part {
+        attribute,
+        function: "",
+    }));
     if history {
         sort.truncate(1);
         let at = attributes.iter().find(|attribute| attribute.name == "at");
@@ -106,7 +119,8 @@ pub(super) fn primary(
         path: Path {
             partition,
             sort,
-            when: None,
+            templates: vec![("PK".to_owned(), partition_text), ("SK".to_owned(), sort_text)],
+            ..Path::default()
         },
         types,
     }
@@ -125,11 +139,11 @@ pub(super) fn unsorted_primary(rng: &mut Rng, attributes: &[GeneratedAttribute])
     }
 }
 
-fn key_type(kind: &Kind) -> &'static str {
-    if kind.shape == Shape::Number {
-        "number"
-    } else {
-        "string"
+pub(super) fn key_type(kind: &Kind) -> &'static str {
+    match kind.shape {
+        Shape::Number => "number",
+        Shape::Bytes => "bytes",
+        _ => "string",
     }
 }
 

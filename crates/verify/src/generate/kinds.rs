@@ -1,6 +1,6 @@
 //! Types of attributes with the values that try them.
 
-use singlet_item::Value;
+use singlet_item::{Number, Value};
 
 /// How a value is stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -15,6 +15,12 @@ pub enum Shape {
     Place,
     /// A set of words.
     Set,
+    /// Bytes, by their value.
+    Bytes,
+    /// A list of numbers.
+    List,
+    /// A number for each of some words.
+    Map,
 }
 
 /// A type with its pool.
@@ -22,6 +28,8 @@ pub enum Shape {
 pub struct Kind {
     /// The type, as a model writes it.
     pub ty: &'static str,
+    /// What is said in its place where the type alone does not say all: an enum of its own, a few values.
+    pub form: &'static str,
     /// A wider type of the same kind, for arguments; the same where there is none.
     pub wide: &'static str,
     /// How it is stored.
@@ -42,6 +50,7 @@ pub struct Kind {
 
 const PLAIN: Kind = Kind {
     ty: "",
+    form: "",
     wide: "",
     shape: Shape::Text,
     functions: &[""],
@@ -73,6 +82,9 @@ pub static KINDS: &[Kind] = &[
             "~",
             "\u{10ffff}",
             "a\u{1}",
+            "a|",
+            "a/b",
+            "}",
         ],
         beyond: &["", "aaaaaaaaaaaaaaaa"],
         free_text: true,
@@ -250,7 +262,81 @@ pub static KINDS: &[Kind] = &[
         ],
         ..PLAIN
     },
+    Kind {
+        ty: "ksuid",
+        wide: "ksuid",
+        pool: &[
+            "000000000000000000000000000",
+            "0ujtsYcgvSTl8PAuAdqWYSMnLOv",
+            "aWgEPTl1tmebfsQzFP4bxwgy80V",
+        ],
+        ..PLAIN
+    },
+    Kind {
+        ty: "bytes 1..8",
+        wide: "bytes",
+        shape: Shape::Bytes,
+        functions: &[],
+        pool: &["00", "01", "0100", "7f", "80", "ff", "ff00"],
+        ..PLAIN
+    },
+    Kind {
+        ty: "Colour",
+        wide: "Colour",
+        form: "enum: [red, green, blue]",
+        functions: &["", "rank"],
+        pool: &["red", "green", "blue"],
+        small: true,
+        ..PLAIN
+    },
+    Kind {
+        ty: "int",
+        wide: "int",
+        form: "in: [1, 5, 10, 25]",
+        shape: Shape::Number,
+        functions: &["", "plain"],
+        pool: &["1", "5", "10", "25"],
+        ..PLAIN
+    },
+    Kind {
+        ty: "Code",
+        wide: "string",
+        functions: &["", "", "raw"],
+        pool: &["AB12", "AB99", "ZZ00"],
+        beyond: &["ab12", "AB1"],
+        free_text: true,
+        ..PLAIN
+    },
 ];
+
+/// Numbers in a list.
+pub static NUMBERS: Kind = Kind {
+    ty: "list(int 0..9) ..4",
+    wide: "list(int 0..9) ..4",
+    shape: Shape::List,
+    functions: &[],
+    pool: &["", "1", "1 2", "9 0 9", "2 2"],
+    ..PLAIN
+};
+
+/// A number for each of some words.
+pub static COUNTS: Kind = Kind {
+    ty: "map(int)",
+    wide: "map(int)",
+    shape: Shape::Map,
+    functions: &[],
+    pool: &["", "a", "a b", "b"],
+    ..PLAIN
+};
+
+/// Anything: here a text.
+pub static ANYTHING: Kind = Kind {
+    ty: "json",
+    wide: "json",
+    functions: &[],
+    pool: &["x", "y"],
+    ..PLAIN
+};
 
 /// What tells rows apart, so that many may share everything else.
 pub static ID: Kind = Kind {
@@ -355,6 +441,8 @@ pub const TYPES: &str = "types:
   Grade: {enum: [low, mid, high]}
   Letter: {enum: [a, 'a b', ab, b]}
   State: {enum: [free, held, gone]}
+  Code: string /[A-Z]{2}[0-9]{2}/
+  Spot: {object: {city: 'string 1..12', n: 'int 0..3'}}
 ";
 
 impl Kind {
@@ -365,6 +453,16 @@ impl Kind {
             Shape::Bool => Value::Bool(text == "true"),
             Shape::Number => text.parse().map_or(Value::Null, Value::N),
             Shape::Set => Value::Ss(text.split(' ').map(str::to_owned).collect()),
+            Shape::Bytes => Value::B(bytes(text)),
+            Shape::List => {
+                let numbers = text.split(' ').filter_map(|part| part.parse().ok());
+                Value::L(numbers.map(Value::N).collect())
+            }
+            Shape::Map => {
+                let words = text.split(' ').filter(|word| !word.is_empty()).enumerate();
+                let entries = words.map(|(at, word)| (word.to_owned(), Value::N(Number::from(at as u64))));
+                Value::M(entries.collect())
+            }
             Shape::Place => {
                 let numbers = text.split(' ').filter_map(|part| part.parse().ok()).map(Value::N);
                 Value::M(["lat".to_owned(), "lon".to_owned()].into_iter().zip(numbers).collect())
@@ -374,11 +472,22 @@ impl Kind {
 
     /// Whether values can be compared and stand in keys as they are.
     pub fn is_plain(&self) -> bool {
-        !matches!(self.shape, Shape::Place | Shape::Set)
+        matches!(self.shape, Shape::Text | Shape::Number | Shape::Bool) && self.ty != "json"
     }
 
     /// Whether some value is the empty text, which no key may be by itself.
     pub fn may_be_empty(&self) -> bool {
         self.pool.contains(&"")
     }
+}
+
+fn bytes(hexadecimal: &str) -> Vec<u8> {
+    let digits: Vec<u8> = hexadecimal
+        .chars()
+        .filter_map(|digit| u8::try_from(digit.to_digit(16)?).ok())
+        .collect();
+    digits
+        .chunks(2)
+        .map(|pair| pair.iter().fold(0, |byte, digit| byte * 16 + digit))
+        .collect()
 }

@@ -2,12 +2,16 @@
 //!
 //! Models are written as text, so that a case goes the whole way that a user's model goes.
 
+mod answers;
 mod arguments;
 mod entity;
+mod formulas;
 mod joined;
 mod keys;
 mod kinds;
+pub(crate) mod pending;
 mod read;
+mod tail;
 pub mod writes;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -31,6 +35,10 @@ pub struct Generated {
     pub entities: Vec<GeneratedEntity>,
     /// The reads.
     pub reads: Vec<GeneratedRead>,
+    /// Estimates, and findings that are accepted.
+    tail: String,
+    /// Values of the settings.
+    pub settings: Attributes,
 }
 
 /// A kind of row.
@@ -44,6 +52,10 @@ pub struct GeneratedEntity {
     identity: Option<Vec<String>>,
     /// What its primary key is made of.
     primary: Vec<Part>,
+    /// Whether one row can be named by the values of its key.
+    has_one_key: bool,
+    /// Whether no two rows share an id.
+    unique: bool,
     /// The ways to its rows: what a read may be made for.
     paths: Vec<Path>,
 }
@@ -110,12 +122,24 @@ impl GeneratedAttribute {
             (true, Some((ty, limits))) => format!("{ty}? {limits}"),
             (true, None) => format!("{}?", self.kind.ty),
         };
+        let own = match (self.kind.form.starts_with("enum"), self.optional) {
+            (true, true) => format!("{}, optional: true", self.kind.form),
+            (true, false) => self.kind.form.to_owned(),
+            (false, _) if self.kind.form.is_empty() => format!("type: '{ty}'"),
+            (false, _) => format!("type: '{ty}', {}", self.kind.form),
+        };
         match &self.said {
-            Said::Nothing => format!("'{ty}'"),
-            Said::Stored => format!("{{type: '{ty}', stored: \"{}#\"}}", self.name),
-            Said::KeyOnly => format!("{{type: '{ty}', stored: none}}"),
+            Said::Nothing if self.kind.form.is_empty() => format!("'{ty}'"),
+            Said::Nothing => format!("{{{own}}}"),
+            Said::Stored => format!("{{{own}, stored: \"{}#\"}}", self.name),
+            Said::KeyOnly => format!("{{{own}, stored: none}}"),
             Said::Is(what) => format!("{{is: '{what}'}}"),
         }
+    }
+
+    /// Whether every row has it, under its own name.
+    fn is_sure(&self) -> bool {
+        !self.optional && !self.name.contains('.')
     }
 
     fn any(&self, rng: &mut Rng) -> Value {
@@ -134,6 +158,8 @@ pub struct GeneratedRead {
     pub text: String,
     /// Its arguments.
     pub args: Vec<GeneratedArg>,
+    /// Which optional arguments may be sent together; any, where nothing is said.
+    together: Vec<Vec<String>>,
 }
 
 /// The table or an index, with what its key is made of.
@@ -143,6 +169,10 @@ struct Path {
     sort: Vec<Part>,
     /// The condition under which rows are there.
     when: Option<String>,
+    /// The index; the table, if there is none.
+    index: Option<String>,
+    /// The key attributes with their templates, where it has templates.
+    templates: Vec<(String, String)>,
 }
 
 /// A part of a key: an attribute and the function around it.
@@ -155,28 +185,51 @@ struct Part {
 /// Makes up a model.
 pub fn model(rng: &mut Rng) -> Generated {
     let (mut head, entities) = entity::table(rng);
+    let settings = tail::settings(rng);
+    head.push_str(&settings.0);
     head.push_str("reads:\n");
-    let reads = (0..READS)
+    let reads: Vec<GeneratedRead> = (0..READS)
         .filter_map(|at| {
             let entity = rng.choice(&entities)?;
             read::read(rng, entity, at)
         })
         .collect();
-    Generated { head, entities, reads }
+    let tail = tail::estimates(rng, &entities, &reads) + &tail::accepted(rng);
+    Generated {
+        head,
+        entities,
+        reads,
+        tail,
+        settings: settings.1,
+    }
 }
 
 impl Generated {
     /// The model file.
     pub fn text(&self) -> String {
-        self.reads
+        let reads = self.reads.iter().map(|read| read.text.as_str());
+        format!("{}{}{}", self.head, reads.collect::<String>(), self.tail)
+    }
+
+    /// The same without some reads: what is wrong with one leaves the others.
+    #[must_use]
+    pub fn without(mut self, unwanted: impl Fn(&GeneratedRead) -> bool) -> Self {
+        let dropped: Vec<String> = self
+            .reads
             .iter()
-            .fold(self.head.clone(), |text, read| text + &read.text)
+            .filter(|read| unwanted(read))
+            .map(|read| format!("  {}: ", read.name))
+            .collect();
+        self.reads.retain(|read| !unwanted(read));
+        let is_of_dropped = |line: &&str| dropped.iter().any(|name| line.starts_with(name.as_str()));
+        let kept = self.tail.lines().filter(|line| !is_of_dropped(line));
+        self.tail = kept.map(|line| format!("{line}\n")).collect();
+        self
     }
 
     /// The model file with one read only.
-    pub fn text_with(&self, read: &str) -> String {
-        let kept = self.reads.iter().filter(|known| known.name == read);
-        kept.fold(self.head.clone(), |text, read| text + &read.text)
+    pub fn text_with(&self, read: &GeneratedRead) -> String {
+        format!("{}{}", self.head, read.text)
     }
 
     /// Rows, each with the name of its entity. Some have the same key.
@@ -184,10 +237,14 @@ impl Generated {
         let mut rows = Vec::new();
         for entity in &self.entities {
             let own = count / self.entities.len();
-            let own = match &entity.identity {
+            let mut own: Vec<Attributes> = match &entity.identity {
                 Some(identity) => entity.versions(rng, own, identity),
                 None => (0..own).map(|_| entity.row(rng)).collect(),
             };
+            if entity.unique {
+                let mut known = BTreeSet::new();
+                own.retain(|row| known.insert(format!("{:?}", row.get("id"))));
+            }
             rows.extend(own.into_iter().map(|row| (entity.name.clone(), row)));
         }
         rows
@@ -195,6 +252,11 @@ impl Generated {
 }
 
 impl GeneratedEntity {
+    /// Whether some attribute stands only in the key.
+    fn has_key_only(&self) -> bool {
+        self.attributes.iter().any(|attribute| attribute.said == Said::KeyOnly)
+    }
+
     fn row(&self, rng: &mut Rng) -> Attributes {
         let mut row = Attributes::new();
         let given = self

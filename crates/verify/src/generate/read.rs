@@ -2,8 +2,10 @@
 
 use fastrand::Rng;
 
-use super::joined::{with, with_itself};
-use super::{GeneratedArg, GeneratedAttribute, GeneratedEntity, GeneratedRead, Kind, Part, Path, Shape};
+use super::formulas::formula_test;
+use super::joined::with_itself;
+use super::pending::{KEY_ONLY_BESIDE, REQUEST_STOPS, SCANS_WITHOUT_SORT_KEY};
+use super::{GeneratedArg, GeneratedAttribute, GeneratedEntity, GeneratedRead, Kind, Part, Path, Shape, tail};
 
 /// The most optional arguments: each doubles the plans.
 const OPTIONAL_MAX: usize = 3;
@@ -16,67 +18,167 @@ pub(super) fn read(rng: &mut Rng, entity: &GeneratedEntity, at: usize) -> Option
         entity,
         args: Vec::new(),
         conjuncts: Vec::new(),
+        bound: Vec::new(),
     };
-    let verb = ["find", "find", "find", "find", "find", "get", "count"];
-    let verb = writer.rng.choice(verb).unwrap_or_default();
-    let together = verb == "get" && writer.rng.u8(..3) == 0;
-    let (bound, each) = match writer.rng.u8(..8) {
-        _ if together => (writer.bind_primary(), String::new()),
-        0 => (writer.branches(path), String::new()),
-        1 if verb == "find" => writer.each(path),
-        _ => (writer.follow(path), String::new()),
+    let body = match writer.rng.u8(..16) {
+        0 if KEY_ONLY_BESIDE || !entity.has_key_only() => writer.groups(path),
+        _ => writer.selection(path),
     };
-    for _ in 0..writer.rng.usize(..3) {
-        writer.filter();
-    }
-    let history = writer.history();
-    let (one_in, limit) = (writer.rng.u8(..4), writer.rng.u8(1..9));
-    let shape = match verb {
-        "count" => writer.by(),
-        "get" if together => with_itself(entity) + "    together: true\n",
-        "find" if one_in == 1 && each.is_empty() && writer.rng.bool() => {
-            let with = if writer.rng.bool() {
-                with_itself(entity)
-            } else {
-                with(writer.rng, entity)
-            };
-            writer.order(path, bound) + &with
-        }
-        "get" if one_in < 2 => writer.order(path, bound) + &with(writer.rng, entity),
-        "find" if one_in == 0 && each.is_empty() => writer.order(path, bound) + &format!("    limit: {limit}\n"),
-        _ => writer.order(path, bound),
-    };
+    let allow = writer.allow();
     let strong = if writer.rng.u8(..10) == 0 {
         "    consistent: true\n"
     } else {
         ""
     };
-    let allow = writer.allow();
-    writer.rng.shuffle(&mut writer.conjuncts);
-    let mut text = format!("  r{at}:\n    {verb}: {}\n", entity.name);
-    if !writer.args.is_empty() {
+    let together = writer.together();
+    let by_hand = if body.contains("each: ") {
+        String::new()
+    } else {
+        writer.by_hand(path)
+    };
+    let route = writer.route(at);
+    let claim = tail::read_claim(writer.rng);
+    let mut text = format!("  r{at}:\n{body}{strong}{by_hand}{route}{claim}");
+    let declared: Vec<&GeneratedArg> = writer.args.iter().filter(|arg| !arg.in_path).collect();
+    if !declared.is_empty() {
         text.push_str("    args:\n");
-        for arg in &writer.args {
+        for arg in declared {
             text.push_str(&format!("      {}: '{}'\n", arg.name, arg.ty()));
         }
     }
-    if !writer.conjuncts.is_empty() {
-        text.push_str(&format!("    where: '{}'\n", writer.conjuncts.join(" && ")));
+    if !together.is_empty() {
+        let lists: Vec<String> = together.iter().map(|names| format!("[{}]", names.join(", "))).collect();
+        text.push_str(&format!("    combinations: [{}]\n", lists.join(", ")));
     }
-    text.push_str(&format!("{each}{history}{shape}{strong}    allow: '{allow}'\n"));
+    text.push_str(&format!("    allow: '{allow}'\n"));
     Some(GeneratedRead {
         name: format!("r{at}"),
         entity: entity.name.clone(),
         text,
         args: writer.args,
+        together,
     })
 }
 
 pub(super) struct Writer<'a> {
     pub rng: &'a mut Rng,
-    entity: &'a GeneratedEntity,
+    pub entity: &'a GeneratedEntity,
     pub args: Vec<GeneratedArg>,
     pub conjuncts: Vec<String>,
+    /// Rows that were read first, each of the same entity.
+    pub bound: Vec<String>,
+}
+
+impl Writer<'_> {
+    /// One row, rows or a count, with what comes with them.
+    fn selection(&mut self, path: &Path) -> String {
+        let verb = ["find", "find", "find", "find", "find", "get", "count"];
+        let verb = self.rng.choice(verb).unwrap_or_default();
+        let together = verb == "get" && self.rng.u8(..3) == 0;
+        let names = if together { String::new() } else { self.names() };
+        let has_sort = self
+            .entity
+            .paths
+            .last()
+            .is_some_and(|primary| primary.templates.len() > 1);
+        let scan = verb != "get" && self.rng.u8(..14) == 0 && (has_sort || SCANS_WITHOUT_SORT_KEY);
+        let (bound, each) = match self.rng.u8(..8) {
+            _ if together => (self.bind_primary(), String::new()),
+            _ if scan => (0, String::new()),
+            0 => (self.branches(path), String::new()),
+            1 if verb == "find" => self.each(path),
+            _ => (self.follow(path), String::new()),
+        };
+        for _ in 0..self.rng.usize(..3) {
+            self.filter();
+        }
+        let history = self.history();
+        let is_list = verb == "find" && each.is_empty();
+        let shape = self.shape(path, verb, bound, together, is_list);
+        self.rng.shuffle(&mut self.conjuncts);
+        let mark = if verb == "get" && self.rng.u8(..4) == 0 {
+            "?"
+        } else {
+            ""
+        };
+        let mut text = format!("    {verb}: '{}{mark}'\n{names}", self.entity.name);
+        if !self.conjuncts.is_empty() {
+            text.push_str(&format!("    where: '{}'\n", self.conjuncts.join(" && ")));
+        }
+        let scan = if scan { "    scan: there are few\n" } else { "" };
+        text + &each + &history + &shape + scan
+    }
+
+    /// The order, what comes with it, how it is shown and cut.
+    fn shape(&mut self, path: &Path, verb: &str, bound: usize, together: bool, is_list: bool) -> String {
+        let (one_in, limit) = (self.rng.u8(..4), self.rng.u8(1..9));
+        let mut text = match verb {
+            "count" => self.by() + &self.sums(),
+            "get" if together => with_itself(self.entity) + "    together: true\n",
+            "find" if one_in == 1 && is_list && self.rng.bool() => {
+                let with = match self.rng.bool() {
+                    true => with_itself(self.entity),
+                    false => self.with_rows(false),
+                };
+                self.order(path, bound) + &with
+            }
+            "get" if one_in < 2 => self.order(path, bound) + &self.with_rows(true),
+            "find" if one_in == 0 && is_list => self.order(path, bound) + &format!("    limit: {limit}\n"),
+            _ => self.order(path, bound),
+        };
+        if is_list {
+            text.push_str(&self.reverse());
+            let more = [
+                "    page: 3\n",
+                "    empty: 404\n",
+                "    bare: true\n",
+                "    requests: 90\n",
+                if REQUEST_STOPS { "    requests: ..2\n" } else { "" },
+            ];
+            if self.rng.u8(..4) == 0 {
+                text.push_str(self.rng.choice(more).unwrap_or_default());
+            }
+        }
+        if is_list || verb == "get" {
+            text.push_str(&self.shown());
+        }
+        text
+    }
+
+    /// Lists and numbers beside nothing.
+    fn groups(&mut self, path: &Path) -> String {
+        let name = self.entity.name.clone();
+        let mut groups = Vec::new();
+        for at in 0..2 {
+            let bound = self.follow(path);
+            let order = self.order(path, bound).replace("    order", "        order");
+            self.args.iter_mut().for_each(|arg| arg.optional = false);
+            let tests = std::mem::take(&mut self.conjuncts).join(" && ");
+            let verb = self.rng.choice(["find", "find", "count", "get"]).unwrap_or_default();
+            let mark = if verb == "get" { "?" } else { "" };
+            let order = if verb == "count" { String::new() } else { order };
+            let limit = if verb == "find" && self.rng.bool() {
+                "        limit: 4\n"
+            } else {
+                ""
+            };
+            if !tests.is_empty() {
+                groups.push((
+                    verb,
+                    format!("      g{at}:\n        {verb}: '{name}{mark}'\n        where: '{tests}'\n{order}{limit}"),
+                ));
+            }
+        }
+        let list = groups
+            .iter()
+            .position(|(verb, text)| *verb == "find" && !text.contains("limit"));
+        let pages = match list.filter(|_| self.rng.bool()) {
+            Some(at) => format!("    pages: g{at}\n"),
+            None => String::new(),
+        };
+        let groups: String = groups.into_iter().map(|(_, text)| text).collect();
+        format!("    with:\n{groups}{pages}")
+    }
 }
 
 impl Writer<'_> {
@@ -151,12 +253,14 @@ impl Writer<'_> {
         }
     }
 
-    fn by(&mut self) -> String {
+    pub fn by(&mut self) -> String {
         let is_word = |attribute: &&GeneratedAttribute| attribute.kind.is_plain() && !attribute.name.contains('.');
-        let values: Vec<_> = self.entity.attributes.iter().filter(is_word).collect();
-        match self.rng.choice(values).filter(|_| self.rng.bool()) {
-            Some(attribute) => format!("    by: {}\n", attribute.name),
-            None => String::new(),
+        let mut values: Vec<_> = self.entity.attributes.iter().filter(is_word).collect();
+        self.rng.shuffle(&mut values);
+        match (values.as_slice(), self.rng.u8(..6)) {
+            ([first, ..], 0..2) => format!("    by: {}\n", first.name),
+            ([first, second, ..], 2) => format!("    by: [{}, {}]\n", first.name, second.name),
+            _ => String::new(),
         }
     }
 
@@ -208,7 +312,7 @@ impl Writer<'_> {
 
     /// One or two ends, or a beginning.
     fn range(&mut self, attribute: &GeneratedAttribute) {
-        if matches!(attribute.kind.shape, Shape::Bool | Shape::Place) {
+        if !attribute.kind.is_plain() || attribute.kind.shape == Shape::Bool {
             return self.filter();
         }
         let kind = attribute.kind;
@@ -236,13 +340,16 @@ impl Writer<'_> {
 
     /// A condition on any attribute.
     fn filter(&mut self) {
-        let test = match self.rng.u8(..10) {
-            2 => self.tested(),
-            0 => {
+        let computed = self.rng.choice(&self.entity.attributes);
+        let computed = computed.and_then(|attribute| formula_test(self.rng, attribute));
+        let test = match (self.rng.u8(..10), computed) {
+            (3 | 4, Some(computed)) => computed,
+            (2, _) => self.tested(),
+            (0, _) => {
                 let (one, two) = (self.test(false), self.test(false));
                 format!("({one} || {two})")
             }
-            1 => format!("(!({}))", self.test(false)),
+            (1, _) => format!("(!({}))", self.test(false)),
             _ => self.test(true),
         };
         self.conjuncts.push(test);
@@ -277,6 +384,15 @@ impl Writer<'_> {
         if kind.shape == Shape::Set {
             let arg = self.arg(&attribute, "word", false);
             return format!("{name}.contains({arg})");
+        }
+        if !kind.is_plain() {
+            let known = if attribute.optional {
+                format!("{name} != absent")
+            } else {
+                "true".to_owned()
+            };
+            let equal = matches!(kind.shape, Shape::Bytes).then(|| self.arg(&attribute, "", false));
+            return equal.map_or(known, |arg| format!("{name} == {arg}"));
         }
         match self.rng.u8(..10) {
             0 if attribute.optional => format!("{name} != absent"),
@@ -333,7 +449,7 @@ impl Writer<'_> {
             return format!("[{arg}]");
         }
         if let Some(arg) = self.args.last_mut() {
-            arg.list = true;
+            (arg.list, arg.default) = (true, None);
         }
         arg
     }
@@ -347,21 +463,39 @@ impl Writer<'_> {
         {
             return literal;
         }
+        if function.is_empty()
+            && attribute.is_sure()
+            && self.entity.attributes.iter().any(|known| known.name == attribute.name)
+            && self.rng.u8(..3) == 0
+            && let Some(bound) = self.rng.choice(&self.bound)
+        {
+            return format!("{bound}.{}", attribute.name);
+        }
         let name = format!("p{}", self.args.len());
+        let known = self.entity.attributes.iter().any(|known| known.name == attribute.name);
+        let refers = known && !attribute.name.contains('.') && (self.rng.u8(..8) == 0 || !kind.form.is_empty());
+        let default = self
+            .literal(kind)
+            .filter(|_| function.is_empty() && self.rng.u8(..16) == 0);
+        let wide = self.rng.u8(..3) == 0;
+        let default = default.filter(|_| !refers && (wide || kind.beyond.is_empty()));
         let optional = self.args.iter().filter(|arg| arg.optional).count() < OPTIONAL_MAX;
         self.args.push(GeneratedArg {
             name: name.clone(),
             attribute: attribute.clone(),
             list: false,
-            optional: optional && may_be_left_out && self.rng.u8(..4) == 0,
-            wide: self.rng.u8(..3) == 0,
+            optional: optional && may_be_left_out && self.rng.u8(..4) == 0 && default.is_none(),
+            wide,
             function,
+            of: refers.then(|| self.entity.name.clone()),
+            default,
+            in_path: false,
         });
         format!("args.{name}")
     }
 
     /// The order that the path gives after what is bound, forwards or backwards; at times another.
-    fn order(&mut self, path: &Path, bound: usize) -> String {
+    pub fn order(&mut self, path: &Path, bound: usize) -> String {
         let backwards = self.rng.bool();
         let skipped = if self.rng.u8(..4) == 0 { self.rng.usize(..3) } else { 0 };
         let wanted = self.rng.usize(..3);
@@ -396,6 +530,11 @@ impl Writer<'_> {
             (1, Some(attribute)) => format!("caller.authenticated && {} != caller.id", attribute.name),
             (3, Some(attribute)) => format!("{} != caller.id", attribute.name),
             (2, _) => "caller.authenticated".to_owned(),
+            (4, _) if self.rng.u8(..4) == 0 => "caller.role in [\"clerk\", \"boss\"]".to_owned(),
+            (5, Some(attribute)) if !self.bound.is_empty() && attribute.is_sure() => {
+                let bound = self.rng.choice(&self.bound).cloned().unwrap_or_default();
+                format!("{bound}.{} == caller.id", attribute.name)
+            }
             _ => "true".to_owned(),
         }
     }

@@ -218,7 +218,10 @@ impl Draw {
             caller,
             now: self.now,
             idempotency_key: self.key(write),
-            precondition: self.version(sequence, focus.as_ref()).filter(|_| !write.bulk).into(),
+            precondition: self
+                .version(sequence, write, focus.as_ref())
+                .filter(|_| !write.bulk)
+                .into(),
         }
     }
 
@@ -298,8 +301,9 @@ impl Draw {
         })
     }
 
-    fn version(&mut self, sequence: &Sequence, focus: Option<&Row>) -> Option<Number> {
-        let (entity, row) = focus.filter(|_| self.rng.u8(..100) < 8)?;
+    fn version(&mut self, sequence: &Sequence, write: &Write, focus: Option<&Row>) -> Option<Number> {
+        let often = if write.if_match_required { 85 } else { 8 };
+        let (entity, row) = focus.filter(|_| self.rng.u8(..100) < often)?;
         let mut attributes = sequence.model().entity(*entity)?.attributes.iter();
         let version = attributes.find(|attribute| attribute.ty == Type::Version)?;
         let current = row.get(&version.name)?.as_number()?;

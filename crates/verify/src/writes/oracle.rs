@@ -12,7 +12,7 @@ use singlet_model::types::EntityId;
 use singlet_runtime::{Attributes, Refused, Scope, Setting, WriteRequest};
 
 use super::request::{Recorded, RequestId};
-use super::steps::Operation;
+use super::steps::{Operation, same_item_refusal};
 use super::world::Row;
 
 /// What must become of an operation.
@@ -37,6 +37,8 @@ pub enum Outcome {
     BadRequest,
     /// The row has another version.
     VersionMismatch,
+    /// The version of the row must be said.
+    VersionRequired,
     /// The idempotency key was used for something else.
     KeyReused,
 }
@@ -201,6 +203,8 @@ pub(super) struct Frame<'a> {
     pub write: &'a Write,
     pub request: &'a WriteRequest,
     pub maker: &'a Maker,
+    /// Whether refusals are passed over, to see whether one item is changed in two ways.
+    pub lenient: bool,
 }
 
 impl Oracle {
@@ -217,6 +221,7 @@ impl Oracle {
             write,
             request,
             maker: &maker,
+            lenient: false,
         };
         let mut meant = Meant {
             outcome: Outcome::BadRequest,
@@ -228,6 +233,12 @@ impl Oracle {
         meant.outcome = match self.done(frame, &mut meant) {
             Ok(outcome) | Err(outcome) => outcome,
         };
+        // That one item would be changed in two ways is known from the request, and may be said before what rows say.
+        if let Outcome::Refused(any) = &mut meant.outcome
+            && self.is_changed_twice(frame)
+        {
+            any.extend(same_item_refusal());
+        }
         meant.made = maker.made.take();
         meant
     }
@@ -239,6 +250,22 @@ impl Oracle {
         if let Some((place, progress)) = meant.progress {
             self.progress.remove(&place);
             self.progress.extend(progress.map(|progress| (place, progress)));
+        }
+    }
+
+    /// Whether an operation changes one item in two ways, whatever rows there are.
+    fn is_changed_twice(&self, frame: Frame<'_>) -> bool {
+        let Ok(args) = super::request::arguments(frame) else {
+            return false;
+        };
+        let frame = Frame { lenient: true, ..frame };
+        let mut operation = Operation::new(frame, &self.rows, args);
+        if frame.write.bulk || operation.prepare().is_err() {
+            return false;
+        }
+        match operation.steps(&frame.write.steps) {
+            Err(Outcome::Refused(any)) => any.iter().any(|refused| refused.name == "same_item"),
+            _ => false,
         }
     }
 

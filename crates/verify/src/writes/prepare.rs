@@ -17,7 +17,13 @@ impl<'a> Operation<'a> {
     pub fn prepare(&mut self) -> Result<(), Outcome> {
         let write = self.frame.write;
         for bound in &write.lets {
-            self.bind_let(bound)?;
+            match self.bind_let(bound) {
+                Err(_) if self.frame.lenient => {}
+                other => other?,
+            }
+        }
+        if self.frame.lenient {
+            return Ok(());
         }
         for clause in write.allow.conjuncts() {
             if !clause.is_of_request() && !self.holds(clause, None)? {
@@ -92,15 +98,23 @@ impl<'a> Operation<'a> {
 
     /// The version that the caller asked for is looked at before anything is required.
     fn check_version(&mut self) -> Result<(), Outcome> {
-        if version_of(self.frame.request).is_none() {
+        let is_said = version_of(self.frame.request).is_some();
+        let is_needed = self.frame.write.if_match_required;
+        if !is_said && !is_needed {
             return Ok(());
         }
         let Some(target) = self.first_changed(&self.frame.write.steps)? else {
             return Ok(());
         };
-        match self.target(target)? {
-            Some(at) => self.check_version_of(at),
-            None => Ok(()),
+        let at = self.target(target)?;
+        let is_there = at
+            .and_then(|at| self.touched.get(at))
+            .is_some_and(|touched| touched.was.is_some());
+        match at {
+            Some(at) if is_said => self.check_version_of(at),
+            // A row that is not there has no version to name.
+            _ if is_there => Err(Outcome::VersionRequired),
+            _ => Ok(()),
         }
     }
 

@@ -2,7 +2,7 @@
 
 use singlet_item::{Number, Value};
 use singlet_model::expression::{Expr, ExprKind};
-use singlet_model::model::{Entity, MoveTo, Step};
+use singlet_model::model::{Entity, Kept, MoveTo, Step};
 use singlet_model::types::{EntityId, Type};
 use singlet_plan::write::Default as Why;
 use singlet_runtime::{Attributes, Refused, values};
@@ -25,7 +25,7 @@ impl<'a> Operation<'a> {
         let Some(touched) = self.touched.get(at) else {
             return Ok(());
         };
-        if problems.is_empty() && touched.fate != Fate::Looked {
+        if (problems.is_empty() || self.frame.lenient) && touched.fate != Fate::Looked {
             return Err(same_item());
         }
         if problems.is_empty() && touched.was.is_some() {
@@ -46,7 +46,7 @@ impl<'a> Operation<'a> {
         if matches!(touched.fate, Fate::Created | Fate::Deleted) {
             return Err(same_item());
         }
-        let Some(was) = touched.was else {
+        let Some(was) = touched.was.or(self.frame.lenient.then(Attributes::new)) else {
             return self.absent(step);
         };
         self.check_version_of(at)?;
@@ -93,7 +93,57 @@ impl<'a> Operation<'a> {
             return Ok(());
         }
         let row = self.dated(entity, at, row)?;
-        self.become_row(step, at, Fate::Updated, row)
+        self.become_row(step, at, Fate::Updated, row.clone())?;
+        let is_done = self
+            .touched
+            .get(at)
+            .is_some_and(|touched| touched.becomes.as_ref() == Some(&row));
+        match is_done {
+            true => self.copies_follow(entity, &was, &row),
+            false => Ok(()),
+        }
+    }
+
+    /// Rows that repeat what changed, and are kept with it, change with it.
+    fn copies_follow(&mut self, entity: &Entity, was: &Attributes, row: &Attributes) -> Result<(), Outcome> {
+        let model = self.frame.model;
+        let own = world::identity(model, entity.id, row);
+        for holder in &model.entities {
+            let copies = holder
+                .attributes
+                .iter()
+                .filter_map(|attribute| Some((attribute, attribute.copy.as_ref()?)));
+            let kept = copies.filter(|(_, copy)| copy.kept == Kept::Transaction && copy.entity == entity.id);
+            for (attribute, copy) in kept {
+                let ExprKind::Entity { key, .. } = &copy.source.kind else {
+                    continue;
+                };
+                if was.get(&copy.attribute) == row.get(&copy.attribute) {
+                    continue;
+                }
+                for held in self.seen(holder.id)? {
+                    let source = self.key(entity.id, key, Some(&held))?;
+                    if world::identity(model, entity.id, &source) != own {
+                        continue;
+                    }
+                    let Some(at) = self.touch(holder.id, &held)? else {
+                        continue;
+                    };
+                    let Some(touched) = self.touched.get_mut(at) else {
+                        continue;
+                    };
+                    if touched.fate == Fate::Deleted {
+                        continue;
+                    }
+                    touched.fate = Fate::Updated;
+                    let value = row.get(&copy.attribute).cloned();
+                    touched.edits.set.insert(attribute.name.clone(), value);
+                    let becomes = touched.edits.applied(&held).ok_or(Outcome::BadRequest)?;
+                    touched.becomes = Some(becomes);
+                }
+            }
+        }
+        Ok(())
     }
 
     pub(super) fn delete(&mut self, step: &'a Step, at: usize) -> Result<(), Outcome> {
@@ -103,7 +153,7 @@ impl<'a> Operation<'a> {
         if touched.fate != Fate::Looked {
             return Err(same_item());
         }
-        let Some(was) = touched.was.clone() else {
+        let Some(was) = touched.was.clone().or(self.frame.lenient.then(Attributes::new)) else {
             return self.absent(step);
         };
         self.check_version_of(at)?;

@@ -10,6 +10,9 @@ use singlet_model::{Model, Source};
 use singlet_runtime::{Attributes, Caller, Engine, Refused, RuntimeError, Scope, WriteRequest, Written, table, values};
 use singlet_store::Store;
 
+use crate::bench::Given;
+use crate::smallest::StoreMaker;
+
 use super::dump;
 use super::oracle::{Oracle, Outcome};
 use super::request::version_of;
@@ -50,7 +53,7 @@ impl Sequence {
     /// # Errors
     ///
     /// What is wrong with the model, or why the store has no table.
-    pub async fn open(text: &str, store: Arc<dyn Store>, settings: Attributes) -> Result<Self, String> {
+    pub async fn open(text: &str, store: Arc<dyn Store>, given: Given) -> Result<Self, String> {
         let loaded = singlet_model::load(&Source::new("made", text));
         let errors = loaded.diagnostics.iter();
         let errors = errors.filter(|finding| finding.rule.severity == singlet_model::Severity::Error);
@@ -59,7 +62,7 @@ impl Sequence {
         let model = Arc::new(model.ok_or_else(|| errors.join("\n"))?);
         let created = store.create_table(&table::spec(&model)).await;
         created.map_err(|error| error.to_string())?;
-        let engine = Engine::open(Arc::clone(&model), store, settings, [7; 32]);
+        let engine = Engine::open(Arc::clone(&model), store, given.settings, [7; 32]).bounded(given.bounds);
         Ok(Self::on(model, Arc::new(engine), Vec::new()))
     }
 
@@ -206,6 +209,7 @@ fn compare(made: &mut Made, meant: &Outcome, got: Result<Written, RuntimeError>)
         | (Outcome::Unauthenticated, Err(RuntimeError::Unauthenticated))
         | (Outcome::BadRequest, Err(RuntimeError::Request(_)))
         | (Outcome::VersionMismatch, Err(RuntimeError::VersionMismatch))
+        | (Outcome::VersionRequired, Err(RuntimeError::VersionRequired))
         | (Outcome::KeyReused, Err(RuntimeError::IdempotencyKeyReused)) => true,
         _ => false,
     };
@@ -262,8 +266,8 @@ fn shown_rows(rows: &[Attributes]) -> String {
 /// As few operations as still show a difference, and the difference.
 pub async fn smallest(
     text: &str,
-    settings: &Attributes,
-    store: &dyn Fn() -> Arc<dyn Store>,
+    given: &Given,
+    store: StoreMaker<'_>,
     mut ops: Vec<Op>,
     mut what: String,
 ) -> (Vec<Op>, String) {
@@ -272,7 +276,7 @@ pub async fn smallest(
         at -= 1;
         let mut fewer = ops.clone();
         fewer.remove(at);
-        if let Some((end, other)) = first_difference(text, settings, store(), &fewer).await {
+        if let Some((end, other)) = first_difference(text, given, store(), &fewer).await {
             fewer.truncate(end + 1);
             (ops, what) = (fewer, other);
             at = at.min(ops.len());
@@ -282,13 +286,8 @@ pub async fn smallest(
 }
 
 /// Which of some operations is the first to differ, and how.
-pub async fn first_difference(
-    text: &str,
-    settings: &Attributes,
-    store: Arc<dyn Store>,
-    ops: &[Op],
-) -> Option<(usize, String)> {
-    let mut sequence = match Sequence::open(text, store, settings.clone()).await {
+pub async fn first_difference(text: &str, given: &Given, store: Arc<dyn Store>, ops: &[Op]) -> Option<(usize, String)> {
+    let mut sequence = match Sequence::open(text, store, given.clone()).await {
         Ok(sequence) => sequence,
         Err(what) => return Some((0, what)),
     };

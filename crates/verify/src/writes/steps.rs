@@ -267,7 +267,7 @@ impl<'a> Operation<'a> {
     }
 
     /// The rows of an entity as everybody sees them.
-    fn seen(&self, entity: EntityId) -> Result<Vec<Attributes>, Outcome> {
+    pub(super) fn seen(&self, entity: EntityId) -> Result<Vec<Attributes>, Outcome> {
         let described = self.entity(entity)?;
         let mut rows = Vec::new();
         for (_, row) in self.before.iter().filter(|(known, _)| *known == entity) {
@@ -277,6 +277,7 @@ impl<'a> Operation<'a> {
         Ok(rows)
     }
 
+    /// The rows of a selection, in its order and to its limit.
     pub fn found(&self, selection: &Selection) -> Result<Vec<Attributes>, Outcome> {
         let mut rows = Vec::new();
         for entity in &selection.entities {
@@ -472,6 +473,7 @@ impl<'a> Operation<'a> {
         match problems.is_empty() {
             true => Ok(false),
             false if step.or_skip => Ok(true),
+            false if self.frame.lenient => Ok(false),
             false => Err(Outcome::Refused(problems)),
         }
     }
@@ -546,11 +548,16 @@ pub(super) fn refused(refused: Refused) -> Outcome {
 
 /// What is said where one row would be changed in two ways at once.
 pub(super) fn same_item() -> Outcome {
-    refused(Refused {
+    Outcome::Refused(same_item_refusal())
+}
+
+/// The refusal of two changes of one row that cannot both be.
+pub(super) fn same_item_refusal() -> Vec<Refused> {
+    vec![Refused {
         name: "same_item".to_owned(),
         status: 409,
         shown: Attributes::new(),
-    })
+    }]
 }
 
 /// The number that a version begins with.

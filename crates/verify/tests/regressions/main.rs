@@ -8,6 +8,7 @@
 )]
 
 mod meaning;
+mod named;
 mod order;
 mod ranges;
 

@@ -13,6 +13,7 @@ pub fn setting(name: &str, usual: u64) -> u64 {
 }
 
 /// What a seed makes up for one of its models.
+#[allow(dead_code, reason = "not every file makes up models")]
 pub fn rng(seed: u64, model: u64) -> Rng {
     Rng::with_seed(seed.wrapping_mul(1_000_003).wrapping_add(model))
 }

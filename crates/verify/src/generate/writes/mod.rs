@@ -1,5 +1,7 @@
 //! Small models with writes, made up: what an entity promises, in every mixture, and operations that lean on it.
 
+mod composed;
+
 use fastrand::Rng;
 
 /// What an entity is made of.
@@ -44,8 +46,29 @@ impl Traits {
     }
 }
 
-/// A model file with writes.
-pub fn model(rng: &mut Rng) -> String {
+/// A model with writes.
+#[derive(Debug)]
+pub struct GeneratedWrites {
+    /// The file up to its writes.
+    head: String,
+    /// The writes.
+    pub writes: Vec<String>,
+}
+
+impl GeneratedWrites {
+    /// The model file.
+    pub fn text(&self) -> String {
+        format!("{}{}", self.head, self.writes.concat())
+    }
+
+    /// The model file with one write only.
+    pub fn text_with(&self, write: &str) -> String {
+        format!("{}{write}", self.head)
+    }
+}
+
+/// Makes up a model with writes.
+pub fn model(rng: &mut Rng) -> GeneratedWrites {
     let mut text = String::from(
         r#"singlet: 1
 name: made
@@ -59,6 +82,7 @@ table:
 types:
   State: {enum: [open, held, done]}
   Kind: {enum: [red, green, blue]}
+  LineIn: {object: {no: int 0..9, amount: int -9..9}}
 callers:
   jwt: {audience: made, claims: {id: sub, role: role}}
 entities:
@@ -68,13 +92,36 @@ entities:
     for (at, known) in traits.iter().enumerate() {
         text.push_str(&entity(&format!("E{at}"), known));
     }
-    text.push_str("writes:\n");
-    for (at, known) in traits.iter().enumerate() {
-        let writes = own_writes(rng, &format!("E{at}"), known);
-        text.push_str(&writes);
+    if let Some(first) = traits.first() {
+        text.push_str(&composed::entities(rng, first));
     }
-    text.push_str(&joint_writes(rng, &traits));
-    text
+    text.push_str(composed::STEPS);
+    text.push_str("writes:\n");
+    let mut writes = String::new();
+    for (at, known) in traits.iter().enumerate() {
+        writes.push_str(&own_writes(rng, &format!("E{at}"), known));
+    }
+    writes.push_str(&joint_writes(rng, &traits));
+    if let Some(first) = traits.first() {
+        writes.push_str(&composed::writes(rng, first));
+    }
+    GeneratedWrites {
+        head: text,
+        writes: apart(&writes),
+    }
+}
+
+/// The entries of a map, each with the lines that belong to it.
+fn apart(text: &str) -> Vec<String> {
+    let mut entries: Vec<String> = Vec::new();
+    for line in text.lines() {
+        let is_first = line.starts_with("  ") && !line.starts_with("   ");
+        match entries.last_mut().filter(|_| !is_first) {
+            Some(entry) => entry.push_str(&format!("{line}\n")),
+            None => entries.push(format!("{line}\n")),
+        }
+    }
+    entries
 }
 
 fn entity(name: &str, known: &Traits) -> String {
@@ -98,6 +145,9 @@ fn entity(name: &str, known: &Traits) -> String {
     say(true, "      count: int 0..5 = 0");
     say(true, "      total: int? -3..3");
     say(true, "      tags: set(string 1..40)? ..2");
+    say(true, "      list: list(int 0..9)? ..3");
+    say(true, "      counts: map(int)? ..3");
+    say(true, "      maker: {type: 'string? 1..40', fixed: true}");
     say(true, "      touched: {type: seconds, always: now}");
     say(known.states, "      state: State");
     say(known.states, "      heldUntil: time?");

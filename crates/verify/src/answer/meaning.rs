@@ -1,0 +1,159 @@
+//! What may stand at a place of an answer. Rows that are equal in the order may come in any order, each once.
+
+use std::collections::BTreeMap;
+
+use singlet_item::Value;
+
+/// What may stand at a place of an answer.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Meaning {
+    /// This value.
+    Value(Value),
+    /// A row as it is shown, with what comes with it.
+    Row(Value, BTreeMap<String, Meaning>),
+    /// Rows in their order, those that are equal in it together; of all of them the first so many.
+    Rows { groups: Vec<Vec<Meaning>>, most: usize },
+    /// One of these; nothing where there is none.
+    One(Vec<Meaning>),
+    /// Fields with a meaning each.
+    Fields(BTreeMap<String, Meaning>),
+}
+
+impl Meaning {
+    /// How a value differs; nothing where it fits.
+    pub fn difference(&self, got: Option<&Value>) -> Option<String> {
+        let got = got.filter(|got| !got.is_null());
+        match self {
+            Meaning::Value(Value::Null) => got.map(|_| "something is answered where nothing is meant".to_owned()),
+            Meaning::Value(value) => (got != Some(value)).then(|| "the value differs".to_owned()),
+            Meaning::One(any) => one_difference(any, got),
+            Meaning::Row(own, with) => row_difference(own, with, got),
+            Meaning::Fields(fields) => fields_difference(fields, got),
+            Meaning::Rows { groups, most } => match got {
+                Some(Value::L(got)) => rows_difference(groups, *most, got),
+                _ => Some("there are no rows".to_owned()),
+            },
+        }
+    }
+
+    fn fits(&self, got: &Value) -> bool {
+        self.difference(Some(got)).is_none()
+    }
+
+    /// As values, to be shown.
+    pub fn shown(&self) -> Vec<Value> {
+        match self {
+            Meaning::Value(value) => vec![value.clone()],
+            Meaning::One(any) => any.iter().flat_map(Meaning::shown).collect(),
+            Meaning::Row(own, with) => {
+                let mut own = own.clone();
+                if let Value::M(row) = &mut own {
+                    row.extend(
+                        with.iter()
+                            .map(|(name, part)| (name.clone(), one_of(part, part.shown()))),
+                    );
+                }
+                vec![own]
+            }
+            Meaning::Rows { groups, most } => {
+                let rows = groups.iter().flatten().flat_map(Meaning::shown);
+                rows.take(*most).collect()
+            }
+            Meaning::Fields(fields) => {
+                let fields = fields.iter();
+                let fields = fields.map(|(name, part)| (name.clone(), one_of(part, part.shown())));
+                vec![Value::M(fields.collect())]
+            }
+        }
+    }
+}
+
+/// Rows stay a list.
+fn one_of(part: &Meaning, shown: Vec<Value>) -> Value {
+    match part {
+        Meaning::Rows { .. } => Value::L(shown),
+        _ => shown.into_iter().next().unwrap_or(Value::Null),
+    }
+}
+
+fn one_difference(any: &[Meaning], got: Option<&Value>) -> Option<String> {
+    match (any, got) {
+        ([], None) => None,
+        ([], Some(_)) => Some("a row comes where none is meant".to_owned()),
+        (_, None) => Some("no row comes where one is meant".to_owned()),
+        (any, Some(got)) => match any.iter().any(|one| one.fits(got)) {
+            true => None,
+            false => any.first().and_then(|first| first.difference(Some(got))),
+        },
+    }
+}
+
+fn row_difference(own: &Value, with: &BTreeMap<String, Meaning>, got: Option<&Value>) -> Option<String> {
+    if with.is_empty() {
+        return (got != Some(own)).then(|| "row differs".to_owned());
+    }
+    let (Value::M(own), Some(Value::M(got))) = (own, got) else {
+        return (got != Some(own)).then(|| "row differs".to_owned());
+    };
+    for (name, part) in with {
+        if let Some(what) = part.difference(got.get(name)) {
+            return Some(format!("with `{name}`: {what}"));
+        }
+    }
+    let rest = got.iter().filter(|(name, _)| !with.contains_key(*name));
+    let own = own.iter().filter(|(name, _)| !with.contains_key(*name));
+    (!rest.eq(own)).then(|| "row differs".to_owned())
+}
+
+fn fields_difference(fields: &BTreeMap<String, Meaning>, got: Option<&Value>) -> Option<String> {
+    let Some(Value::M(got)) = got else {
+        return Some("there are no fields".to_owned());
+    };
+    if let Some(other) = got.keys().find(|name| !fields.contains_key(*name)) {
+        return Some(format!("`{other}` is not meant"));
+    }
+    fields.iter().find_map(|(name, part)| {
+        let what = part.difference(got.get(name))?;
+        Some(format!("`{name}`: {what}"))
+    })
+}
+
+fn rows_difference(groups: &[Vec<Meaning>], most: usize, got: &[Value]) -> Option<String> {
+    let all = groups.iter().map(Vec::len).sum::<usize>();
+    let wanted = all.min(most);
+    if got.len() != wanted {
+        return Some(format!("{} rows came, {wanted} are meant", got.len()));
+    }
+    let mut begin = 0;
+    for group in groups {
+        let end = (begin + group.len()).min(got.len());
+        let mut left: Vec<&Meaning> = group.iter().collect();
+        for (at, row) in got.iter().enumerate().take(end).skip(begin) {
+            match left.iter().position(|meaning| meaning.fits(row)) {
+                Some(known) => {
+                    left.remove(known);
+                }
+                None => return Some(misplaced(groups, got, at, row, &left)),
+            }
+        }
+        begin = end;
+    }
+    None
+}
+
+/// What is wrong with a row that does not fit its place.
+fn misplaced(groups: &[Vec<Meaning>], got: &[Value], at: usize, row: &Value, left: &[&Meaning]) -> String {
+    let meant = groups.iter().flatten().filter(|meaning| meaning.fits(row)).count();
+    let came = got.iter().filter(|other| *other == row).count();
+    if meant == 0 {
+        let nearest = left.iter().find_map(|meaning| {
+            let what = meaning.difference(Some(row))?;
+            what.starts_with("with").then_some(what)
+        });
+        return nearest.unwrap_or_else(|| format!("row {at} is not meant, or not so"));
+    }
+    match came > meant {
+        true => format!("row {at} comes more than once"),
+        false => format!("row {at} is out of order"),
+    }
+}

@@ -1,0 +1,158 @@
+//! A store that remembers what is asked of it, so that a plan can be held to what it said would be asked.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use async_trait::async_trait;
+use singlet_item::capacity::{Consistency, ReadUnits};
+use singlet_plan::cost::Call;
+use singlet_store::{
+    BatchGetAnswer, BatchGetRequest, BatchWriteAnswer, BatchWriteRequest, Consumed, DeleteRequest, GetAnswer,
+    GetRequest, PageAnswer, PutRequest, QueryRequest, Result, ScanRequest, Store, StreamPage, StreamRequest,
+    TableDescription, TableSpec, TransactGetAnswer, TransactGetRequest, TransactWriteRequest, UpdateRequest,
+    WriteAnswer,
+};
+
+/// A request that reads, and what it consumed.
+#[derive(Clone, Debug)]
+pub struct Sent {
+    /// What was called.
+    pub call: Call,
+    /// The index; the table, if there is none.
+    pub index: Option<String>,
+    /// What it promises.
+    pub consistency: Consistency,
+    /// What it consumed.
+    pub consumed: ReadUnits,
+    /// The request, to be shown.
+    pub shown: String,
+}
+
+/// A store that remembers what is asked of it.
+#[derive(Debug)]
+pub struct Metered {
+    inner: Arc<dyn Store>,
+    sent: Mutex<Vec<Sent>>,
+}
+
+impl Metered {
+    /// Around a store.
+    pub fn new(inner: Arc<dyn Store>) -> Arc<Self> {
+        let sent = Mutex::default();
+        Arc::new(Metered { inner, sent })
+    }
+
+    /// What was asked since this was asked last.
+    pub fn taken(&self) -> Vec<Sent> {
+        std::mem::take(&mut *self.sent.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    fn remember(&self, call: Call, index: Option<&String>, promise: Consistency, consumed: &Consumed, shown: String) {
+        let mut sent = self.sent.lock().unwrap_or_else(PoisonError::into_inner);
+        sent.push(Sent {
+            call,
+            index: index.cloned(),
+            consistency: promise,
+            consumed: consumed.total().read,
+            shown,
+        });
+    }
+}
+
+fn promise(strong: bool) -> Consistency {
+    match strong {
+        true => Consistency::Strong,
+        false => Consistency::Eventual,
+    }
+}
+
+#[async_trait]
+impl Store for Metered {
+    async fn get(&self, request: &GetRequest) -> Result<GetAnswer> {
+        let answer = self.inner.get(request).await?;
+        let shown = format!("{:?}", request.key);
+        self.remember(Call::Get, None, promise(request.consistent), &answer.consumed, shown);
+        Ok(answer)
+    }
+
+    async fn batch_get(&self, request: &BatchGetRequest) -> Result<BatchGetAnswer> {
+        let answer = self.inner.batch_get(request).await?;
+        let strong = request.tables.iter().any(|table| table.consistent);
+        let keys = request.tables.iter().flat_map(|table| &table.keys);
+        let shown = format!("{:?}", keys.collect::<Vec<_>>());
+        self.remember(Call::BatchGet, None, promise(strong), &answer.consumed, shown);
+        Ok(answer)
+    }
+
+    async fn query(&self, request: &QueryRequest) -> Result<PageAnswer> {
+        let answer = self.inner.query(request).await?;
+        let strong = promise(request.consistent);
+        let shown = format!("{:?} filter {:?}", request.range, request.filter);
+        self.remember(Call::Query, request.index.as_ref(), strong, &answer.consumed, shown);
+        Ok(answer)
+    }
+
+    async fn scan(&self, request: &ScanRequest) -> Result<PageAnswer> {
+        let answer = self.inner.scan(request).await?;
+        let strong = promise(request.consistent);
+        let shown = format!("filter {:?}", request.filter);
+        self.remember(Call::Scan, request.index.as_ref(), strong, &answer.consumed, shown);
+        Ok(answer)
+    }
+
+    async fn transact_get(&self, request: &TransactGetRequest) -> Result<TransactGetAnswer> {
+        let answer = self.inner.transact_get(request).await?;
+        let shown = format!("{:?}", request.gets);
+        self.remember(
+            Call::TransactGet,
+            None,
+            Consistency::Transactional,
+            &answer.consumed,
+            shown,
+        );
+        Ok(answer)
+    }
+
+    async fn put(&self, request: &PutRequest) -> Result<WriteAnswer> {
+        self.inner.put(request).await
+    }
+
+    async fn update(&self, request: &UpdateRequest) -> Result<WriteAnswer> {
+        self.inner.update(request).await
+    }
+
+    async fn delete(&self, request: &DeleteRequest) -> Result<WriteAnswer> {
+        self.inner.delete(request).await
+    }
+
+    async fn batch_write(&self, request: &BatchWriteRequest) -> Result<BatchWriteAnswer> {
+        self.inner.batch_write(request).await
+    }
+
+    async fn transact_write(&self, request: &TransactWriteRequest) -> Result<WriteAnswer> {
+        self.inner.transact_write(request).await
+    }
+
+    async fn create_table(&self, spec: &TableSpec) -> Result<()> {
+        self.inner.create_table(spec).await
+    }
+
+    async fn describe_table(&self, table: &str) -> Result<TableDescription> {
+        self.inner.describe_table(table).await
+    }
+
+    async fn delete_table(&self, table: &str) -> Result<()> {
+        self.inner.delete_table(table).await
+    }
+
+    async fn list_tables(&self) -> Result<Vec<String>> {
+        self.inner.list_tables().await
+    }
+
+    async fn update_ttl(&self, table: &str, attribute: Option<&str>) -> Result<()> {
+        self.inner.update_ttl(table, attribute).await
+    }
+
+    async fn read_stream(&self, request: &StreamRequest) -> Result<StreamPage> {
+        self.inner.read_stream(request).await
+    }
+}

@@ -1,0 +1,83 @@
+//! What a plan says of cost, against what was consumed.
+
+use std::collections::BTreeMap;
+
+use singlet_item::ReadUnits;
+use singlet_model::Model;
+use singlet_plan::cost::{Call, RequestCost, Sizes, Worked};
+use singlet_plan::read::Combination;
+use singlet_plan::read::ReadPlan;
+
+use crate::metered::Sent;
+
+/// What is wrong with what one page asked of the store, if anything is. Of a first page that is no longer than the plan's, what
+/// it costs is known too.
+pub(crate) fn page_difference(
+    model: &Model,
+    combination: &Combination,
+    sent: &[Sent],
+    worked: Option<Worked>,
+) -> Option<String> {
+    let known = || combination.requests.iter().chain(&combination.apart);
+    for one in sent {
+        if !known().any(|cost| is_of(model, combination, cost, one)) {
+            return Some(format!(
+                "the plan does not know of a {:?} of {} ({:?}): {}",
+                one.call,
+                one.index.as_deref().unwrap_or("the table"),
+                one.consistency,
+                one.shown
+            ));
+        }
+    }
+    let worked = worked?;
+    let consumed: ReadUnits = sent.iter().map(|one| one.consumed).sum();
+    let queries = || combination.parts.iter().flat_map(|part| &part.plan.queries);
+    // One entry more than a page holds tells whether there is another page, and its row is got as well.
+    let follows = queries().any(|query| query.follow);
+    let most = worked.most.filter(|_| combination.neighbours.is_none() && !follows);
+    // What the request settles, or no key can be, is not asked for.
+    let least_sent: u64 = combination.requests.iter().map(|cost| cost.sent().0).sum();
+    // A key that several parts name is got once.
+    let once = sent
+        .iter()
+        .any(|one| matches!(one.call, Call::BatchGet | Call::TransactGet));
+    let all_sent = sent.len() as u64 >= least_sent && !once;
+    match most.is_some_and(|most| consumed > most) {
+        true => Some(format!(
+            "{consumed} read units were consumed, the plan says at most {}",
+            most?
+        )),
+        false if !all_sent || consumed >= worked.least => None,
+        false => Some(format!(
+            "{consumed} read units were consumed, the plan says at least {}",
+            worked.least
+        )),
+    }
+}
+
+/// What each combination of each read's arguments costs.
+pub(crate) fn worked_costs<'p>(model: &Model, plans: impl Iterator<Item = &'p ReadPlan>) -> WorkedCosts {
+    let sizes = Sizes::of(model);
+    let costs = plans.map(|plan| {
+        let combinations = plan.combinations.iter();
+        let worked = combinations.map(|known| (known.sent.clone(), Worked::sum(&known.requests, &sizes)));
+        (plan.read.clone(), worked.collect())
+    });
+    costs.collect()
+}
+
+/// By read, and by the optional arguments that are sent.
+pub(crate) type WorkedCosts = BTreeMap<String, Vec<(Vec<String>, Worked)>>;
+
+fn is_of(model: &Model, combination: &Combination, cost: &RequestCost, sent: &Sent) -> bool {
+    let name = |index| model.index(index).map(|index| index.name.clone());
+    // A circle has several covers, each on an index of its own: the request decides.
+    let covers = combination.parts.iter().flat_map(|part| &part.plan.covers);
+    let mut places = covers.map(|query| query.index).chain([cost.index]);
+    let is_there = places.any(|place| place.and_then(name) == sent.index);
+    // A row by its whole key is got, alone or with others, or queried, as what is made of it needs: all cost the same.
+    let one_row = |call: Call| matches!(call, Call::Get | Call::BatchGet | Call::Query);
+    let is_call = sent.call == cost.call || (one_row(sent.call) && one_row(cost.call));
+    is_there && sent.consistency == cost.consistency && is_call
+}

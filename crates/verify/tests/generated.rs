@@ -1,0 +1,153 @@
+//! Made-up models do what they mean: plans answer what reads mean, in order and across all pages, and writes come to the same
+//! outcomes, the same rows, and items that are what their rows are kept as. The models have every word of the language, but for
+//! those that are listed here with a reason.
+//!
+//! `SINGLET_READS` and `SINGLET_WRITES` run more cases than usual, `SINGLET_SEED` begins elsewhere, `SINGLET_MODEL` at a later
+//! model, `SINGLET_KEEP_GOING` shows many differences and not only the first.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::print_stdout,
+    reason = "a test fails by panicking, and says what it tried"
+)]
+
+mod support;
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use singlet_verify::run::parallel::{RunOptions, RunReport, run_models};
+
+use support::{memory, setting};
+
+const SEED: u64 = 1;
+
+/// Cases in a usual run.
+const READS: u64 = 7_000;
+const WRITES: u64 = 5_000;
+
+/// Differences after which a run that goes on stops all the same.
+const FAILURES_MAX: u64 = 30;
+
+/// Words that no made-up model has, and why.
+const UNDRAWN_WORDS: &[(&str, &str)] = &[
+    ("attribute.by", "not yet in the language"),
+    ("entity.shares", "not yet in the language"),
+    ("write.after", "not yet in the language"),
+    ("write.every", "not yet in the language"),
+    ("attribute.kept stream", "nothing follows the stream yet"),
+    ("attribute.found", "only with `kept: stream`"),
+];
+
+/// Functions that no made-up model calls, and why.
+const UNDRAWN_FUNCTIONS: &[(&str, &str)] = &[("random", "the oracle's number is another one")];
+
+/// Refusals of writes, by part of their names: none may fall silent.
+const REFUSALS: &[&str] = &[
+    "_not_found",
+    "e0_exists",
+    "_by_exists",
+    "name_taken",
+    "note_taken",
+    "_not_open",
+    "_not_held",
+    "too_many",
+    "total_out_of_range",
+    "too_few",
+    "no_note",
+    "other_kind",
+    "place_taken",
+    "same_item",
+    "full",
+    "line_there",
+    "day_taken",
+    "nothing_there",
+    "is_three",
+];
+
+#[test]
+fn made_up_models_do_what_they_mean() {
+    let keep = std::env::var("SINGLET_KEEP_GOING").is_ok();
+    let options = RunOptions {
+        seed: setting("SINGLET_SEED", SEED),
+        first_model: setting("SINGLET_MODEL", 0),
+        reads: setting("SINGLET_READS", READS),
+        writes: setting("SINGLET_WRITES", WRITES),
+        workers: 2,
+        failures_max: if keep { FAILURES_MAX as usize } else { 1 },
+    };
+    println!("seed {}", options.seed);
+    let said = AtomicUsize::new(0);
+    let report = run_models(options, &memory, &|report| {
+        let known = said.swap(report.failures.len(), Ordering::Relaxed);
+        for failure in report.failures.iter().skip(known) {
+            println!("{failure}\n=====");
+        }
+    });
+    println!("{:#?}\n{:#?}", report.reads, report.writes);
+    assert!(report.failures.is_empty(), "{} cases differ", report.failures.len());
+    if options.reads >= READS {
+        hold_reads(&report);
+    }
+    if options.writes >= WRITES {
+        hold_writes(&report);
+    }
+    if options.reads >= READS && options.writes >= WRITES {
+        hold_words(&report);
+    }
+}
+
+fn share(part: usize, of: usize) -> f64 {
+    part as f64 / of as f64
+}
+
+fn hold_reads(report: &RunReport) {
+    let tally = &report.reads;
+    let unplanned = tally.unplanned.values().sum::<usize>();
+    assert!(
+        share(unplanned, unplanned + tally.cases) < 0.4,
+        "too few reads have plans"
+    );
+    assert!(share(tally.refused, tally.cases) < 0.02, "too many cases are refused");
+    assert!(
+        share(tally.ambiguous, tally.cases) < 0.05,
+        "too many cases are ambiguous"
+    );
+    assert!(share(tally.with_rows, tally.cases) > 0.3, "too few cases have rows");
+    assert!(share(tally.not_reads, tally.reads) < 0.05, "too many reads are none");
+}
+
+fn hold_writes(report: &RunReport) {
+    let tally = &report.writes;
+    let mistakes = tally.mistakes.values().sum::<usize>();
+    assert!(share(mistakes, tally.writes) < 0.05, "too many writes are none");
+    assert!(tally.share("done") > 0.25, "too few operations are done");
+    assert!(tally.share("refused 409") > 0.08, "too few operations are refused");
+    assert!(tally.share("VersionMismatch") > 0.002, "too few versions differ");
+    for name in REFUSALS {
+        let count = tally.refusals.iter().filter(|(known, _)| known.contains(name));
+        let count: u64 = count.map(|(_, count)| count).sum();
+        assert!(count > 1, "too few refusals `{name}`");
+    }
+    let done = tally.words.values().filter(|words| words.contains_key("done"));
+    assert!(done.count() > 35, "too few writes are ever done");
+}
+
+/// What is not drawn is listed, and what is listed is not drawn.
+fn hold_words(report: &RunReport) {
+    let mut coverage = report.reads.coverage.clone();
+    coverage.add(report.writes.coverage.clone());
+    assert!(UNDRAWN_WORDS.len() <= 10);
+    let listed: Vec<&str> = UNDRAWN_WORDS.iter().map(|(word, _)| *word).collect();
+    let missing = coverage.missing_words();
+    let unlisted: Vec<&String> = missing.iter().filter(|word| !listed.contains(&word.as_str())).collect();
+    assert!(unlisted.is_empty(), "words that nothing draws: {unlisted:#?}");
+    let drawn: Vec<&&str> = listed
+        .iter()
+        .filter(|word| !missing.contains(&(**word).to_owned()))
+        .collect();
+    assert!(drawn.is_empty(), "words that are drawn after all: {drawn:?}");
+    let listed: Vec<&str> = UNDRAWN_FUNCTIONS.iter().map(|(name, _)| *name).collect();
+    assert_eq!(coverage.missing_functions(), listed);
+    assert_eq!(coverage.missing_types(), Vec::<&str>::new());
+}
