@@ -34,7 +34,7 @@ entities:
       name: {copy: Src(src).name, kept: frozen}
       color: {copy: Src(src).color, kept: frozen}
       size: {copy: Src(src).size, kept: frozen}
-    key: {PK: "COPIED#{src}", SK: "{n}"}
+    key: {PK: "COPIED#{src}", SK: "N#{n}"}
   Doc:
     attributes: {id: string 1..20, owner: string 1..20}
     key: {PK: "DOC#{id}", SK: "DOC"}
@@ -128,16 +128,16 @@ writes:
     args: {ids: "set(Doc.id) 1..33", owner: Doc.owner}
     allow: true
     do:
-      - for: {id: args.ids}
+      - for: {one: args.ids}
         create: Doc
-        set: {id: id, owner: args.owner}
+        set: {id: one, owner: args.owner}
     return: nothing
   give:
     args: {ids: "set(Doc.id) 1..33", owner: Doc.owner}
     allow: true
     do:
-      - for: {id: args.ids}
-        update: Doc(id)
+      - for: {one: args.ids}
+        update: Doc(one)
         set: {owner: args.owner}
     return: nothing
 "#;
@@ -263,8 +263,8 @@ fn one_row_past_the_bound_is_refused_by_the_checker() {
     let past = MODEL.replace("list(Line) 1..49", "list(Line) 1..50");
     assert_eq!(findings(&past).len(), 1);
     let past = MODEL.replace(
-        "set(Doc.id) 1..33\", owner: Doc.owner}\n    allow: true\n    do:\n      - for: {id: args.ids}\n        update",
-        "set(Doc.id) 1..34\", owner: Doc.owner}\n    allow: true\n    do:\n      - for: {id: args.ids}\n        update",
+        "set(Doc.id) 1..33\", owner: Doc.owner}\n    allow: true\n    do:\n      - for: {one: args.ids}\n        update",
+        "set(Doc.id) 1..34\", owner: Doc.owner}\n    allow: true\n    do:\n      - for: {one: args.ids}\n        update",
     );
     assert_eq!(findings(&past).len(), 1);
 }
