@@ -77,14 +77,17 @@ async fn a_range_on_a_part_includes_what_follows_right_after_it() {
 }
 
 #[tokio::test]
-async fn keys_have_days_of_utc_which_another_zone_does_not_ask_for() {
+async fn a_day_of_another_zone_is_not_a_day_that_keys_have() {
     let entity = "    attributes: {o: string 1..9, t: time}\n    key: {PK: \"P#{day(t)}\", SK: \"O#{o}\"}\n";
     let read = "    args: {d: date}\n    where: 'day(t) == args.d'\n";
     let rows: [&[_]; 1] = [&[("o", "a"), ("t", "2026-11-16T01:00:00.000Z")]];
     let args = || attributes(&[("d", "2026-11-16")]);
     assert_eq!(check(entity, read, &rows, args()).await, Outcome::Same(1));
     let elsewhere = check_in("America/New_York", entity, read, &rows, args()).await;
-    assert_eq!(elsewhere, Outcome::Unplanned("day of another zone"));
+    assert_eq!(elsewhere, Outcome::Same(0));
+    let day_before = attributes(&[("d", "2026-11-15")]);
+    let elsewhere = check_in("America/New_York", entity, read, &rows, day_before).await;
+    assert_eq!(elsewhere, Outcome::Same(1));
 }
 
 #[tokio::test]
