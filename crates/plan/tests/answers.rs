@@ -7,7 +7,7 @@ use singlet_plan::read::{SelectionPlan, describe, plan_read};
 
 const HEAD: &str = r#"singlet: 1
 name: probe
-table: {name: Probe, key: {partition: PK, sort: SK}, type: kind, indexes: {G: {partition: GP, sort: GS}, E: {partition: en, sort: open}}}
+table: {name: Probe, key: {partition: PK, sort: SK}, type: kind, indexes: {GSI: {partition: GP, sort: GS}, ENU: {partition: en, sort: open}}}
 types:
   St: {enum: [a, b, c]}
 entities:
@@ -47,21 +47,24 @@ const BY_ID: &str = r#"key: {PK: "P#{id}", SK: "P"}"#;
 
 #[test]
 fn a_field_that_is_compared_is_there() {
-    let keys = format!("{BY_ID}\n    index: {{G: [{{when: src != absent, GP: \"S#{{src.o}}\", GS: \"{{id}}\"}}]}}");
+    let keys = format!("{BY_ID}\n    index: {{GSI: [{{when: src != absent, GP: \"S#{{src.o}}\", GS: \"{{id}}\"}}]}}");
     let asked = lines(&keys, "args: {o: string}\n    where: src.o == args.o");
-    assert_eq!(asked, [r#"query G GP = "S#{args.o}""#]);
+    assert_eq!(asked, [r#"query GSI GP = "S#{args.o}""#]);
 }
 
 #[test]
 fn a_list_of_states_is_asked_for_entry_by_entry() {
     let keys = format!(
-        "{BY_ID}\n    index: {{G: [{{when: st == \"a\", GP: \"A#{{o}}\", GS: \"{{id}}\"}}, {{when: st == \"b\", GP: \"B#{{o}}\", GS: \"{{id}}\"}}]}}"
+        "{BY_ID}\n    index: {{GSI: [{{when: st == \"a\", GP: \"A#{{o}}\", GS: \"{{id}}\"}}, {{when: st == \"b\", GP: \"B#{{o}}\", GS: \"{{id}}\"}}]}}"
     );
     let asked = lines(
         &keys,
         "args: {o: string}\n    where: 'o == args.o && st in [\"a\", \"b\"]'",
     );
-    assert_eq!(asked, [r#"query G GP = "A#{args.o}""#, r#"query G GP = "B#{args.o}""#]);
+    assert_eq!(
+        asked,
+        [r#"query GSI GP = "A#{args.o}""#, r#"query GSI GP = "B#{args.o}""#]
+    );
     let asked = lines(
         &keys,
         "args: {o: string, s: list(St)}\n    where: 'o == args.o && st in args.s && st != \"c\"'",
@@ -69,8 +72,8 @@ fn a_list_of_states_is_asked_for_entry_by_entry() {
     assert_eq!(
         asked,
         [
-            r#"query G GP = "A#{args.o}" where "a" in args.s"#,
-            r#"query G GP = "B#{args.o}" where "b" in args.s"#
+            r#"query GSI GP = "A#{args.o}" where "a" in args.s"#,
+            r#"query GSI GP = "B#{args.o}" where "b" in args.s"#
         ]
     );
     // Rows of the third state are in no entry.
@@ -79,20 +82,20 @@ fn a_list_of_states_is_asked_for_entry_by_entry() {
 
 #[test]
 fn the_function_of_a_part_may_be_in_a_list() {
-    let keys = format!("{BY_ID}\n    index: {{G: {{GP: \"X#{{upper(x)}}\", GS: \"{{id}}\"}}}}");
+    let keys = format!("{BY_ID}\n    index: {{GSI: {{GP: \"X#{{upper(x)}}\", GS: \"{{id}}\"}}}}");
     let asked = lines(
         &keys,
         "args: {xs: \"list(string) 1..9\"}\n    where: upper(x) in args.xs",
     );
-    assert_eq!(asked, [r#"query G GP = "X#{each of args.xs}""#]);
+    assert_eq!(asked, [r#"query GSI GP = "X#{each of args.xs}""#]);
     let asked = lines(&keys, "args: {x: string}\n    where: x == args.x");
     assert_eq!(
         asked,
-        [r#"query G GP = "X#{upper(args.x)}" where x == args.x"#],
+        [r#"query GSI GP = "X#{upper(args.x)}" where x == args.x"#],
         "what is sent is shown"
     );
     let asked = lines(&keys, "where: x == \"ab\"");
-    assert_eq!(asked, [r#"query G GP = "X#{upper("ab")}" where x == "ab""#]);
+    assert_eq!(asked, [r#"query GSI GP = "X#{upper("ab")}" where x == "ab""#]);
 }
 
 #[test]
@@ -106,10 +109,10 @@ fn a_value_that_is_written_out_stands_as_it_is() {
 
 #[test]
 fn a_sparse_index_of_few_values_is_read_whole() {
-    let keys = format!("{BY_ID}\n    index: {{E: own}}");
+    let keys = format!("{BY_ID}\n    index: {{ENU: own}}");
     assert_eq!(
         lines(&keys, "where: open != absent"),
-        [r#"query E en = "{each of a|b|c}""#]
+        [r#"query ENU en = "{each of a|b|c}""#]
     );
     assert!(
         lines(&keys, "where: x == \"a\"").is_empty(),
@@ -119,16 +122,16 @@ fn a_sparse_index_of_few_values_is_read_whole() {
 
 #[test]
 fn an_alias_is_the_attribute() {
-    let keys = format!("{BY_ID}\n    index: {{G: {{GP: \"O#{{o}}\", GS: \"{{id}}\"}}}}");
+    let keys = format!("{BY_ID}\n    index: {{GSI: {{GP: \"O#{{o}}\", GS: \"{{id}}\"}}}}");
     assert_eq!(
         lines(&keys, "args: {o: string}\n    where: owner == args.o"),
-        [r#"query G GP = "O#{args.o}""#]
+        [r#"query GSI GP = "O#{args.o}""#]
     );
 }
 
 #[test]
 fn an_argument_that_is_sent_proves_what_it_is_compared_with() {
-    let keys = format!("{BY_ID}\n    index: {{G: {{GP: \"O#{{o}}\", GS: \"{{open}}#{{id}}\"}}}}");
+    let keys = format!("{BY_ID}\n    index: {{GSI: {{GP: \"O#{{o}}\", GS: \"{{open}}#{{id}}\"}}}}");
     let read = "args: {o: string, p: \"string?\"}\n    where: o == args.o && open >= args.p";
     assert_eq!(lines(&keys, read).len(), 1);
 }
