@@ -29,7 +29,7 @@ entities:
       bookId: int 1..999
       authorId: Author.authorId
       shelf: Shelf
-      loans: int 0.. = 0
+      lent: int 0.. = 0
     key: {PK: "BOOK#{bookId}", SK: "BOOK"}
     index:
       GSI1: {GSI1PK: "SHELF#{shelf}", GSI1SK: "{bookId}"}
@@ -59,7 +59,7 @@ reads:
   inShelf:
     count: Book
     args: {shelf: Shelf}
-    where: shelf == args.shelf && loans > 0
+    where: shelf == args.shelf && lent > 0
     allow: true
   loans:
     get: Book
@@ -80,7 +80,7 @@ async fn library() -> System {
     for book in 1..=250 {
         let loans = if book % 10 == 0 { 5 } else { 0 };
         let author = format!("a{}", book % 120);
-        sample.push(json!({"Book": {"bookId": book, "authorId": author, "shelf": "new", "loans": loans}}));
+        sample.push(json!({"Book": {"bookId": book, "authorId": author, "shelf": "new", "lent": loans}}));
         for loan in 1..=loans {
             sample.push(json!({"Loan": {"bookId": book, "loanId": loan, "open": loan == 1}}));
         }
