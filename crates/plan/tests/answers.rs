@@ -33,7 +33,7 @@ fn plan(keys: &str, read: &str) -> (Model, SelectionPlan) {
     let errors: Vec<&String> = loaded.diagnostics.iter().map(|finding| &finding.message).collect();
     let model = loaded.model.unwrap_or_else(|| panic!("{errors:?}\n{text}"));
     assert!(errors.is_empty(), "{errors:?}\n{text}");
-    let mut plan = plan_read(&model, &model.reads[0]);
+    let mut plan = plan_read(&model, model.reads.first().unwrap());
     let part = plan.combinations.pop().unwrap().parts.remove(0);
     (model, part.plan)
 }

@@ -236,9 +236,9 @@ fn shortened(text: &str) -> &str {
 
 /// A number with all of its digits; why not, where it is one, but not one that can be kept.
 fn number_of(text: &str) -> Result<Number, Option<Invalid>> {
-    text.parse().map_err(|error| match error {
-        NumberError::Malformed(_) => None,
-        kept => Some(Invalid::new(format!("`{}` cannot be kept: {kept}", shortened(text)))),
+    text.parse().map_err(|error| {
+        let is_number = !matches!(error, NumberError::Malformed(_));
+        is_number.then(|| Invalid::new(format!("`{}` cannot be kept: {error}", shortened(text))))
     })
 }
 

@@ -98,6 +98,8 @@ fn members(set: &Value) -> Vec<Value> {
         Value::Ss(words) => words.iter().cloned().map(Value::S).collect(),
         Value::Ns(numbers) => numbers.iter().copied().map(Value::N).collect(),
         Value::Bs(all) => all.iter().cloned().map(Value::B).collect(),
-        _ => Vec::new(),
+        Value::S(_) | Value::N(_) | Value::B(_) | Value::Bool(_) | Value::Null | Value::L(_) | Value::M(_) => {
+            Vec::new()
+        }
     }
 }

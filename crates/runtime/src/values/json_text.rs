@@ -38,17 +38,19 @@ pub fn indented(value: &Value) -> String {
 }
 
 fn indent(out: &mut String, value: &Value, depth: usize) {
-    match value {
-        Value::L(elements) if !elements.is_empty() => {
-            let elements = elements.iter().map(|element| (None, element));
-            indent_all(out, ('[', ']'), elements, depth);
-        }
-        Value::M(entries) if !entries.is_empty() => {
-            let entries = entries.iter().map(|(name, value)| (Some(name.as_str()), value));
-            indent_all(out, ('{', '}'), entries, depth);
-        }
-        other => out.push_str(&of(other)),
+    if let Value::L(elements) = value
+        && !elements.is_empty()
+    {
+        let elements = elements.iter().map(|element| (None, element));
+        return indent_all(out, ('[', ']'), elements, depth);
     }
+    if let Value::M(entries) = value
+        && !entries.is_empty()
+    {
+        let entries = entries.iter().map(|(name, value)| (Some(name.as_str()), value));
+        return indent_all(out, ('{', '}'), entries, depth);
+    }
+    out.push_str(&of(value));
 }
 
 fn indent_all<'a>(
