@@ -15,7 +15,7 @@ pub struct Emptied(Arc<dyn Store>);
 
 impl Emptied {
     /// Around a store whose tables are nobody else's.
-    pub fn new(inner: Arc<dyn Store>) -> Arc<dyn Store> {
+    pub fn around(inner: Arc<dyn Store>) -> Arc<dyn Store> {
         Arc::new(Emptied(inner))
     }
 }
