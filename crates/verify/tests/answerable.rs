@@ -294,7 +294,7 @@ fn scalar(rng: &mut Rng, ty: &Type, number: Option<usize>) -> Value {
         )
     };
     match ty {
-        Type::Text(_) => Value::S(number.map_or_else(|| pick(rng, &TEXTS).to_owned(), |number| spelled(number))),
+        Type::Text(_) => Value::S(number.map_or_else(|| pick(rng, &TEXTS).to_owned(), spelled)),
         Type::Enum(words) => Value::S(words.members[rng.usize(..words.members.len())].clone()),
         Type::Int(limits) => {
             let (least, most) = (
