@@ -62,7 +62,6 @@ const REFUSALS: &[&str] = &[
     "line_there",
     "day_taken",
     "nothing_there",
-    "is_three",
 ];
 
 #[test]
@@ -113,7 +112,7 @@ fn hold_reads(report: &RunReport) {
         share(tally.ambiguous, tally.cases) < 0.05,
         "too many cases are ambiguous"
     );
-    assert!(share(tally.with_rows, tally.cases) > 0.3, "too few cases have rows");
+    assert!(share(tally.with_rows, tally.cases) > 0.25, "too few cases have rows");
     assert!(share(tally.not_reads, tally.reads) < 0.05, "too many reads are none");
 }
 

@@ -79,7 +79,7 @@ impl Writer<'_> {
         } else {
             self.bind_row(&format!("g{at}"))
         };
-        let strong = if self.rng.u8(..8) == 0 {
+        let strong = if self.rng.u8(..3) == 0 {
             ", consistent: true"
         } else {
             ""
@@ -259,8 +259,11 @@ impl Writer<'_> {
                     3 => format!("{name}: {{\"=\": \"{text}\"}}"),
                     _ => format!("{name}: \"{text}\""),
                 },
-                (_, false) => match self.rng.u8(..3) {
+                (_, false) => match self.rng.u8(..6) {
                     _ if start.is_empty() => continue,
+                    3 => format!("{name}: {{\">\": \"{start}\"}}"),
+                    4 => format!("{name}: {{between: [\"{start}\", \"{start}~\"]}}"),
+                    5 => format!("{name}: {{\"<=\": \"{start}~\"}}"),
                     0 => format!("{name}: {{\">=\": \"{start}\"}}"),
                     1 => format!("{name}: {{\"<\": \"{start}~\"}}"),
                     _ => format!("{name}: {{begins_with: \"{start}\"}}"),

@@ -117,6 +117,8 @@ fn tests_of(attribute: &GeneratedAttribute) -> &'static [&'static str] {
         ],
         (Shape::Text, "date") if kind.ty == "date" => &[
             "month(x) == month(today)",
+            "x >= date(\"2026-11-16\")",
+            "x != date(\"2026-11-15\")",
             "x + days(1) > today",
             "days(today, today + days(3)).contains(x)",
             "time(x, \"12:00\") <= now",

@@ -24,7 +24,10 @@ pub(super) fn read(rng: &mut Rng, entity: &GeneratedEntity, at: usize) -> Option
         0 if KEY_ONLY_BESIDE || !entity.has_key_only() => writer.groups(path),
         _ => writer.selection(path),
     };
-    let allow = writer.allow();
+    let allow = match body.starts_with("    with:") {
+        true => "caller.authenticated".to_owned(),
+        false => writer.allow(),
+    };
     let strong = if writer.rng.u8(..10) == 0 {
         "    consistent: true\n"
     } else {
