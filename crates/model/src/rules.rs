@@ -300,4 +300,15 @@ key: {aggregateId: \"{store}#{aggregateId}\", seq: \"{seq}\"}      # the key, or
 ```
 
 Way out: `stored: otherName` on the attribute, or `stored: none` where the key alone has it; for an index, a key attribute of its own."
+
+LOST_ATTRIBUTE "M022" "lost-attribute" Error "An attribute is stored only in keys, and no key has it.
+
+With `stored: none` an attribute has no place in an item but its keys. Where none of them has it, a create takes the value and nobody ever sees it again.
+
+```yaml
+attributes: {day: date, note: {type: string 1..40, stored: none}}
+key: {PK: \"DAY#{day}\", SK: NOTE}
+```
+
+Way out: leave `stored: none` out, or put the attribute into a key."
 }

@@ -7,7 +7,7 @@ use singlet_item::limits::{
 };
 
 use crate::diagnostic::{Diagnostic, Diagnostics};
-use crate::model::{Billing, Entity, Index, KeyAttribute, Projection, Stored, Table};
+use crate::model::{Attribute, Billing, Entity, Index, KeyAttribute, Projection, Stored, Table};
 use crate::node::Node;
 use crate::rules;
 use crate::source::Span;
@@ -132,7 +132,10 @@ fn check_stored_names(entity: &Entity, table: &Table, out: &mut Diagnostics) {
         let name = match &attribute.stored {
             Stored::Own => attribute.name.as_str(),
             Stored::As(name) => name.as_str(),
-            Stored::No => continue,
+            Stored::No => {
+                check_stands_in_key(entity, attribute, out);
+                continue;
+            }
         };
         check_attribute_name(name, ATTRIBUTE_NAME_BYTES_MAX, attribute.span, out);
         let other = match seen.insert(name, &attribute.name) {
@@ -145,4 +148,16 @@ fn check_stored_names(entity: &Entity, table: &Table, out: &mut Diagnostics) {
         let help = "store it under another name: `stored: …`";
         out.push(Diagnostic::new(&rules::AMBIGUOUS_NAME, attribute.span, message).help(help));
     }
+}
+
+/// What is stored only in a key must stand in one: else every write loses it.
+fn check_stands_in_key(entity: &Entity, attribute: &Attribute, out: &mut Diagnostics) {
+    let indexed = entity.index.iter().flat_map(|entry| entry.choices());
+    let keys = entity.key.iter().chain(indexed).flat_map(|choice| &choice.keys);
+    if keys.flat_map(|key| &key.parts).any(|part| part.root() == attribute.name) {
+        return;
+    }
+    let message = format!("`{}` is stored only in keys, and no key of `{}` has it", attribute.name, entity.name);
+    let help = "leave `stored: none` out, or put the attribute into a key";
+    out.push(Diagnostic::new(&rules::LOST_ATTRIBUTE, attribute.span, message).help(help));
 }
