@@ -1,12 +1,13 @@
 //! How many planted mistakes `verify` finds: each operator at each place of the five systems where it fits.
 //!
-//! CI tries some of them; all are tried by
+//! A usual run tries some of them in few cases, which is a net with wide meshes; all are tried, in many cases, by
 //!
 //! ```text
-//! SINGLET_MUTANTS=all cargo test --release -p singlet-verify --test mutants -- --nocapture
+//! SINGLET_MUTANTS=all SINGLET_CASES=400 cargo test --profile long -p singlet-verify --test mutants -- --nocapture
 //! ```
 //!
-//! `SINGLET_MUTANTS=500` draws so many by `SINGLET_SEED`, and `SINGLET_ONLY=page-off-by-one` takes one operator.
+//! and then 95 of 100 must be found, and 80 of each operator. `SINGLET_MUTANTS=500` draws so many by `SINGLET_SEED`, and
+//! `SINGLET_ONLY=page-off-by-one` takes one operator.
 
 #![allow(
     clippy::unwrap_used,
@@ -35,8 +36,12 @@ const SYSTEMS: [&str; 5] = ["booking", "country", "ecobid", "todo", "wardrobe"];
 /// How many are tried where nothing else is said.
 const MUTANTS_USUAL: usize = 40;
 
-/// Cases of each operation.
-const CASES: usize = 150;
+/// Cases of each operation where nothing else is said: few, so that a usual run ends soon.
+const CASES_USUAL: u64 = 30;
+
+/// How many of a hundred must be found in so few cases, and in as many as a long run has.
+const FOUND_USUAL: usize = 75;
+const FOUND_IN_ALL: usize = 95;
 
 /// Mistakes that no row which the model allows tells apart from the model as it is: operator, place, reason.
 const HARMLESS: &[(&str, &str, &str)] = &[];
@@ -84,7 +89,7 @@ fn tried(text: &str, mutant: &Mutant, seed: u64) -> Option<String> {
     let found = AtomicBool::new(false);
     let options = Options {
         first_only: Some(&found),
-        ..Options::new(seed, CASES)
+        ..Options::new(seed, setting("SINGLET_CASES", CASES_USUAL) as usize)
     };
     let report = probe::run(&judge, &settings(), &subjects, &options);
     report.findings().next().map(|finding| finding.operation.clone())
@@ -161,9 +166,17 @@ fn planted_mistakes_are_found() {
         "{found:#?}\n{hits} of {tried} found; not found:\n{}",
         survivors.join("\n")
     );
-    assert!(hits * 100 >= tried * 95, "{hits} of {tried} planted mistakes are found");
+    let is_long = wanted > MUTANTS_USUAL;
+    let floor = if is_long { FOUND_IN_ALL } else { FOUND_USUAL };
+    assert!(
+        hits * 100 >= tried * floor,
+        "{hits} of {tried} planted mistakes are found"
+    );
     for (operator, (hit, of)) in &found {
         // Of a few, one that is missed is more than a fifth.
-        assert!(*of < 5 || hit * 100 >= of * 80, "{operator}: {hit} of {of} are found");
+        assert!(
+            !is_long || *of < 5 || hit * 100 >= of * 80,
+            "{operator}: {hit} of {of} are found"
+        );
     }
 }

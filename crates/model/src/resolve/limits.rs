@@ -154,10 +154,16 @@ fn check_stored_names(entity: &Entity, table: &Table, out: &mut Diagnostics) {
 fn check_stands_in_key(entity: &Entity, attribute: &Attribute, out: &mut Diagnostics) {
     let indexed = entity.index.iter().flat_map(|entry| entry.choices());
     let keys = entity.key.iter().chain(indexed).flat_map(|choice| &choice.keys);
-    if keys.flat_map(|key| &key.parts).any(|part| part.root() == attribute.name) {
+    if keys
+        .flat_map(|key| &key.parts)
+        .any(|part| part.root() == attribute.name)
+    {
         return;
     }
-    let message = format!("`{}` is stored only in keys, and no key of `{}` has it", attribute.name, entity.name);
+    let message = format!(
+        "`{}` is stored only in keys, and no key of `{}` has it",
+        attribute.name, entity.name
+    );
     let help = "leave `stored: none` out, or put the attribute into a key";
     out.push(Diagnostic::new(&rules::LOST_ATTRIBUTE, attribute.span, message).help(help));
 }
