@@ -58,7 +58,8 @@ pub fn example_value(ty: &Type) -> Option<Value> {
     drawn.min_by_key(|value| {
         let text = singlet_runtime::values::json_text::of(value);
         let odd = text.chars().filter(|char| !char.is_ascii_alphanumeric()).count();
-        (odd, text.len(), text)
+        // An empty text is plain, but shows nothing.
+        (text == "\"\"", odd, text.len(), text)
     })
 }
 

@@ -100,12 +100,12 @@ zone: Europe/Rome
 table:
   name: made
   key: {partition: PK, sort: SK}
-  indexes: {G: {partition: GP, sort: GS}}
+  indexes: {GSI: {partition: GP, sort: GS}}
 entities:
   E:
     attributes: {a: string 1..9, b: string 1..9, c: int 0..3 = 1}
     key: {PK: "P#{a}#{b}", SK: "{a}"}
-    index: {G: {GP: "{a}", GS: "{c}"}}
+    index: {GSI: {GP: "{a}", GS: "{c}"}}
   F:
     attributes: {a: string 1..9}
     key: {PK: "F#{a}", SK: "F"}
