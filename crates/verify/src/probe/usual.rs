@@ -58,8 +58,9 @@ pub fn example_value(ty: &Type) -> Option<Value> {
     drawn.min_by_key(|value| {
         let text = singlet_runtime::values::json_text::of(value);
         let odd = text.chars().filter(|char| !char.is_ascii_alphanumeric()).count();
-        // An empty text is plain, but shows nothing.
-        (text == "\"\"", odd, text.len(), text)
+        let not_letters = text.chars().filter(|char| !char.is_ascii_lowercase()).count();
+        // An empty text is plain, but shows nothing; a letter looks more like text than a digit.
+        (text == "\"\"", odd, text.len(), not_letters, text)
     })
 }
 
