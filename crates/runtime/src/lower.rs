@@ -257,8 +257,8 @@ impl<'a> Lowering<'a> {
             return Ok(Lowered::Filter(Condition::exists(path)).into());
         }
         let test = match &expr.kind {
-            ExprKind::Call(FunctionId::StartsWith, _) => Condition::BeginsWith(path, Operand::Value(value)),
-            _ => Condition::Contains(path, Operand::Value(value)),
+            ExprKind::Call(FunctionId::StartsWith, _) => Condition::begins_with(path, value),
+            _ => Condition::contains(path, value),
         };
         Ok(Lowered::Filter(test).into())
     }

@@ -119,6 +119,7 @@ pub(crate) fn description(table: SdkTable, ttl: Option<TimeToLiveDescription>) -
         status: table.table_status.as_ref().map_or(TableStatus::Unusable, status),
         item_count: count(table.item_count),
         size_bytes: count(table.table_size_bytes),
+        created_at_seconds: table.creation_date_time.map(|time| time.secs()),
         spec: TableSpec {
             key: described_key(table.key_schema(), &definitions)?,
             indexes: described_indexes(&table, &definitions)?,

@@ -142,6 +142,7 @@ pub(crate) fn description(table: EngineTable, ttl: TimeToLiveDescription) -> Res
             .table_size_bytes
             .and_then(|bytes| u64::try_from(bytes).ok())
             .unwrap_or(0),
+        created_at_seconds: table.creation_date_time.map(|seconds| seconds as i64),
     })
 }
 

@@ -47,10 +47,10 @@ pub enum Condition {
     NotExists(Path),
     /// The value at the path has the type.
     HasType(Path, AttributeType),
-    /// The string or binary at the path starts with the operand.
-    BeginsWith(Path, Operand),
-    /// The string at the path contains the operand, or the set or list has it as an element.
-    Contains(Path, Operand),
+    /// The string or binary on the left starts with that on the right.
+    BeginsWith(Operand, Operand),
+    /// The string on the left contains that on the right, or the set or list has it as an element.
+    Contains(Operand, Operand),
 }
 
 /// One side of a comparison.
@@ -147,6 +147,16 @@ impl Condition {
     /// There is no value at `path`.
     pub fn not_exists(path: impl Into<Path>) -> Self {
         Self::NotExists(path.into())
+    }
+
+    /// The string or binary at `path` starts with `prefix`.
+    pub fn begins_with(path: impl Into<Path>, prefix: impl Into<Operand>) -> Self {
+        Self::BeginsWith(Operand::Path(path.into()), prefix.into())
+    }
+
+    /// The string at `path` contains `part`, or the set or list has it as an element.
+    pub fn contains(path: impl Into<Path>, part: impl Into<Operand>) -> Self {
+        Self::Contains(Operand::Path(path.into()), part.into())
     }
 
     /// Both hold.

@@ -31,13 +31,13 @@ impl Condition {
             Self::Exists(path) => at(path, item).is_some(),
             Self::NotExists(path) => at(path, item).is_none(),
             Self::HasType(path, ty) => at(path, item).is_some_and(|value| type_of(value) == *ty),
-            Self::BeginsWith(path, start) => match (at(path, item), value(start, item)) {
+            Self::BeginsWith(whole, start) => match (value(whole, item), value(start, item)) {
                 (Some(Value::S(text)), Some(Value::S(start))) => text.starts_with(&start),
                 (Some(Value::B(bytes)), Some(Value::B(start))) => bytes.starts_with(&start),
                 _ => false,
             },
-            Self::Contains(path, part) => match (at(path, item), value(part, item)) {
-                (Some(whole), Some(part)) => contains(whole, &part),
+            Self::Contains(whole, part) => match (value(whole, item), value(part, item)) {
+                (Some(whole), Some(part)) => contains(&whole, &part),
                 _ => false,
             },
         }
@@ -158,9 +158,9 @@ mod tests {
     #[test]
     fn functions_look_inside() {
         let item = item();
-        let starts = Condition::BeginsWith(Path::attribute("s"), Operand::Value(Value::S("ab".to_owned())));
+        let starts = Condition::begins_with("s", "ab");
         assert!(starts.holds(Some(&item)));
-        assert!(Condition::Contains(Path::attribute("l"), Operand::Value(Value::Bool(true))).holds(Some(&item)));
+        assert!(Condition::contains("l", true).holds(Some(&item)));
         assert!(Condition::exists(Path::attribute("l").index(0)).holds(Some(&item)));
         assert!(Condition::not_exists(Path::attribute("l").index(1)).holds(Some(&item)));
         let size = Condition::compare(

@@ -44,8 +44,8 @@ pub use request::{
 };
 pub use stream::{STREAM_PAGE_RECORDS_MAX, StreamEvent, StreamPage, StreamPosition, StreamRecord, StreamRequest};
 pub use table::{
-    Billing, IndexKind, IndexProjection, IndexSpec, KeyAttribute, KeySchema, KeyType, StreamView, TableDescription,
-    TableSpec, TableStatus, TtlChange,
+    Billing, IndexKind, IndexProjection, IndexSpec, KeyAttribute, KeySchema, KeyType, StreamView, TableChange,
+    TableDescription, TableSpec, TableStatus, TtlChange,
 };
 pub use update::{SetOperand, SetValue, Update};
 
@@ -96,6 +96,15 @@ pub trait Store: Send + Sync + std::fmt::Debug {
 
     /// What a table is, so that it can be compared with what it should be.
     async fn describe_table(&self, table: &str) -> Result<TableDescription>;
+
+    /// Changes a table that is there, and waits (within a bound) until the change is done. A store that cannot do it
+    /// refuses.
+    async fn update_table(&self, table: &str, change: &TableChange) -> Result<()> {
+        let _ = change;
+        Err(StoreError::bad_request(format!(
+            "this store does not change table `{table}`"
+        )))
+    }
 
     /// Deletes a table with all its items, and waits (within a bound) until it is gone.
     async fn delete_table(&self, table: &str) -> Result<()>;

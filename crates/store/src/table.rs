@@ -184,6 +184,21 @@ pub struct TableDescription {
     pub item_count: u64,
     /// How large it is, as the engine last measured it.
     pub size_bytes: u64,
+    /// When it was made, in seconds since 1970, where the engine says so.
+    pub created_at_seconds: Option<i64>,
+}
+
+/// One change of a table that is there.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum TableChange {
+    /// A global index is added, and filled from the items that are there.
+    AddIndex(IndexSpec),
+    /// The global index of this name goes.
+    RemoveIndex(String),
+    /// It is paid otherwise.
+    Billing(Billing),
+    /// Its stream begins to carry this, or ends.
+    Stream(Option<StreamView>),
 }
 
 /// Whether a table can be used.

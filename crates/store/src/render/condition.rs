@@ -1,7 +1,7 @@
 //! Conditions and filters.
 
 use super::{EXPRESSION_OPERATORS_MAX, IN_OPTIONS_MAX, Renderer, bounded};
-use crate::{Comparison, Condition, Operand, Path, Result, StoreError};
+use crate::{Comparison, Condition, Operand, Result, StoreError};
 use singlet_item::Value;
 use singlet_item::limits::NESTING_LEVELS_MAX;
 
@@ -76,8 +76,8 @@ impl Renderer {
                 let type_name = self.value(&Value::from(attribute_type.name()));
                 format!("attribute_type({}, {type_name})", self.path(path))
             }
-            Condition::BeginsWith(path, prefix) => self.function("begins_with", path, prefix),
-            Condition::Contains(path, part) => self.function("contains", path, part),
+            Condition::BeginsWith(whole, prefix) => self.function("begins_with", whole, prefix),
+            Condition::Contains(whole, part) => self.function("contains", whole, part),
             Condition::And(_) | Condition::Or(_) | Condition::Not(_) => {
                 return Err(StoreError::bad_request(
                     "a condition is nested where a comparison stands",
@@ -86,8 +86,8 @@ impl Renderer {
         })
     }
 
-    fn function(&mut self, name: &str, path: &Path, operand: &Operand) -> String {
-        format!("{name}({}, {})", self.path(path), self.operand(operand))
+    fn function(&mut self, name: &str, whole: &Operand, part: &Operand) -> String {
+        format!("{name}({}, {})", self.operand(whole), self.operand(part))
     }
 
     fn options(&mut self, operand: &Operand, options: &[Operand]) -> Result<String> {
@@ -145,7 +145,7 @@ fn sign(comparison: Comparison) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::AttributeType;
+    use crate::{AttributeType, Path};
 
     fn rendered(condition: &Condition) -> String {
         Renderer::new().condition(condition).unwrap()
@@ -172,14 +172,8 @@ mod tests {
         assert_eq!(rendered(&Condition::not_exists("a")), "attribute_not_exists(#0)");
         let typed = Condition::HasType("a".into(), AttributeType::StringSet);
         assert_eq!(rendered(&typed), "attribute_type(#0, :0)");
-        assert_eq!(
-            rendered(&Condition::BeginsWith("a".into(), "x".into())),
-            "begins_with(#0, :0)"
-        );
-        assert_eq!(
-            rendered(&Condition::Contains("a".into(), "x".into())),
-            "contains(#0, :0)"
-        );
+        assert_eq!(rendered(&Condition::begins_with("a", "x")), "begins_with(#0, :0)");
+        assert_eq!(rendered(&Condition::contains("a", "x")), "contains(#0, :0)");
     }
 
     #[test]
