@@ -1,0 +1,78 @@
+use crate::answer::Answer;
+use crate::draft::Draft;
+use crate::{Error, Result};
+use std::any::Any;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+
+/// A work that waits for the writer.
+pub(crate) struct Job {
+    /// What it holds while it waits, as its caller says.
+    pub(crate) bytes: usize,
+    run: Box<dyn Work>,
+}
+
+/// A work that was run, and waits until what it saw is durable.
+pub(crate) type Ran = Box<dyn FnOnce(Result<()>) + Send>;
+
+trait Work: Send {
+    /// Runs it. The second is whether its changes are to be kept.
+    fn run(self: Box<Self>, draft: &mut Draft<'_>) -> (Ran, bool);
+    fn refuse(self: Box<Self>, error: Error);
+}
+
+struct Asked<W, R, E> {
+    work: W,
+    answer: Arc<Answer<std::result::Result<R, E>>>,
+}
+
+impl Job {
+    pub(crate) fn new<R, E, W>(bytes: usize, work: W) -> (Self, Arc<Answer<std::result::Result<R, E>>>)
+    where
+        W: FnOnce(&mut Draft<'_>) -> std::result::Result<R, E> + Send + 'static,
+        R: Send + 'static,
+        E: From<Error> + Send + 'static,
+    {
+        let answer = Answer::new();
+        let run = Box::new(Asked {
+            work,
+            answer: Arc::clone(&answer),
+        });
+        (Self { bytes, run }, answer)
+    }
+
+    pub(crate) fn run(self, draft: &mut Draft<'_>) -> (Ran, bool) {
+        self.run.run(draft)
+    }
+
+    pub(crate) fn refuse(self, error: &Error) {
+        self.run.refuse(error.clone());
+    }
+}
+
+impl<W, R, E> Work for Asked<W, R, E>
+where
+    W: FnOnce(&mut Draft<'_>) -> std::result::Result<R, E> + Send + 'static,
+    R: Send + 'static,
+    E: From<Error> + Send + 'static,
+{
+    fn run(self: Box<Self>, draft: &mut Draft<'_>) -> (Ran, bool) {
+        let Self { work, answer } = *self;
+        // A draft that a panic left half done is dropped with all that it holds.
+        let done = catch_unwind(AssertUnwindSafe(|| work(draft)))
+            .unwrap_or_else(|panic| Err(E::from(Error::panicked(panic_message(&*panic)))));
+        let keep = done.is_ok();
+        let ran = move |durable: Result<()>| answer.give(durable.map_err(E::from).and(done));
+        (Box::new(ran), keep)
+    }
+
+    fn refuse(self: Box<Self>, error: Error) {
+        self.answer.give(Err(E::from(error)));
+    }
+}
+
+fn panic_message(panic: &(dyn Any + Send)) -> &str {
+    let text = panic.downcast_ref::<&str>().copied();
+    text.or_else(|| panic.downcast_ref::<String>().map(String::as_str))
+        .unwrap_or("without a message")
+}
