@@ -26,6 +26,10 @@ use aws_sdk_dynamodbstreams::operation::get_shard_iterator::GetShardIteratorErro
 use singlet_store::{Cancellation, ErrorKind, StoreError};
 use std::error::Error;
 
+/// What DynamoDB Local says, as a failure of its own, of a request that stood in line behind others for too long. It did
+/// nothing, and DynamoDB itself would have done it or called it a conflict.
+const WAITED_FOR_A_LOCK: &str = "waiting for a lock";
+
 /// What an operation's error carries besides its code.
 pub(crate) trait Detail {
     /// Adds it to the classified error.
@@ -42,7 +46,10 @@ where
             let operation = context.into_err();
             let code = operation.code().unwrap_or_default();
             let message = operation.message().unwrap_or(code);
-            let classified = StoreError::from_protocol(code, message);
+            let classified = match message.contains(WAITED_FOR_A_LOCK) {
+                true => StoreError::new(ErrorKind::Conflict, message),
+                false => StoreError::from_protocol(code, message),
+            };
             operation.add_to(classified)
         }
         SdkError::ConstructionFailure(_) => StoreError::bad_request(DisplayErrorContext(&error).to_string()),
