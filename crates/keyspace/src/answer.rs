@@ -1,5 +1,6 @@
+use crate::Error;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::task::{Poll, Waker};
+use std::task::{Context, Poll, Wake, Waker};
 
 /// Where the answer of a work is left for whoever awaits it.
 pub(crate) struct Answer<T> {
@@ -51,5 +52,51 @@ impl<T> Answer<T> {
 
     fn lock(&self) -> MutexGuard<'_, State<T>> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Waits for a future on this thread.
+pub(crate) fn block_on<T>(future: impl Future<Output = T>) -> T {
+    let waker = Waker::from(Arc::new(Unpark(std::thread::current())));
+    let mut future = std::pin::pin!(future);
+    loop {
+        match future.as_mut().poll(&mut Context::from_waker(&waker)) {
+            Poll::Ready(answer) => return answer,
+            Poll::Pending => std::thread::park(),
+        }
+    }
+}
+
+struct Unpark(std::thread::Thread);
+
+impl Wake for Unpark {
+    fn wake(self: Arc<Self>) {
+        self.0.unpark();
+    }
+}
+
+/// The duty to answer a work: who drops it without having done so answers that the work was abandoned, so that nobody
+/// waits for ever.
+pub(crate) struct Promise<R, E: From<Error>> {
+    answer: Option<Arc<Answer<Result<R, E>>>>,
+}
+
+impl<R, E: From<Error>> Promise<R, E> {
+    pub(crate) fn new(answer: Arc<Answer<Result<R, E>>>) -> Self {
+        Self { answer: Some(answer) }
+    }
+
+    pub(crate) fn keep(mut self, given: Result<R, E>) {
+        if let Some(answer) = self.answer.take() {
+            answer.give(given);
+        }
+    }
+}
+
+impl<R, E: From<Error>> Drop for Promise<R, E> {
+    fn drop(&mut self) {
+        if let Some(answer) = self.answer.take() {
+            answer.give(Err(E::from(Error::abandoned())));
+        }
     }
 }

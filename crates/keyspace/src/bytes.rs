@@ -7,13 +7,18 @@ pub type Key = Bytes;
 /// A value that a space holds.
 pub type Value = Bytes;
 
-/// Bytes of a space, read without copying them.
+/// Bytes of a space.
+#[derive(Clone)]
 pub struct Bytes(Arc<[u8]>);
 
 impl Bytes {
-    /// The bytes to keep: shared where they are so already, else copied.
+    /// The bytes, which others may share.
     pub fn into_shared(self) -> Arc<[u8]> {
         self.0
+    }
+
+    pub(crate) fn copied(bytes: &[u8]) -> Self {
+        Self(bytes.into())
     }
 }
 

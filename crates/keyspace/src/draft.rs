@@ -1,16 +1,15 @@
 use crate::bytes::Value;
-use crate::layers::Layers;
+use crate::layers::{Known, Layers, WorkChanges};
 use crate::limits::{COMMIT_BYTES_MAX, KEY_BYTES_MAX, VALUE_BYTES_MAX};
 use crate::range::{self, Direction, Range, Source};
 use crate::{Error, Result};
-use std::collections::BTreeMap;
 use std::ops::RangeBounds;
 use std::sync::Arc;
 
 /// What a work reads and changes. It sees every commit before it, and its own changes.
 pub struct Draft<'l> {
     layers: &'l Layers,
-    changes: BTreeMap<Arc<[u8]>, Option<Arc<[u8]>>>,
+    changes: WorkChanges,
     bytes: usize,
     /// The first change that was refused: a work that overlooks it is not kept.
     refused: Option<Error>,
@@ -20,7 +19,7 @@ impl<'l> Draft<'l> {
     pub(crate) fn new(layers: &'l Layers) -> Self {
         Self {
             layers,
-            changes: BTreeMap::new(),
+            changes: WorkChanges::new(),
             bytes: 0,
             refused: None,
         }
@@ -60,14 +59,14 @@ impl<'l> Draft<'l> {
     }
 
     /// What the work changed, if it may be kept.
-    pub(crate) fn into_changes(self) -> Result<BTreeMap<Arc<[u8]>, Option<Arc<[u8]>>>> {
+    pub(crate) fn into_changes(self) -> Result<WorkChanges> {
         match self.refused {
             Some(error) => Err(error),
             None => Ok(self.changes),
         }
     }
 
-    fn change(&mut self, key: Arc<[u8]>, value: Option<Arc<[u8]>>) -> Result<()> {
+    fn change(&mut self, key: Arc<[u8]>, value: Known) -> Result<()> {
         // What a key was given before counts too: it is a bound of what a work holds, not of what is left in the end.
         let bytes = self.bytes + key.len() + value.as_ref().map_or(0, |value| value.len());
         if let Err(error) = within_limits(&key, value.as_deref(), bytes) {

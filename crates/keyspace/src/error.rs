@@ -1,4 +1,5 @@
 use std::fmt;
+use std::io;
 use std::sync::Arc;
 
 /// What a key space answers, or why not.
@@ -21,7 +22,8 @@ enum Kind {
     Locked,
     Newer,
     Damaged,
-    Unsupported,
+    Unreadable,
+    Refused,
 }
 
 impl Error {
@@ -76,8 +78,72 @@ impl Error {
         )
     }
 
-    pub(crate) fn unsupported(message: String) -> Self {
-        Self::new(Kind::Unsupported, message)
+    /// The disk failed while something was written.
+    pub(crate) fn failed(message: String) -> Self {
+        Self::new(Kind::Stopped, message).with_help("mend the cause and open it again: what was answered is kept")
+    }
+
+    /// What a work is answered that came after the failure.
+    pub(crate) fn stopped_by(reason: &Self) -> Self {
+        Self {
+            message: format!("no more writes are taken, since {reason}").into(),
+            ..reason.clone()
+        }
+    }
+
+    pub(crate) fn closed() -> Self {
+        Self::new(Kind::Stopped, "it was closed")
+    }
+
+    pub(crate) fn abandoned() -> Self {
+        Self::new(Kind::Stopped, "the writer ended before the work was done")
+    }
+
+    pub(crate) fn io(folder: &str, what: &str, error: &io::Error) -> Self {
+        if error.kind() == io::ErrorKind::WouldBlock {
+            return Self::locked(folder);
+        }
+        Self::failed(format!("{what} in `{folder}`: {error}"))
+    }
+
+    /// Why a file that must be there could not be opened.
+    pub(crate) fn opening(folder: &str, file: &str, error: &io::Error) -> Self {
+        match error.kind() {
+            io::ErrorKind::NotFound => Self::damaged(format!("`{file}` is missing in `{folder}`")),
+            _ => Self::io(folder, &format!("cannot open `{file}`"), error),
+        }
+    }
+
+    pub(crate) fn locked(folder: &str) -> Self {
+        Self::new(Kind::Locked, format!("`{folder}` is open in another process"))
+            .with_help("end that process, or use another folder")
+    }
+
+    pub(crate) fn newer(folder: &str, found: u32, known: u32) -> Self {
+        let message = format!("`{folder}` has format {found}, and this version knows those up to {known}");
+        Self::new(Kind::Newer, message).with_help("open it with the version that wrote it, or a newer one")
+    }
+
+    pub(crate) fn damaged(message: String) -> Self {
+        Self::new(Kind::Damaged, message).with_help("restore a backup: nothing was changed")
+    }
+
+    pub(crate) fn unreadable(what: &str, error: &redb::Error) -> Self {
+        match error {
+            redb::Error::Io(error) if error.kind() != io::ErrorKind::InvalidData => {
+                Self::new(Kind::Unreadable, format!("cannot read {what}: {error}"))
+            }
+            redb::Error::PreviousIo => Self::new(
+                Kind::Unreadable,
+                format!("cannot read {what} since an earlier failure of the disk"),
+            )
+            .with_help("open it again"),
+            error => Self::damaged(format!("{what} is not what was written there: {error}")),
+        }
+    }
+
+    pub(crate) fn refused(message: String) -> Self {
+        Self::new(Kind::Refused, message)
     }
 
     fn new(kind: Kind, message: impl Into<Arc<str>>) -> Self {

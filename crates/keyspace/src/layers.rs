@@ -1,23 +1,54 @@
 use crate::Result;
+use crate::base::Base;
 use crate::bytes::Value;
+use crate::limits::ROW_OVERHEAD_BYTES;
 use crate::range::{Bounds, Direction, Range, Source};
 use imbl::OrdMap;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// What is known of keys: a value, or that it was deleted.
-pub(crate) type Changes = OrdMap<Arc<[u8]>, Option<Arc<[u8]>>>;
+/// What is known of a key: its value, or that it was deleted.
+pub(crate) type Known = Option<Arc<[u8]>>;
+/// Changes of many commits, cheap to keep as they were while others are added.
+pub(crate) type Changes = OrdMap<Arc<[u8]>, Known>;
+/// Changes of one work.
+pub(crate) type WorkChanges = BTreeMap<Arc<[u8]>, Known>;
 
 /// One state of a space: layers of changes, the newest first, in which the first that knows a key decides.
 #[derive(Clone, Default)]
 pub(crate) struct Layers {
     /// The last commit that it shows.
     pub(crate) number: u64,
+    /// What changed since the layer beneath was frozen.
     pub(crate) active: Changes,
+    /// What [`Layers::active`] takes in memory, about.
+    pub(crate) active_bytes: usize,
+    /// What is being written to the base.
+    pub(crate) frozen: Option<Arc<Frozen>>,
+    /// What is in a file. In memory there is none.
+    pub(crate) base: Option<Arc<Base>>,
+}
+
+/// Changes that no longer change.
+pub(crate) struct Frozen {
+    pub(crate) changes: Changes,
+    pub(crate) bytes: usize,
+    /// The last commit among them.
+    pub(crate) number: u64,
 }
 
 impl Layers {
     pub(crate) fn get(&self, key: &[u8]) -> Result<Option<Value>> {
-        Ok(self.active.get(key).and_then(Option::as_ref).map(Value::from))
+        let frozen = self.frozen.as_ref().map(|frozen| &frozen.changes);
+        for changes in std::iter::once(&self.active).chain(frozen) {
+            if let Some(known) = changes.get(key) {
+                return Ok(known.as_ref().map(Value::from));
+            }
+        }
+        match &self.base {
+            Some(base) => base.get(key),
+            None => Ok(None),
+        }
     }
 
     /// The rows within `bounds`, over which `above` decides where it is given.
@@ -27,12 +58,38 @@ impl Layers {
         direction: Direction,
         above: Option<Source<'a>>,
     ) -> Range<'a> {
-        let active = Source::Memory(self.active.range::<_, [u8]>(bounds));
-        Range::new(direction, above.into_iter().chain([active]))
+        let frozen = self.frozen.as_ref().map(|frozen| &frozen.changes);
+        let memory = std::iter::once(&self.active).chain(frozen);
+        let memory = memory.map(|changes| Source::Memory(changes.range::<_, [u8]>(bounds)));
+        let base = self.base.as_ref().map(|base| base.range(bounds));
+        match base.transpose() {
+            Ok(base) => Range::new(direction, above.into_iter().chain(memory).chain(base.map(Source::Base))),
+            Err(error) => Range::failed(error),
+        }
     }
 
-    /// Whether a deleted key must be remembered, since something beneath may hold it.
-    pub(crate) fn has_beneath(&self) -> bool {
-        false
+    /// Changes a key. That it was deleted is remembered where something beneath may hold it.
+    pub(crate) fn change(&mut self, key: Arc<[u8]>, value: Known) {
+        let key_bytes = key.len();
+        let row_bytes =
+            |value: Option<&Arc<[u8]>>| key_bytes + ROW_OVERHEAD_BYTES + value.map_or(0, |value| value.len());
+        let before = if value.is_some() || self.base.is_some() {
+            self.active_bytes += row_bytes(value.as_ref());
+            self.active.insert(key, value)
+        } else {
+            self.active.remove(&*key)
+        };
+        if let Some(before) = before {
+            self.active_bytes = self.active_bytes.saturating_sub(row_bytes(before.as_ref()));
+        }
+    }
+
+    /// Begins a new layer of changes over those so far.
+    pub(crate) fn freeze(&mut self) {
+        self.frozen = Some(Arc::new(Frozen {
+            changes: std::mem::take(&mut self.active),
+            bytes: std::mem::take(&mut self.active_bytes),
+            number: self.number,
+        }));
     }
 }

@@ -20,14 +20,25 @@
 //! It is not shared between processes, knows nothing of items or tables, and does not depend on an asynchronous runtime.
 
 mod answer;
+mod backend;
+mod base;
 mod bytes;
+mod checkpoint;
+pub mod disk;
 mod draft;
 mod error;
+mod folder;
 mod layers;
 pub mod limits;
+mod log;
+mod opening;
 mod queue;
 mod range;
+mod replay;
+mod shared;
+pub mod simulated;
 mod snapshot;
+mod threads;
 mod work;
 mod writer;
 
@@ -38,12 +49,14 @@ pub use range::{Direction, Range};
 pub use snapshot::Snapshot;
 
 use answer::Answer;
+use disk::Disk;
+use folder::Folder;
 use layers::Layers;
-use queue::Queue;
+use shared::{Durable, Shared};
 use std::path::Path;
-use std::sync::{Arc, Mutex, PoisonError, RwLock, TryLockError};
+use std::sync::Arc;
+use threads::Threads;
 use work::Job;
-use writer::Writer;
 
 /// How a key space in a folder is kept.
 #[derive(Clone, Debug)]
@@ -70,17 +83,25 @@ impl Default for Options {
     }
 }
 
+/// How much a space takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Size {
+    /// Bytes of changes in memory that are not in the base yet, about.
+    pub memory_bytes: u64,
+    /// Bytes of the log.
+    pub log_bytes: u64,
+    /// Bytes of the base file.
+    pub base_bytes: u64,
+}
+
 /// An ordered key space of bytes. Clones are the same space.
+///
+/// Where it is in a folder, that is free for others once all clones and snapshots are dropped.
 #[derive(Clone)]
 pub struct Keyspace {
     shared: Arc<Shared>,
-}
-
-/// What all clones of a space share.
-struct Shared {
-    queue: Queue,
-    writer: Mutex<Writer>,
-    published: RwLock<Arc<Layers>>,
+    threads: Option<Arc<Threads>>,
 }
 
 impl Keyspace {
@@ -92,27 +113,40 @@ impl Keyspace {
     /// [`Keyspace::in_memory`] with other bounds of the queue.
     pub fn in_memory_with(options: &Options) -> Self {
         Self {
-            shared: Arc::new(Shared {
-                queue: Queue::new(options.queue_works_max, options.queue_bytes_max),
-                writer: Mutex::new(Writer::default()),
-                published: RwLock::default(),
-            }),
+            shared: Shared::new(options, Layers::default(), None),
+            threads: None,
         }
     }
 
-    /// The space in a folder, which is made if it is not there.
+    /// The space in a folder, which is made if it is not there. Only one process may have it open, once.
     pub fn open(folder: &Path, options: Options) -> Result<Self> {
-        let _ = options;
-        Err(Error::unsupported(format!(
-            "`{}`: only spaces in memory are served so far",
-            folder.display()
-        )))
+        let opened = Folder::open(folder);
+        let opened =
+            opened.map_err(|error| Error::io(&folder.display().to_string(), "cannot lock the key space", &error))?;
+        Self::open_on(Arc::new(opened), options)
+    }
+
+    /// The space on a disk of one's own, as tests put one beneath.
+    pub fn open_on(disk: Arc<dyn Disk>, options: Options) -> Result<Self> {
+        let opened = opening::open(&*disk, &options)?;
+        let durable = Durable {
+            disk,
+            options: options.clone(),
+            checkpoints: checkpoint::Checkpoints::default(),
+            log_bytes: shared::LogBytes::default(),
+        };
+        durable.log_bytes.set(opened.log.bytes());
+        let shared = Shared::new(&options, opened.layers, Some(durable));
+        let threads = Threads::start(&shared, opened.log)?;
+        Ok(Self {
+            shared,
+            threads: Some(Arc::new(threads)),
+        })
     }
 
     /// The newest durable state. It takes one pointer, waits for no writer and stops none.
     pub fn snapshot(&self) -> Snapshot {
-        let published = self.shared.published.read().unwrap_or_else(PoisonError::into_inner);
-        Snapshot::new(Arc::clone(&published))
+        Snapshot::new(self.shared.published())
     }
 
     /// Runs `work` as one commit. It waits in the queue from the call on, whether the answer is awaited or not; the
@@ -140,30 +174,92 @@ impl Keyspace {
         E: From<Error> + Send + 'static,
     {
         let (job, answer) = Job::new(bytes, work);
-        if let Err((job, error)) = self.shared.queue.push(job) {
-            job.refuse(&error);
-        } else {
-            self.shared.run_waiting();
+        let refused = match self.shared.stopped() {
+            Some(stopped) => Err((job, stopped)),
+            None => self.shared.queue.push(job),
+        };
+        match refused {
+            Err((job, error)) => job.refuse(&error),
+            Ok(()) if self.threads.is_none() => self.shared.run_waiting(),
+            Ok(()) => {}
         }
         Answer::wait(answer)
     }
-}
 
-impl Shared {
-    /// Runs all works that wait, unless somebody does so already.
-    ///
-    /// Whoever finds the writer taken leaves the work to its holder, who looks at the queue again after letting go:
-    /// so no work is left behind, and a work may itself hand in another one.
-    fn run_waiting(&self) {
-        while !self.queue.is_empty() {
-            let mut writer = match self.writer.try_lock() {
-                Ok(writer) => writer,
-                Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
-                Err(TryLockError::WouldBlock) => return,
-            };
-            while let Some(group) = self.queue.take_group() {
-                writer.run(group, &self.published);
-            }
+    /// Writes all that is in memory to the base, and waits for it. In memory there is nothing to do.
+    pub fn checkpoint(&self) -> Result<()> {
+        let Some(durable) = &self.shared.durable else {
+            return Ok(());
+        };
+        durable.checkpoints.want_all();
+        // The writer looks at what is wanted after each work.
+        answer::block_on(self.commit(|_| Ok::<_, Error>(())))?;
+        if durable.checkpoints.wait_until_written(&self.shared) {
+            return Ok(());
+        }
+        Err(self.shared.stopped().unwrap_or_else(Error::closed))
+    }
+
+    /// Writes the base anew, without the room that deleted and replaced rows left, and waits for it. It serves meanwhile,
+    /// and takes as many writes as fit in memory; a file of the same size is needed beside the first.
+    pub fn compact(&self) -> Result<()> {
+        let Some(durable) = &self.shared.durable else {
+            return Ok(());
+        };
+        self.checkpoint()?;
+        let answer = Answer::new();
+        durable.checkpoints.want_compaction(Arc::clone(&answer));
+        answer::block_on(Answer::wait(answer))
+    }
+
+    /// Writes a copy of what is shown now to a folder without a key space, and answers its commit. It serves meanwhile.
+    pub fn backup(&self, folder: &Path) -> Result<u64> {
+        let opened = Folder::open(folder);
+        let opened =
+            opened.map_err(|error| Error::io(&folder.display().to_string(), "cannot lock the copy", &error))?;
+        self.backup_on(&opened)
+    }
+
+    /// [`Keyspace::backup`] to a disk of one's own.
+    pub fn backup_on(&self, disk: &dyn Disk) -> Result<u64> {
+        let snapshot = self.snapshot();
+        let options = self
+            .shared
+            .durable
+            .as_ref()
+            .map(|durable| durable.options.clone())
+            .unwrap_or_default();
+        opening::copy(
+            disk,
+            snapshot.range(.., Direction::Forward),
+            snapshot.number(),
+            &options,
+        )?;
+        Ok(snapshot.number())
+    }
+
+    /// How much it takes now.
+    pub fn size(&self) -> Result<Size> {
+        let shown = self.shared.published();
+        let frozen_bytes = shown.frozen.as_ref().map_or(0, |frozen| frozen.bytes);
+        let base_bytes = shown.base.as_ref().map_or(Ok(0), |base| base.bytes());
+        Ok(Size {
+            memory_bytes: (shown.active_bytes + frozen_bytes) as u64,
+            log_bytes: self
+                .shared
+                .durable
+                .as_ref()
+                .map_or(0, |durable| durable.log_bytes.sum()),
+            base_bytes: base_bytes.map_err(|error| Error::io("the base", "cannot ask for the size", &error))?,
+        })
+    }
+
+    /// Does all works that wait, writes all to the base, and ends. Other clones take no more writes; snapshots stay. A
+    /// space that is dropped without it loses nothing, and takes longer to open.
+    pub fn close(self) -> Result<()> {
+        match &self.threads {
+            Some(threads) => threads.close(),
+            None => Ok(()),
         }
     }
 }

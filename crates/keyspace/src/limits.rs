@@ -8,3 +8,9 @@ pub const VALUE_BYTES_MAX: usize = 16 << 20;
 pub const COMMIT_BYTES_MAX: usize = 128 << 20;
 /// Works that are made durable together.
 pub(crate) const GROUP_WORKS_MAX: usize = 1_024;
+/// Bytes of changes after which a group takes no further work. The last one may go beyond by a commit.
+pub(crate) const GROUP_BYTES_MAX: usize = 16 << 20;
+/// Bytes that are kept between two frames of the log to write the next one in.
+pub(crate) const FRAME_BUFFER_BYTES_MAX: usize = 1 << 20;
+/// Bytes that a row in memory takes beside its key and value, about.
+pub(crate) const ROW_OVERHEAD_BYTES: usize = 96;

@@ -2,19 +2,21 @@ use crate::Error;
 use crate::limits::GROUP_WORKS_MAX;
 use crate::work::Job;
 use std::collections::VecDeque;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
 /// The works that wait for the writer, of which there is a bounded number.
 pub(crate) struct Queue {
     works_max: usize,
     bytes_max: usize,
     waiting: Mutex<Waiting>,
+    arrived: Condvar,
 }
 
 #[derive(Default)]
 struct Waiting {
     jobs: VecDeque<Job>,
     bytes: usize,
+    closed: bool,
 }
 
 impl Queue {
@@ -23,12 +25,16 @@ impl Queue {
             works_max,
             bytes_max,
             waiting: Mutex::default(),
+            arrived: Condvar::new(),
         }
     }
 
     /// Takes a work, or gives it back with the reason.
     pub(crate) fn push(&self, job: Job) -> Result<(), (Job, Error)> {
         let mut waiting = self.lock();
+        if waiting.closed {
+            return Err((job, Error::closed()));
+        }
         let (works, bytes) = (waiting.jobs.len(), waiting.bytes.saturating_add(job.bytes));
         if works >= self.works_max {
             let reason = format!("{works} writes wait, and no more than that may");
@@ -44,7 +50,25 @@ impl Queue {
         }
         waiting.bytes = bytes;
         waiting.jobs.push_back(job);
+        drop(waiting);
+        self.arrived.notify_one();
         Ok(())
+    }
+
+    /// Takes no more works. Those that wait are still done.
+    pub(crate) fn close(&self) {
+        self.lock().closed = true;
+        self.arrived.notify_all();
+    }
+
+    /// Waits for works, and answers none once it is closed and empty.
+    pub(crate) fn wait_for_group(&self) -> Option<Vec<Job>> {
+        let waiting = self.lock();
+        let waiting = self
+            .arrived
+            .wait_while(waiting, |waiting| waiting.jobs.is_empty() && !waiting.closed);
+        drop(waiting.unwrap_or_else(PoisonError::into_inner));
+        self.take_group()
     }
 
     /// The works that are made durable together next, if any wait.

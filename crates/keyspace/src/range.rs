@@ -1,5 +1,9 @@
-use crate::Result;
+use crate::base::{self, BaseRange};
 use crate::bytes::{Key, Value};
+use crate::layers::Known;
+use crate::{Error, Result};
+use imbl::ordmap::RangedIter;
+use imbl::shared_ptr::DefaultSharedPtr;
 use std::cmp::Ordering;
 use std::collections::btree_map;
 use std::ops::Bound;
@@ -23,6 +27,8 @@ pub struct Range<'a> {
     /// The newest first.
     layers: Vec<Layer<'a>>,
     begun: bool,
+    /// Why it could not begin.
+    failed: Option<Error>,
 }
 
 struct Layer<'a> {
@@ -36,8 +42,9 @@ type Row = (Key, Option<Value>);
 
 /// Where rows of one layer come from.
 pub(crate) enum Source<'a> {
-    Memory(imbl::ordmap::RangedIter<'a, Arc<[u8]>, Option<Arc<[u8]>>, imbl::shared_ptr::DefaultSharedPtr>),
-    Draft(btree_map::Range<'a, Arc<[u8]>, Option<Arc<[u8]>>>),
+    Memory(RangedIter<'a, Arc<[u8]>, Known, DefaultSharedPtr>),
+    Base(BaseRange),
+    Draft(btree_map::Range<'a, Arc<[u8]>, Known>),
 }
 
 /// Whether nothing can lie within bounds, which some maps refuse with a panic.
@@ -56,6 +63,14 @@ impl<'a> Range<'a> {
             direction,
             layers,
             begun: false,
+            failed: None,
+        }
+    }
+
+    pub(crate) fn failed(error: Error) -> Self {
+        Self {
+            failed: Some(error),
+            ..Self::empty()
         }
     }
 
@@ -64,6 +79,9 @@ impl<'a> Range<'a> {
     }
 
     fn advance(&mut self) -> Result<Option<Row>> {
+        if let Some(error) = self.failed.take() {
+            return Err(error);
+        }
         if !self.begun {
             self.begun = true;
             for layer in &mut self.layers {
@@ -142,7 +160,17 @@ impl Source<'_> {
             (Self::Memory(rows), Direction::Backward) => rows.next_back(),
             (Self::Draft(rows), Direction::Forward) => rows.next(),
             (Self::Draft(rows), Direction::Backward) => rows.next_back(),
+            (Self::Base(rows), Direction::Forward) => return base_row(rows.next()),
+            (Self::Base(rows), Direction::Backward) => return base_row(rows.next_back()),
         };
         Ok(row.map(|(key, value)| (Key::from(key), value.as_ref().map(Value::from))))
     }
+}
+
+type Guard = redb::AccessGuard<'static, &'static [u8]>;
+
+fn base_row(row: Option<redb::Result<(Guard, Guard)>>) -> Result<Option<Row>> {
+    let Some(row) = row else { return Ok(None) };
+    let (key, value) = row.map_err(base::broken)?;
+    Ok(Some((Key::copied(key.value()), Some(Value::copied(value.value())))))
 }

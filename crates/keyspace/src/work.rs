@@ -1,4 +1,4 @@
-use crate::answer::Answer;
+use crate::answer::{Answer, Promise};
 use crate::draft::Draft;
 use crate::{Error, Result};
 use std::any::Any;
@@ -21,9 +21,9 @@ trait Work: Send {
     fn refuse(self: Box<Self>, error: Error);
 }
 
-struct Asked<W, R, E> {
+struct Asked<W, R, E: From<Error>> {
     work: W,
-    answer: Arc<Answer<std::result::Result<R, E>>>,
+    promise: Promise<R, E>,
 }
 
 impl Job {
@@ -36,7 +36,7 @@ impl Job {
         let answer = Answer::new();
         let run = Box::new(Asked {
             work,
-            answer: Arc::clone(&answer),
+            promise: Promise::new(Arc::clone(&answer)),
         });
         (Self { bytes, run }, answer)
     }
@@ -57,17 +57,17 @@ where
     E: From<Error> + Send + 'static,
 {
     fn run(self: Box<Self>, draft: &mut Draft<'_>) -> (Ran, bool) {
-        let Self { work, answer } = *self;
+        let Self { work, promise } = *self;
         // A draft that a panic left half done is dropped with all that it holds.
         let done = catch_unwind(AssertUnwindSafe(|| work(draft)))
             .unwrap_or_else(|panic| Err(E::from(Error::panicked(panic_message(&*panic)))));
         let keep = done.is_ok();
-        let ran = move |durable: Result<()>| answer.give(durable.map_err(E::from).and(done));
+        let ran = move |durable: Result<()>| promise.keep(durable.map_err(E::from).and(done));
         (Box::new(ran), keep)
     }
 
     fn refuse(self: Box<Self>, error: Error) {
-        self.answer.give(Err(E::from(error)));
+        self.promise.keep(Err(E::from(error)));
     }
 }
 

@@ -1,55 +1,142 @@
+use crate::Result;
 use crate::draft::Draft;
 use crate::layers::Layers;
+use crate::limits::GROUP_BYTES_MAX;
+use crate::log::Log;
+use crate::shared::{Durable, Shared};
 use crate::work::{Job, Ran};
-use std::collections::BTreeMap;
-use std::sync::{Arc, PoisonError, RwLock};
 
-/// The one who runs works and shows what they changed.
+/// The one who runs works, makes what they changed durable, and shows it.
 #[derive(Default)]
 pub(crate) struct Writer {
-    layers: Layers,
+    /// In memory there is none.
+    log: Option<Log>,
 }
 
 impl Writer {
-    /// Runs a group of works, shows what they changed, and answers them.
-    pub(crate) fn run(&mut self, group: Vec<Job>, published: &RwLock<Arc<Layers>>) {
-        let before = self.layers.number;
-        let ran: Vec<Ran> = group.into_iter().map(|job| self.run_one(job)).collect();
-        if self.layers.number > before {
-            *published.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(self.layers.clone());
-        }
-        for answer in ran {
-            answer(Ok(()));
+    pub(crate) fn with_log(log: Log) -> Self {
+        Self { log: Some(log) }
+    }
+
+    /// Runs works one after the other and answers them.
+    pub(crate) fn run(&mut self, works: Vec<Job>, shared: &Shared) {
+        let mut works = works.into_iter().peekable();
+        while works.peek().is_some() {
+            if let Some(stopped) = shared.stopped() {
+                works.by_ref().for_each(|job| job.refuse(&stopped));
+                return;
+            }
+            self.run_group(&mut works, shared);
+            self.freeze_if_due(shared);
         }
     }
 
-    fn run_one(&mut self, job: Job) -> Ran {
-        let mut draft = Draft::new(&self.layers);
+    /// Runs as many works as are made durable together.
+    ///
+    /// **Invariant:** nobody is answered, and nothing is shown, before all that the group changed is durable. A work that
+    /// was refused may have been so for what an earlier one of the group did, so it waits too.
+    fn run_group(&mut self, works: &mut impl Iterator<Item = Job>, shared: &Shared) {
+        let mut layers = (*shared.published()).clone();
+        let before = layers.number;
+        let mut ran = Vec::new();
+        for job in works {
+            ran.push(self.run_one(job, &mut layers));
+            if self
+                .log
+                .as_ref()
+                .is_some_and(|log| log.frame_bytes() >= GROUP_BYTES_MAX)
+            {
+                break;
+            }
+        }
+        let mut durable = Ok(());
+        if layers.number > before {
+            durable = self.make_durable(shared);
+            if durable.is_ok() {
+                shared.publish(|shown| {
+                    shown.number = layers.number;
+                    shown.active = layers.active;
+                    shown.active_bytes = layers.active_bytes;
+                });
+            }
+        }
+        for answer in ran {
+            answer(durable.clone());
+        }
+    }
+
+    fn run_one(&mut self, job: Job, layers: &mut Layers) -> Ran {
+        let mut draft = Draft::new(layers);
         let (ran, keep) = job.run(&mut draft);
         if !keep {
             return ran;
         }
-        match draft.into_changes() {
-            Ok(changes) => {
-                self.apply(changes);
-                ran
+        let changes = match draft.into_changes() {
+            Ok(changes) => changes,
+            Err(error) => return Box::new(move |durable| ran(durable.and(Err(error)))),
+        };
+        if !changes.is_empty() {
+            layers.number += 1;
+            if let Some(log) = &mut self.log {
+                log.add(layers.number, &changes);
             }
-            Err(error) => Box::new(move |durable| ran(durable.and(Err(error)))),
+            for (key, value) in changes {
+                layers.change(key, value);
+            }
         }
+        ran
     }
 
-    fn apply(&mut self, changes: BTreeMap<Arc<[u8]>, Option<Arc<[u8]>>>) {
-        if changes.is_empty() {
+    fn make_durable(&mut self, shared: &Shared) -> Result<()> {
+        let (Some(log), Some(durable)) = (&mut self.log, &shared.durable) else {
+            return Ok(());
+        };
+        let appended = durable.disk.check_still_ours().and_then(|()| log.append());
+        durable.log_bytes.set(log.bytes());
+        appended.map_err(|error| shared.stop_for("cannot write the log", &error))
+    }
+
+    /// Hands the changes in memory over to be written to the base, where they are enough for that.
+    fn freeze_if_due(&mut self, shared: &Shared) {
+        let (Some(log), Some(durable)) = (&mut self.log, &shared.durable) else {
+            return;
+        };
+        if !is_due(log, durable, shared) || !durable.checkpoints.wait_until_idle(shared) {
             return;
         }
-        self.layers.number += 1;
-        let remember = self.layers.has_beneath();
-        for (key, value) in changes {
-            if value.is_some() || remember {
-                self.layers.active.insert(key, value);
-            } else {
-                self.layers.active.remove(&*key);
+        let next = shared.published().number + 1;
+        match Log::create(&*durable.disk, next) {
+            Ok(created) => *log = created,
+            Err(error) => {
+                shared.stop(error);
+                return;
             }
         }
+        durable.log_bytes.begin_segment(log.bytes());
+        shared.publish(Layers::freeze);
+        durable.checkpoints.begin();
     }
+
+    /// Writes all that is in memory to the base, so that the next opening has nothing to read again.
+    pub(crate) fn end(&mut self, shared: &Shared) {
+        if let Some(durable) = &shared.durable {
+            durable.checkpoints.want_all();
+            self.freeze_if_due(shared);
+        }
+    }
+}
+
+/// Whether the changes in memory are to be written to the base now. While earlier ones still are, memory and log may
+/// grow to twice their usual size; then writers wait.
+fn is_due(log: &Log, durable: &Durable, shared: &Shared) -> bool {
+    let shown = shared.published();
+    if shown.active.is_empty() {
+        durable.checkpoints.nothing_left();
+        return false;
+    }
+    let options = &durable.options;
+    let patience = if shown.frozen.is_some() { 2 } else { 1 };
+    shown.active_bytes >= patience * options.memory_bytes
+        || log.bytes() >= (2 * patience * options.memory_bytes) as u64
+        || durable.checkpoints.is_all_wanted()
 }

@@ -1,0 +1,133 @@
+use crate::disk::{DiskFile, SyncPoint};
+use redb::StorageBackend;
+use std::io;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// The file of a base, as the engine beneath reaches it.
+///
+/// The engine refuses even reads after a write has failed. Here reads go on: from the first failed write on, writes go
+/// to memory, so that the engine sees what it wrote, and nothing of it reaches the disk, where the last
+/// commit stays as it was. Whoever commits asks for the failure afterwards.
+#[derive(Debug)]
+pub(crate) struct Backend {
+    file: Arc<dyn DiskFile>,
+    failure: Arc<Failure>,
+}
+
+/// What became of a base whose file could not be written.
+#[derive(Debug, Default)]
+pub(crate) struct Failure {
+    happened: AtomicBool,
+    instead: Mutex<Instead>,
+}
+
+/// What is kept in memory instead.
+#[derive(Debug, Default)]
+struct Instead {
+    reason: Option<Arc<io::Error>>,
+    len: u64,
+    /// In the order in which they were written.
+    writes: Vec<(u64, Vec<u8>)>,
+}
+
+impl Failure {
+    pub(crate) fn reason(&self) -> Option<Arc<io::Error>> {
+        if !self.happened.load(Ordering::Acquire) {
+            return None;
+        }
+        self.lock().reason.clone()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Instead> {
+        self.instead.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Backend {
+    pub(crate) fn new(file: Arc<dyn DiskFile>) -> (Self, Arc<Failure>) {
+        let failure = Arc::new(Failure::default());
+        let backend = Self {
+            file,
+            failure: Arc::clone(&failure),
+        };
+        (backend, failure)
+    }
+
+    /// Does something to the file, or to what is kept instead of it.
+    fn change(&self, on_file: impl FnOnce() -> io::Result<()>, instead: impl FnOnce(&mut Instead)) -> io::Result<()> {
+        let failure = &self.failure;
+        if !failure.happened.load(Ordering::Acquire) {
+            let Err(error) = on_file() else { return Ok(()) };
+            let len = self.file.len()?;
+            let mut state = failure.lock();
+            state.reason.get_or_insert(Arc::new(error));
+            state.len = state.len.max(len);
+            failure.happened.store(true, Ordering::Release);
+        }
+        instead(&mut failure.lock());
+        Ok(())
+    }
+}
+
+impl StorageBackend for Backend {
+    fn len(&self) -> io::Result<u64> {
+        if self.failure.happened.load(Ordering::Acquire) {
+            return Ok(self.failure.lock().len);
+        }
+        self.file.len()
+    }
+
+    fn read(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {
+        if !self.failure.happened.load(Ordering::Acquire) {
+            return self.file.read_at(offset, out);
+        }
+        out.fill(0);
+        let in_file = self.file.len()?.saturating_sub(offset);
+        let in_file = usize::try_from(in_file).unwrap_or(usize::MAX).min(out.len());
+        if let Some(out) = out.get_mut(..in_file) {
+            self.file.read_at(offset, out)?;
+        }
+        for (at, bytes) in &self.failure.lock().writes {
+            lay_over(out, offset, bytes, *at);
+        }
+        Ok(())
+    }
+
+    fn set_len(&self, len: u64) -> io::Result<()> {
+        let on_file = || {
+            let grows = self.file.len()? < len;
+            self.file.set_len(len)?;
+            // The engine writes that the file has grown, and stops when it finds that it has not.
+            if grows {
+                self.file.sync(SyncPoint::BaseGrown)
+            } else {
+                Ok(())
+            }
+        };
+        self.change(on_file, |instead| instead.len = len)
+    }
+
+    fn sync_data(&self) -> io::Result<()> {
+        self.change(|| self.file.sync(SyncPoint::BaseWritten), |_| ())
+    }
+
+    fn write(&self, offset: u64, data: &[u8]) -> io::Result<()> {
+        let kept = |instead: &mut Instead| {
+            instead.len = instead.len.max(offset + data.len() as u64);
+            instead.writes.push((offset, data.to_vec()));
+        };
+        self.change(|| self.file.write_at(offset, data), kept)
+    }
+}
+
+/// Copies what of `bytes`, which begin at `at`, lies within `out`, which begins at `offset`.
+fn lay_over(out: &mut [u8], offset: u64, bytes: &[u8], at: u64) {
+    let skip = |from: u64, to: u64| usize::try_from(to.saturating_sub(from)).unwrap_or(usize::MAX);
+    let (into, from) = (out.get_mut(skip(offset, at)..), bytes.get(skip(at, offset)..));
+    if let (Some(into), Some(from)) = (into, from) {
+        for (into, from) in into.iter_mut().zip(from) {
+            *into = *from;
+        }
+    }
+}

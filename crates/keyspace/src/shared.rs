@@ -1,0 +1,123 @@
+use crate::checkpoint::Checkpoints;
+use crate::disk::Disk;
+use crate::layers::Layers;
+use crate::queue::Queue;
+use crate::writer::Writer;
+use crate::{Error, Options};
+use std::io;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock, TryLockError};
+
+/// What all clones of a space, and its threads, share.
+pub(crate) struct Shared {
+    pub(crate) queue: Queue,
+    /// Locked only to take or exchange the pointer.
+    published: RwLock<Arc<Layers>>,
+    stopped: OnceLock<Error>,
+    /// In memory whoever hands in a work runs it; else a thread does.
+    writer: Mutex<Writer>,
+    pub(crate) durable: Option<Durable>,
+}
+
+/// What a space in a folder has beside.
+pub(crate) struct Durable {
+    pub(crate) disk: Arc<dyn Disk>,
+    pub(crate) options: Options,
+    pub(crate) checkpoints: Checkpoints,
+    pub(crate) log_bytes: LogBytes,
+}
+
+/// How many bytes the segments of the log have.
+#[derive(Default)]
+pub(crate) struct LogBytes {
+    current: AtomicU64,
+    frozen: AtomicU64,
+}
+
+impl Shared {
+    pub(crate) fn new(options: &Options, layers: Layers, durable: Option<Durable>) -> Arc<Self> {
+        Arc::new(Self {
+            queue: Queue::new(options.queue_works_max, options.queue_bytes_max),
+            published: RwLock::new(Arc::new(layers)),
+            stopped: OnceLock::new(),
+            writer: Mutex::default(),
+            durable,
+        })
+    }
+
+    pub(crate) fn published(&self) -> Arc<Layers> {
+        Arc::clone(&self.published.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Shows another state. The writer changes what is in memory and the checkpoints what is beneath, each its own part
+    /// of what is shown now.
+    pub(crate) fn publish(&self, change: impl FnOnce(&mut Layers)) {
+        let mut published = self.published.write().unwrap_or_else(PoisonError::into_inner);
+        let mut layers = (**published).clone();
+        change(&mut layers);
+        let before = std::mem::replace(&mut *published, Arc::new(layers));
+        drop(published);
+        // It may be the last pointer to much: nobody waits for its end.
+        drop(before);
+    }
+
+    /// Takes no more writes from now on, for the first reason that there was.
+    pub(crate) fn stop(&self, reason: Error) {
+        let _ = self.stopped.set(reason);
+        if let Some(durable) = &self.durable {
+            durable.checkpoints.wake_all();
+        }
+    }
+
+    pub(crate) fn stop_for(&self, what: &str, error: &io::Error) -> Error {
+        let folder = self
+            .durable
+            .as_ref()
+            .map(|durable| durable.disk.name())
+            .unwrap_or_default();
+        let error = Error::io(&folder, what, error);
+        self.stop(error.clone());
+        error
+    }
+
+    /// Why no more writes are taken, if so.
+    pub(crate) fn stopped(&self) -> Option<Error> {
+        self.stopped.get().map(Error::stopped_by)
+    }
+
+    /// Runs all works that wait, unless somebody does so already.
+    ///
+    /// Whoever finds the writer taken leaves the work to its holder, who looks at the queue again after letting go:
+    /// so no work is left behind, and a work may itself hand in another one.
+    pub(crate) fn run_waiting(&self) {
+        while !self.queue.is_empty() {
+            let mut writer = match self.writer.try_lock() {
+                Ok(writer) => writer,
+                Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
+                Err(TryLockError::WouldBlock) => return,
+            };
+            while let Some(works) = self.queue.take_group() {
+                writer.run(works, self);
+            }
+        }
+    }
+}
+
+impl LogBytes {
+    pub(crate) fn set(&self, bytes: u64) {
+        self.current.store(bytes, Ordering::Relaxed);
+    }
+
+    pub(crate) fn begin_segment(&self, bytes: u64) {
+        let before = self.current.swap(bytes, Ordering::Relaxed);
+        self.frozen.fetch_add(before, Ordering::Relaxed);
+    }
+
+    pub(crate) fn removed_all_but_current(&self) {
+        self.frozen.store(0, Ordering::Relaxed);
+    }
+
+    pub(crate) fn sum(&self) -> u64 {
+        self.current.load(Ordering::Relaxed) + self.frozen.load(Ordering::Relaxed)
+    }
+}

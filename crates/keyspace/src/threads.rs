@@ -1,0 +1,100 @@
+use crate::checkpoint;
+use crate::log::Log;
+use crate::shared::Shared;
+use crate::writer::Writer;
+use crate::{Error, Result};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::{self, JoinHandle};
+
+/// The threads of a space in a folder. They end when the last clone of it does.
+pub(crate) struct Threads {
+    shared: Arc<Shared>,
+    writer: Mutex<Option<JoinHandle<()>>>,
+    checkpoints: Mutex<Option<JoinHandle<()>>>,
+    /// Whether what is in memory is written to the base in the end.
+    write_all: Arc<AtomicBool>,
+}
+
+impl Threads {
+    pub(crate) fn start(shared: &Arc<Shared>, log: Log) -> Result<Self> {
+        let write_all = Arc::new(AtomicBool::new(false));
+        let spawn = |name: &str, run: Box<dyn FnOnce(&Shared) + Send>| {
+            let shared = Arc::clone(shared);
+            let guarded = move || {
+                if catch_unwind(AssertUnwindSafe(|| run(&shared))).is_err() {
+                    shared.stop(Error::failed("a thread of the key space panicked".to_owned()));
+                    // Whoever waits in the queue is answered, and nobody comes after.
+                    shared.queue.close();
+                    shared.run_waiting();
+                }
+            };
+            let thread = thread::Builder::new().name(name.to_owned()).spawn(guarded);
+            thread.map_err(|error| Error::failed(format!("cannot start a thread: {error}")))
+        };
+        let (ending, mut writer) = (Arc::clone(&write_all), Writer::with_log(log));
+        let write = move |shared: &Shared| {
+            while let Some(works) = shared.queue.wait_for_group() {
+                writer.run(works, shared);
+            }
+            if ending.load(Ordering::Acquire) {
+                writer.end(shared);
+            }
+        };
+        let check = |shared: &Shared| {
+            if let Some(durable) = &shared.durable {
+                checkpoint::run(shared, durable);
+            }
+        };
+        let threads = Self {
+            shared: Arc::clone(shared),
+            writer: Mutex::default(),
+            checkpoints: Mutex::default(),
+            write_all,
+        };
+        *lock(&threads.checkpoints) = Some(spawn("keyspace-base", Box::new(check))?);
+        *lock(&threads.writer) = Some(spawn("keyspace-log", Box::new(write))?);
+        Ok(threads)
+    }
+
+    /// Does what waits, writes all to the base, and ends.
+    pub(crate) fn close(&self) -> Result<()> {
+        self.write_all.store(true, Ordering::Release);
+        self.end();
+        match self.shared.stopped() {
+            Some(error) => Err(error),
+            None => Ok(()),
+        }
+    }
+
+    /// The writer ends first, since it may still have something for the checkpoints.
+    fn end(&self) {
+        self.shared.queue.close();
+        join(&self.writer);
+        if let Some(durable) = &self.shared.durable {
+            durable.checkpoints.end();
+        }
+        join(&self.checkpoints);
+    }
+}
+
+impl Drop for Threads {
+    fn drop(&mut self) {
+        self.end();
+    }
+}
+
+/// Waits for a thread, unless it is this one: a work may hold the last clone of the space that runs it.
+fn join(thread: &Mutex<Option<JoinHandle<()>>>) {
+    if let Some(handle) = lock(thread).take()
+        && handle.thread().id() != thread::current().id()
+    {
+        // A panic was caught within.
+        let _ = handle.join();
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

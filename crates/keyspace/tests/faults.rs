@@ -1,0 +1,98 @@
+//! A disk that fills up, fails to read or to sync, or ends a write in the middle, at any call: writes stop with a clear
+//! reason, reads go on, and nothing that was answered is lost.
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::print_stderr,
+    reason = "a test may stop, and says what it saw"
+)]
+
+mod common;
+
+use common::{Model, commit, open_and_check, small};
+use singlet_keyspace::Keyspace;
+use singlet_keyspace::simulated::{Fault, FaultKind, SimulatedDisk};
+use std::sync::Arc;
+
+/// Runs into the fault, and answers whether it happened, and at the opening already.
+fn run_into(fault: Fault, model: &mut Model) -> (bool, bool) {
+    let disk = SimulatedDisk::default();
+    disk.set_fault(Some(fault));
+    let mut answered = 0;
+    let opened = Keyspace::open_on(Arc::new(disk.clone()), small());
+    let at_opening = opened.is_err();
+    if let Ok(space) = opened {
+        let stopped = loop {
+            match commit(&space) {
+                Ok(number) => answered = number,
+                Err(error) => break Some(error),
+            }
+            if answered == 40 && space.compact().is_err() {
+                break None;
+            }
+            if answered == 80 {
+                break None;
+            }
+        };
+        let shown = space.snapshot();
+        if let Some(stopped) = stopped {
+            // What fails to be read may be a read of the work itself; else nothing is written any more.
+            if fault.kind != FaultKind::Read {
+                assert!(stopped.is_stopped(), "{stopped}");
+                let again = commit(&space).unwrap_err();
+                assert!(
+                    again.is_stopped() && again.to_string().contains("no more writes"),
+                    "{again}"
+                );
+            }
+        }
+        assert!(shown.number() >= answered);
+        if fault.kind != FaultKind::Read {
+            model.check(&shown).unwrap();
+            model.check(&space.snapshot()).unwrap();
+            answered = space.snapshot().number();
+        }
+    }
+    let happened = !disk.awaits_fault();
+    disk.set_fault(None);
+    if let Err(error) = open_and_check(disk.next_process(), answered, model) {
+        panic!("{fault:?}, after {answered} commits: {error}");
+    }
+    (happened, at_opening)
+}
+
+fn at_every_call(kind: FaultKind, step: u64) {
+    let mut model = Model::default();
+    let (mut after, mut later) = (0, 0);
+    loop {
+        let (happened, at_opening) = run_into(Fault { kind, after }, &mut model);
+        if !happened {
+            break;
+        }
+        later += u64::from(!at_opening);
+        // The calls of the opening one by one, then some of the others.
+        after += if at_opening { 1 } else { step };
+    }
+    assert!(later > 10, "only {later} faults after the opening");
+}
+
+#[test]
+fn a_full_disk_stops_writes_and_loses_nothing() {
+    at_every_call(FaultKind::Full, 13);
+}
+
+#[test]
+fn a_write_that_ends_in_the_middle_stops_writes_and_loses_nothing() {
+    at_every_call(FaultKind::ShortWrite, 11);
+}
+
+#[test]
+fn a_sync_that_fails_stops_writes_and_loses_nothing() {
+    at_every_call(FaultKind::Sync, 7);
+}
+
+#[test]
+fn a_read_that_fails_is_said_and_loses_nothing() {
+    at_every_call(FaultKind::Read, 5);
+}

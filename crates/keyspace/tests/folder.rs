@@ -1,0 +1,188 @@
+//! A space in a folder of the file system: one process, its owner's alone, there again after it was closed.
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "a test may stop"
+)]
+
+mod common;
+
+use common::{Model, commit, small};
+use singlet_keyspace::{Keyspace, Options};
+use std::path::PathBuf;
+
+/// A folder for one test, removed in the end.
+struct Temporary(PathBuf);
+
+impl Temporary {
+    fn new(name: &str) -> Self {
+        let path = std::env::temp_dir().join(format!("singlet-keyspace-{name}-{}", std::process::id()));
+        let _ = std::fs::remove_dir_all(&path);
+        Self(path)
+    }
+}
+
+impl Drop for Temporary {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+#[test]
+fn a_space_is_there_again() {
+    let folder = Temporary::new("again");
+    let mut model = Model::default();
+    for round in 1..=4 {
+        let space = Keyspace::open(&folder.0, small()).unwrap();
+        model.check(&space.snapshot()).unwrap();
+        for _ in 0..50 {
+            commit(&space).unwrap();
+        }
+        model.check(&space.snapshot()).unwrap();
+        assert_eq!(space.snapshot().number(), round * 50);
+        if round % 2 == 0 {
+            space.close().unwrap();
+        }
+    }
+}
+
+#[test]
+fn a_closed_space_takes_no_more_writes_and_has_all_in_its_base() {
+    let folder = Temporary::new("closed");
+    let space = Keyspace::open(&folder.0, Options::default()).unwrap();
+    commit(&space).unwrap();
+    assert!(space.size().unwrap().memory_bytes > 0);
+    let other = space.clone();
+    space.close().unwrap();
+    assert!(commit(&other).unwrap_err().is_stopped());
+    assert_eq!(other.snapshot().number(), 1);
+    let size = other.size().unwrap();
+    assert_eq!(size.memory_bytes, 0);
+    assert!(size.log_bytes < 100 && size.base_bytes > 0, "{size:?}");
+}
+
+#[test]
+fn a_copy_and_a_compaction_while_it_serves() {
+    let (folder, copy) = (Temporary::new("copied"), Temporary::new("copy"));
+    let mut model = Model::default();
+    let space = Keyspace::open(&folder.0, small()).unwrap();
+    for _ in 0..300 {
+        commit(&space).unwrap();
+    }
+    let before = space.snapshot();
+    std::thread::scope(|scope| {
+        scope.spawn(|| (0..100).for_each(|_| assert!(commit(&space).is_ok())));
+        space.compact().unwrap();
+        let number = space.backup(&copy.0).unwrap();
+        assert!((300..=400).contains(&number));
+    });
+    assert!(space.backup(&copy.0).unwrap_err().to_string().contains("already"));
+    model.check(&before).unwrap();
+    model.check(&space.snapshot()).unwrap();
+    assert_eq!(space.snapshot().number(), 400);
+    let restored = Keyspace::open(&copy.0, small()).unwrap();
+    model.check(&restored.snapshot()).unwrap();
+    commit(&restored).unwrap();
+    model.check(&restored.snapshot()).unwrap();
+}
+
+#[test]
+fn a_compaction_gives_room_back() {
+    let folder = Temporary::new("compact");
+    let space = Keyspace::open(&folder.0, small()).unwrap();
+    let fill = |value: Option<Vec<u8>>| {
+        common::block_on(space.commit(move |draft| {
+            for key in 0..2_000_u32 {
+                match &value {
+                    Some(value) => draft.put(key.to_be_bytes(), &value[..])?,
+                    None => draft.delete(key.to_be_bytes())?,
+                }
+            }
+            Ok::<_, singlet_keyspace::Error>(())
+        }))
+        .unwrap();
+    };
+    fill(Some(vec![7; 4_000]));
+    space.checkpoint().unwrap();
+    fill(None);
+    fill(Some(vec![8; 10]));
+    space.checkpoint().unwrap();
+    let before = space.size().unwrap().base_bytes;
+    space.compact().unwrap();
+    let after = space.size().unwrap().base_bytes;
+    assert!(after * 3 < before, "{before} bytes before, {after} after");
+    assert_eq!(
+        space.snapshot().range(.., singlet_keyspace::Direction::Forward).count(),
+        2_000
+    );
+}
+
+#[test]
+fn one_process_a_folder_whatever_is_removed() {
+    let folder = Temporary::new("locked");
+    let space = Keyspace::open(&folder.0, Options::default()).unwrap();
+    commit(&space).unwrap();
+    assert!(Keyspace::open(&folder.0, Options::default()).unwrap_err().is_locked());
+    // Without the lock file the other finds the files locked, and this one finds that it is alone no more.
+    std::fs::remove_file(folder.0.join("lock")).unwrap();
+    assert!(Keyspace::open(&folder.0, Options::default()).unwrap_err().is_locked());
+    let error = commit(&space).unwrap_err();
+    assert!(
+        error.is_stopped() && error.to_string().contains("removed or replaced"),
+        "{error}"
+    );
+    assert_eq!(space.snapshot().number(), 1);
+}
+
+#[test]
+fn a_folder_that_is_made_again_is_not_written_to() {
+    let folder = Temporary::new("replaced");
+    let space = Keyspace::open(&folder.0, Options::default()).unwrap();
+    commit(&space).unwrap();
+    std::fs::remove_dir_all(&folder.0).unwrap();
+    let other = Keyspace::open(&folder.0, Options::default()).unwrap();
+    assert!(commit(&space).unwrap_err().is_stopped());
+    assert!(space.checkpoint().is_err());
+    assert_eq!(commit(&other).unwrap(), 1);
+    drop(space);
+    commit(&other).unwrap();
+    other.checkpoint().unwrap();
+    drop(other);
+    let other = Keyspace::open(&folder.0, Options::default()).unwrap();
+    Model::default().check(&other.snapshot()).unwrap();
+    assert_eq!(other.snapshot().number(), 2);
+}
+
+#[cfg(unix)]
+#[test]
+fn files_are_the_owners_alone() {
+    use std::os::unix::fs::PermissionsExt;
+    let folder = Temporary::new("private");
+    let space = Keyspace::open(&folder.0, small()).unwrap();
+    for _ in 0..60 {
+        commit(&space).unwrap();
+    }
+    space.compact().unwrap();
+    let mut files = 0;
+    for entry in std::fs::read_dir(&folder.0).unwrap() {
+        let mode = entry.unwrap().metadata().unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o600);
+        files += 1;
+    }
+    assert!(files >= 4, "{files} files");
+}
+
+#[test]
+fn a_work_may_hold_the_last_clone() {
+    let folder = Temporary::new("last");
+    let space = Keyspace::open(&folder.0, Options::default()).unwrap();
+    let held = space.clone();
+    let answer = space.commit(move |draft| {
+        std::thread::sleep(std::time::Duration::from_millis(50));
+        drop(held);
+        draft.put(*b"a", *b"b")
+    });
+    drop(space);
+    common::block_on(answer).unwrap();
+}

@@ -1,0 +1,132 @@
+//! Loss of power at any moment: what was answered is there, whole commits in their order, and nothing else.
+//!
+//! `SINGLET_CUTS=2000` makes more cuts than the usual run.
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::print_stderr,
+    reason = "a test may stop, and says what it saw"
+)]
+
+mod common;
+
+use common::{Model, commit, expect_panics_beneath, open_and_check, small, times};
+use singlet_keyspace::Keyspace;
+use singlet_keyspace::disk::SyncPoint;
+use singlet_keyspace::simulated::{Random, SimulatedDisk};
+use std::sync::Arc;
+
+const CUTS_PER_LOAD: u64 = 60;
+
+/// Writers, checkpoints, a compaction, the death of the process amid it, and the next process, all on one disk.
+///
+/// Answers the disk, and the point at which the next process had shown what it found and written nothing more.
+fn load(seed: u64, left_out: Option<SyncPoint>) -> (SimulatedDisk, usize) {
+    let mut random = Random(seed);
+    let disk = SimulatedDisk::default();
+    if let Some(point) = left_out {
+        disk.leave_out(point);
+    }
+    disk.die_after(60 + random.below(900));
+    if let Ok(space) = Keyspace::open_on(Arc::new(disk.clone()), small()) {
+        std::thread::scope(|scope| {
+            for writer in 0..3 {
+                let (space, disk) = (&space, &disk);
+                scope.spawn(move || {
+                    for round in 0..100 {
+                        let Ok(number) = commit(space) else { return };
+                        disk.mark(number);
+                        if (writer, round) == (0, 40) && space.compact().is_err() {
+                            return;
+                        }
+                    }
+                });
+            }
+        });
+    }
+    let disk = disk.next_process();
+    let Ok(space) = Keyspace::open_on(Arc::new(disk.clone()), small()) else {
+        return (disk.clone(), disk.point());
+    };
+    disk.mark(space.snapshot().number());
+    let shown = disk.point();
+    for round in 0..60 {
+        let Ok(number) = commit(&space) else { break };
+        disk.mark(number);
+        if round == 30 && space.compact().is_err() {
+            break;
+        }
+    }
+    if random.below(2) == 0 {
+        let _ = space.close();
+    }
+    (disk, shown)
+}
+
+/// Cuts the power at points of a load, and answers what was lost.
+fn cut((disk, shown): &(SimulatedDisk, usize), cuts: u64, seed: u64, model: &mut Model) -> Vec<String> {
+    let mut random = Random(seed);
+    let mut replay = disk.cuts();
+    let mut points: Vec<u64> = (0..cuts).map(|_| random.below(replay.points() as u64)).collect();
+    let chosen = replay.points_with_new_length().into_iter().chain([*shown]);
+    points.extend(chosen.flat_map(|point| [point as u64; 3]));
+    points.sort_unstable();
+    let mut lost = Vec::new();
+    for point in points {
+        replay.advance_to(point as usize);
+        let after = replay.cut(&mut random);
+        if let Err(error) = recover(&after, replay.mark(), &mut random, model) {
+            lost.push(format!("seed {seed}, at {point} of {}: {error}", replay.points()));
+        }
+    }
+    lost
+}
+
+/// Opens what a cut left, goes on with it, and sometimes cuts the power again.
+fn recover(disk: &SimulatedDisk, mark: u64, random: &mut Random, model: &mut Model) -> Result<(), String> {
+    let space = open_and_check(disk.clone(), mark, model)?;
+    let shown = space.snapshot().number();
+    disk.mark(shown);
+    if random.below(3) > 0 {
+        return Ok(());
+    }
+    for _ in 0..random.below(12) {
+        let number = commit(&space).map_err(|error| format!("cannot go on: {error}"))?;
+        disk.mark(number);
+    }
+    drop(space);
+    let mut again = disk.cuts();
+    again.advance_to(random.below(again.points() as u64 + 1) as usize);
+    let mark = again.mark().max(mark);
+    open_and_check(again.cut(random), mark, model).map_err(|error| format!("after a second cut: {error}"))?;
+    Ok(())
+}
+
+#[test]
+fn a_loss_of_power_loses_nothing_that_was_answered() {
+    let mut model = Model::default();
+    let loads = times("SINGLET_CUTS", 300).div_ceil(CUTS_PER_LOAD);
+    for seed in 0..loads {
+        let loaded = load(seed, None);
+        let lost = cut(&loaded, CUTS_PER_LOAD, seed, &mut model);
+        assert!(lost.is_empty(), "{}", lost.join("\n"));
+    }
+}
+
+/// The harness finds each sync that is left out: none of them is there in vain, and none is missed by chance.
+#[test]
+fn a_sync_that_is_left_out_is_found() {
+    expect_panics_beneath();
+    let mut model = Model::default();
+    for point in SyncPoint::ALL {
+        let found = (0..40).find_map(|seed| {
+            let loaded = load(1_000 + seed, Some(point));
+            cut(&loaded, 60, seed, &mut model).into_iter().next()
+        });
+        match found {
+            Some(lost) => eprintln!("without {point:?}: {lost}"),
+            None => panic!("nothing was lost without {point:?}"),
+        }
+    }
+}
