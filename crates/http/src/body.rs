@@ -4,7 +4,7 @@ use axum::body::Body;
 use axum::http::{HeaderMap, StatusCode, header};
 use singlet_runtime::values::Tree;
 
-use crate::problem::{FieldError, Place, Problem};
+use crate::problem::{FieldError, FieldErrors, Place, Problem};
 use crate::settings::Limits;
 
 /// The JSON object of a request; an empty one where nothing was sent.
@@ -23,10 +23,8 @@ pub async fn object(headers: &HeaderMap, body: Body, limits: &Limits) -> Result<
         Ok(Tree::Object(members)) => Ok(members),
         Ok(_) => {
             let whole = Place::Body(String::new());
-            Err(Problem::invalid(vec![FieldError::new(
-                whole,
-                "the body must be a JSON object",
-            )]))
+            let error = FieldError::new(whole, "the body must be a JSON object");
+            Err(Problem::invalid(FieldErrors::one(error)))
         }
         Err(error) => Err(Problem::new(
             StatusCode::BAD_REQUEST,

@@ -13,7 +13,8 @@ use tokio_util::task::TaskTracker;
 
 use crate::clock::Clock;
 use crate::etag;
-use crate::problem::{FieldError, Place, Problem};
+use crate::metrics::Operation;
+use crate::problem::{FieldError, FieldErrors, Place, Problem};
 use crate::query::{Page, Query, pages};
 use crate::rate::Left;
 use crate::routing::{Endpoint, Found};
@@ -42,7 +43,7 @@ pub struct Call<'a> {
     tasks: &'a TaskTracker,
     clock: &'a Clock,
     /// The read or write that was asked for, as far as it is known.
-    pub operation: String,
+    of: &'a mut Operation,
     /// What it consumed.
     pub units: Units,
     /// What is left of the caller's rate.
@@ -50,19 +51,26 @@ pub struct Call<'a> {
 }
 
 impl<'a> Call<'a> {
-    pub fn new(system: &'a System, limits: &'a Limits, tasks: &'a TaskTracker, clock: &'a Clock) -> Self {
+    pub fn new(
+        system: &'a System,
+        limits: &'a Limits,
+        tasks: &'a TaskTracker,
+        clock: &'a Clock,
+        of: &'a mut Operation,
+    ) -> Self {
         Call {
+            of,
             system,
             limits,
             tasks,
             clock,
-            operation: String::new(),
             units: Units::default(),
             left: None,
         }
     }
 
-    /// Answers. What is wrong with a request is said in the order of the language: input, credentials, permission.
+    /// Answers. What is wrong with a request is said in the order of the language: credentials, what may be said of the caller
+    /// alone, input, and the rest of the permission. Who may not ask at all makes nobody look at a body.
     pub async fn answer(&mut self, incoming: &Incoming, body: Body) -> Result<Response, Problem> {
         let system = self.system;
         let Some(found) = system.routes.find(&incoming.path, &incoming.method) else {
@@ -83,13 +91,16 @@ impl<'a> Call<'a> {
             );
         };
         if let [only] = endpoints {
-            self.operation.clone_from(&only.name);
+            self.of.operation.clone_from(&only.name);
         }
         let caller = system.authenticator.caller(&incoming.headers).await;
         self.count(&caller, &incoming.peer)?;
         let query = Query::parse(&incoming.query)?;
         let endpoint = query.choose(endpoints)?;
-        self.operation.clone_from(&endpoint.name);
+        self.of.operation.clone_from(&endpoint.name);
+        let caller = caller?;
+        let admitted = system.engine.admits(&endpoint.name, &caller, self.clock.now());
+        admitted.map_err(|error| self.problem(error, &incoming.request_id))?;
         match endpoint.is_write {
             true => self.write(endpoint, &found, &query, caller, (incoming, body)).await,
             false => self.read(endpoint, &found, &query, caller, incoming).await,
@@ -116,7 +127,7 @@ impl<'a> Call<'a> {
         endpoint: &Endpoint,
         found: &Found<'_>,
         query: &Query,
-        caller: Result<Caller, Problem>,
+        caller: Caller,
         incoming: &Incoming,
     ) -> Result<Response, Problem> {
         let system = self.system;
@@ -128,7 +139,7 @@ impl<'a> Call<'a> {
                 "there is nothing at this path",
             ));
         };
-        let mut errors = Vec::new();
+        let mut errors = FieldErrors::default();
         let Page { limit, cursor, explain } =
             query.page(endpoint, pages(read), system.engine.bounds().page_rows_max, &mut errors);
         let mut args = Attributes::new();
@@ -139,7 +150,7 @@ impl<'a> Call<'a> {
         }
         let request = Request {
             args,
-            caller: caller?,
+            caller,
             limit,
             cursor,
             now: self.clock.now(),
@@ -167,7 +178,7 @@ impl<'a> Call<'a> {
         endpoint: &Endpoint,
         found: &Found<'_>,
         query: &Query,
-        caller: Result<Caller, Problem>,
+        caller: Caller,
         (incoming, body): (&Incoming, Body),
     ) -> Result<Response, Problem> {
         let system = self.system;
@@ -186,7 +197,7 @@ impl<'a> Call<'a> {
             ));
         }
         let body = body::object(&incoming.headers, body, self.limits).await?;
-        let mut errors = Vec::new();
+        let mut errors = FieldErrors::default();
         let mut args = Attributes::new();
         query.page(endpoint, false, 0, &mut errors);
         input::path_arguments(&found.variables, &endpoint.path, &mut args, &mut errors);
@@ -205,7 +216,7 @@ impl<'a> Call<'a> {
         let precondition = precondition(write, &incoming.headers)?;
         let request = WriteRequest {
             args,
-            caller: caller?,
+            caller,
             now: self.clock.now(),
             idempotency_key,
             precondition,
@@ -217,7 +228,7 @@ impl<'a> Call<'a> {
         let outcome = tokio::time::timeout(self.limits.operation_time_max, writing).await;
         let written = outcome
             .map_err(|_| too_slow())?
-            .map_err(|ended| panicked(ended, &self.operation, &incoming.request_id))?
+            .map_err(|ended| panicked(ended, &self.of.operation, &incoming.request_id))?
             .map_err(|error| self.problem(error, &incoming.request_id))?;
         self.units = written.consumed.total();
         Ok(answer::write(written, system.location(&write.name)))
@@ -259,7 +270,7 @@ impl<'a> Call<'a> {
                 let place = Place::Query("cursor".to_owned());
                 let detail = "this cursor does not belong to this request";
                 Problem {
-                    errors: vec![FieldError::new(place, detail)],
+                    errors: Box::new(FieldErrors::one(FieldError::new(place, detail))),
                     ..Problem::new(StatusCode::BAD_REQUEST, "invalid_cursor", detail)
                 }
             }
@@ -277,7 +288,7 @@ impl<'a> Call<'a> {
                 let detail = "`If-Match` must say which version of the row is meant";
                 let place = Place::Header("If-Match".to_owned());
                 Problem {
-                    errors: vec![FieldError::new(place, "this is missing")],
+                    errors: Box::new(FieldErrors::one(FieldError::new(place, "this is missing"))),
                     ..Problem::new(StatusCode::PRECONDITION_REQUIRED, "version_required", detail)
                 }
             }
@@ -285,15 +296,20 @@ impl<'a> Call<'a> {
                 let detail = "this idempotency key was used before, with another request";
                 Problem::new(StatusCode::UNPROCESSABLE_ENTITY, "idempotency_key_reused", detail)
             }
-            RuntimeError::Store(error) => store_problem(&self.operation, request_id, &error),
+            RuntimeError::Store(error) => store_problem(&self.of.operation, request_id, &error),
             RuntimeError::Internal(reason) => {
-                tracing::error!(request_id, operation = self.operation, reason, "a mistake of Singlet");
+                tracing::error!(
+                    request_id,
+                    operation = self.of.operation,
+                    reason,
+                    "a mistake of Singlet"
+                );
                 internal()
             }
             RuntimeError::Stored(reason) | RuntimeError::Typed(reason) => {
                 tracing::error!(
                     request_id,
-                    operation = self.operation,
+                    operation = self.of.operation,
                     reason,
                     "what is stored is not as the model has it"
                 );
@@ -351,7 +367,7 @@ fn idempotency_key(write: &Write, headers: &HeaderMap) -> Result<Option<String>,
         let detail = "this operation needs an `Idempotency-Key` header";
         let place = Place::Header("Idempotency-Key".to_owned());
         return Err(Problem {
-            errors: vec![FieldError::new(place, "this is missing")],
+            errors: Box::new(FieldErrors::one(FieldError::new(place, "this is missing"))),
             ..Problem::new(StatusCode::BAD_REQUEST, "idempotency_key_required", detail)
         });
     }

@@ -7,7 +7,7 @@ use singlet_model::types::{ObjectType, Type};
 use singlet_runtime::values::{NESTING_MAX, Tree};
 use singlet_runtime::{Attributes, values};
 
-use crate::problem::{FieldError, Place};
+use crate::problem::{FieldError, FieldErrors, Place};
 
 /// An argument from a path or a query.
 ///
@@ -26,7 +26,7 @@ pub fn path_arguments(
     variables: &[(&str, String)],
     known: &[Argument],
     args: &mut Attributes,
-    errors: &mut Vec<FieldError>,
+    errors: &mut FieldErrors,
 ) {
     for arg in known {
         let Some((_, text)) = variables.iter().find(|(name, _)| *name == arg.name) else {
@@ -54,17 +54,14 @@ pub fn body_arguments(
     known: &[Argument],
     patched: &[Patched],
     args: &mut Attributes,
-    errors: &mut Vec<FieldError>,
+    errors: &mut FieldErrors,
 ) {
     for (name, _) in body
         .iter()
         .filter(|(name, _)| known.iter().all(|arg| arg.name != *name))
     {
-        errors.push(no_such_field(
-            &pointer("", name),
-            name,
-            known.iter().map(|arg| arg.name.as_str()),
-        ));
+        let known = known.iter().map(|arg| arg.name.as_str());
+        errors.push(no_such_field(&pointer("", name), name, known, errors.is_full()));
     }
     for arg in known {
         let at = pointer("", &arg.name);
@@ -87,8 +84,8 @@ pub fn body_arguments(
 }
 
 /// Everything that is wrong with a value that is not of its type.
-fn problems(tree: &Tree, ty: &Type, at: &str, depth: usize, errors: &mut Vec<FieldError>) {
-    let before = errors.len();
+fn problems(tree: &Tree, ty: &Type, at: &str, depth: usize, errors: &mut FieldErrors) {
+    let before = errors.found();
     if depth < NESTING_MAX {
         match (ty, tree) {
             (Type::Object(object) | Type::Geo(Some(object)), Tree::Object(entries)) => {
@@ -108,7 +105,7 @@ fn problems(tree: &Tree, ty: &Type, at: &str, depth: usize, errors: &mut Vec<Fie
         }
     }
     // What is wrong with the whole, such as its length, where no part of it is wrong.
-    if errors.len() == before
+    if errors.found() == before
         && let Err(invalid) = values::from_tree(tree, ty)
     {
         errors.push(FieldError::new(
@@ -124,11 +121,11 @@ fn fields(
     object: &ObjectType,
     at: &str,
     depth: usize,
-    errors: &mut Vec<FieldError>,
+    errors: &mut FieldErrors,
 ) {
     for (name, _) in entries.iter().filter(|(name, _)| object.field(name).is_none()) {
         let known = object.fields.iter().map(|field| field.name.as_str());
-        errors.push(no_such_field(&pointer(at, name), name, known));
+        errors.push(no_such_field(&pointer(at, name), name, known, errors.is_full()));
     }
     for field in &object.fields {
         let at = pointer(at, &field.name);
@@ -140,10 +137,10 @@ fn fields(
     }
 }
 
-fn no_such_field<'a>(at: &str, name: &str, known: impl Iterator<Item = &'a str>) -> FieldError {
-    let hint = nearest(name, known)
-        .map(|near| format!("; did you mean `{near}`?"))
-        .unwrap_or_default();
+/// A field that is not known; what may have been meant is looked for only where it is said.
+fn no_such_field<'a>(at: &str, name: &str, known: impl Iterator<Item = &'a str>, only_counted: bool) -> FieldError {
+    let near = if only_counted { None } else { nearest(name, known) };
+    let hint = near.map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
     FieldError::new(Place::Body(at.to_owned()), format!("there is no such field{hint}"))
 }
 

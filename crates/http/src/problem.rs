@@ -9,6 +9,15 @@ use singlet_item::Value;
 use singlet_runtime::Attributes;
 use singlet_runtime::values::json_text;
 
+use crate::field_errors::shortened;
+pub use crate::field_errors::{FieldError, FieldErrors, Place};
+
+/// The longest sentence, and the longest path that is given back.
+const TEXT_CHARS_MAX: usize = 2000;
+
+/// The longest value that a model shows, with all others, as JSON: a document has at most 64 KB whatever was sent.
+const MEMBERS_BYTES_MAX: usize = 16 * 1024;
+
 /// The media type of problem documents.
 pub const MEDIA_TYPE: &str = "application/problem+json";
 
@@ -24,7 +33,7 @@ pub struct Problem {
     /// What happened this time.
     pub detail: String,
     /// The fields and parameters that are wrong.
-    pub errors: Vec<FieldError>,
+    pub errors: Box<FieldErrors>,
     /// What few problems have. Boxed, so that a result is not mostly a problem.
     pub extra: Box<Extra>,
 }
@@ -38,47 +47,6 @@ pub struct Extra {
     pub headers: Vec<(HeaderName, HeaderValue)>,
 }
 
-/// A field of the body or a parameter that is wrong.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct FieldError {
-    /// Where.
-    pub place: Place,
-    /// What.
-    pub detail: String,
-}
-
-/// Where in a request.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Place {
-    /// A JSON pointer into the body.
-    Body(String),
-    /// A parameter of the query.
-    Query(String),
-    /// A part of the path.
-    Path(String),
-    /// A header.
-    Header(String),
-}
-
-impl FieldError {
-    /// What is wrong at a place.
-    pub fn new(place: Place, detail: impl Into<String>) -> Self {
-        FieldError {
-            place,
-            detail: detail.into(),
-        }
-    }
-
-    fn json(&self) -> Json {
-        match &self.place {
-            Place::Body(pointer) => json!({"pointer": format!("#{pointer}"), "detail": self.detail}),
-            Place::Query(name) => json!({"in": "query", "parameter": name, "detail": self.detail}),
-            Place::Path(name) => json!({"in": "path", "parameter": name, "detail": self.detail}),
-            Place::Header(name) => json!({"in": "header", "parameter": name, "detail": self.detail}),
-        }
-    }
-}
-
 impl Problem {
     /// A problem that any system can have.
     pub fn new(status: StatusCode, name: &'static str, detail: impl Into<String>) -> Self {
@@ -87,19 +55,19 @@ impl Problem {
             name: Cow::Borrowed(name),
             namespace: None,
             detail: detail.into(),
-            errors: Vec::new(),
+            errors: Box::default(),
             extra: Box::default(),
         }
     }
 
     /// Input that is not as the model has it.
-    pub fn invalid(errors: Vec<FieldError>) -> Self {
-        let detail = match errors.as_slice() {
-            [one] => one.detail.clone(),
-            all => format!("{} values are wrong", all.len()),
+    pub fn invalid(errors: FieldErrors) -> Self {
+        let detail = match (errors.shown(), errors.found()) {
+            ([one], 1) => one.detail.clone(),
+            (_, found) => format!("{found} values are wrong"),
         };
         Problem {
-            errors,
+            errors: Box::new(errors),
             ..Problem::new(StatusCode::BAD_REQUEST, "invalid_input", detail)
         }
     }
@@ -136,20 +104,23 @@ impl Problem {
         body.insert("type".to_owned(), json!(self.uri()));
         body.insert("title".to_owned(), json!(title(&self.name)));
         body.insert("status".to_owned(), json!(self.status.as_u16()));
-        body.insert("detail".to_owned(), json!(self.detail));
-        body.insert("instance".to_owned(), json!(instance));
+        body.insert("detail".to_owned(), json!(shortened(&self.detail, TEXT_CHARS_MAX)));
+        body.insert("instance".to_owned(), json!(shortened(instance, TEXT_CHARS_MAX)));
         body.insert("request_id".to_owned(), json!(request_id));
         if !self.errors.is_empty() {
-            let errors: Vec<Json> = self.errors.iter().map(FieldError::json).collect();
-            body.insert("errors".to_owned(), Json::Array(errors));
+            body.insert("errors".to_owned(), self.errors.json());
+            if self.errors.found() > self.errors.shown().len() {
+                body.insert("errors_found".to_owned(), json!(self.errors.found()));
+            }
         }
         let more = self.extra.members.iter().filter(|(name, _)| !body.contains_key(*name));
         let more: Attributes = more.map(|(name, value)| (name.clone(), value.clone())).collect();
         let mut text = Json::Object(body).to_string();
-        if !more.is_empty() {
+        let shown = json_text::of(&Value::M(more.clone()));
+        if !more.is_empty() && shown.len() <= MEMBERS_BYTES_MAX {
             // Beside the others, with every digit of a number.
             text.pop();
-            text.push_str(&json_text::of(&Value::M(more)).replacen('{', ",", 1));
+            text.push_str(&shown.replacen('{', ",", 1));
         }
         let mut response = Response::new(text.into());
         *response.status_mut() = self.status;

@@ -9,7 +9,7 @@ use singlet_runtime::Attributes;
 use axum::http::StatusCode;
 
 use crate::input::argument_from_text;
-use crate::problem::{FieldError, Place, Problem};
+use crate::problem::{FieldError, FieldErrors, Place, Problem};
 use crate::routing::{Endpoint, QueryParameter, QueryValue};
 
 /// The query, decoded.
@@ -29,6 +29,9 @@ pub struct Page {
     pub explain: bool,
 }
 
+/// The most parameters of a query: no operation has as many.
+const PARAMETERS_MAX: usize = 200;
+
 /// Names that mean the same for every read, unless the read has a parameter of that name.
 const COMMON: [&str; 3] = ["limit", "cursor", "explain"];
 
@@ -37,18 +40,25 @@ impl Query {
     ///
     /// # Errors
     ///
-    /// Where a parameter is not text or is sent twice.
+    /// Where a parameter is not text or is sent twice, or there are too many.
     pub fn parse(text: &str) -> Result<Self, Problem> {
         let mut query = Query::default();
         for pair in text.split('&').filter(|pair| !pair.is_empty()) {
             let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
             let (Some(name), Some(value)) = (decode(name), decode(value)) else {
                 let place = Place::Query(decode(name).unwrap_or_else(|| "?".to_owned()));
-                return Err(Problem::invalid(vec![FieldError::new(place, "this is not UTF-8")]));
+                return Err(Problem::invalid(FieldErrors::one(FieldError::new(
+                    place,
+                    "this is not UTF-8",
+                ))));
             };
             if query.get(&name).is_some() {
                 let error = FieldError::new(Place::Query(name), "this is sent more than once");
-                return Err(Problem::invalid(vec![error]));
+                return Err(Problem::invalid(FieldErrors::one(error)));
+            }
+            if query.sent.len() == PARAMETERS_MAX {
+                let detail = format!("a query has at most {PARAMETERS_MAX} parameters");
+                return Err(Problem::new(StatusCode::BAD_REQUEST, "invalid_input", detail));
             }
             query.sent.push((name, value));
         }
@@ -92,9 +102,9 @@ impl Query {
         names.filter(|name| !COMMON.contains(name))
     }
 
-    fn misfits(&self, endpoint: &Endpoint) -> Vec<FieldError> {
+    fn misfits(&self, endpoint: &Endpoint) -> FieldErrors {
         let known = || endpoint.query.iter().map(|parameter| parameter.name.as_str());
-        let mut errors: Vec<FieldError> = self
+        let mut errors: FieldErrors = self
             .own()
             .filter(|name| !has(endpoint, name))
             .map(|name| unknown(name, known()))
@@ -137,7 +147,7 @@ impl Query {
             shown.join(", ")
         );
         Problem {
-            errors,
+            errors: Box::new(errors),
             ..Problem::new(StatusCode::BAD_REQUEST, "unknown_combination", detail)
         }
         .member(
@@ -147,7 +157,7 @@ impl Query {
     }
 
     /// The arguments that the query holds; what is wrong with it is added to `errors`.
-    pub fn arguments(&self, endpoint: &Endpoint, args: &mut Attributes, errors: &mut Vec<FieldError>) {
+    pub fn arguments(&self, endpoint: &Endpoint, args: &mut Attributes, errors: &mut FieldErrors) {
         for parameter in &endpoint.query {
             let QueryValue::Argument(arg) = &parameter.value else {
                 continue;
@@ -163,7 +173,7 @@ impl Query {
     }
 
     /// Limit (of at most `rows_max` rows), cursor and explain, where the read has no parameter of such a name.
-    pub fn page(&self, endpoint: &Endpoint, pages: bool, rows_max: usize, errors: &mut Vec<FieldError>) -> Page {
+    pub fn page(&self, endpoint: &Endpoint, pages: bool, rows_max: usize, errors: &mut FieldErrors) -> Page {
         let mut page = Page::default();
         for name in COMMON.into_iter().filter(|name| !has(endpoint, name)) {
             let Some(text) = self.get(name) else { continue };

@@ -22,7 +22,10 @@ use tokio_rustls::rustls::ServerConfig;
 use tokio_rustls::rustls::pki_types::pem::PemObject;
 use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
 
+use crate::connections::{Connected, Connections};
+use crate::paced::Paced;
 use crate::service::{Peer, Service};
+use crate::settings::Limits;
 
 /// The longest head of a request, in bytes.
 const HEAD_BYTES_MAX: usize = 64 * 1024;
@@ -89,6 +92,7 @@ impl Server {
         let limits = service.settings().limits;
         let router = TowerToHyperService::new(service.router());
         let places = Arc::new(Semaphore::new(limits.connections_max));
+        let connections = Connections::new(limits.connections_per_address_max);
         let graceful = GracefulShutdown::new();
         let mut end = std::pin::pin!(end);
         loop {
@@ -101,12 +105,19 @@ impl Server {
                 tokio::time::sleep(ACCEPT_PAUSE).await;
                 continue;
             };
-            self.spawn(stream, peer, place, &router, graceful.watcher(), limits.header_time_max);
+            let Some(connected) = connections.admit(peer.ip()) else {
+                tracing::debug!(%peer, "an address has as many connections as it may");
+                continue;
+            };
+            self.spawn(stream, peer, (place, connected), &router, graceful.watcher(), limits);
         }
         service.close();
         // Whoever is already connected has been promised an answer.
         while let Some(Some((stream, peer, place))) = accept(&self.listener, &places).now_or_never() {
-            self.spawn(stream, peer, place, &router, graceful.watcher(), limits.header_time_max);
+            let Some(connected) = connections.admit(peer.ip()) else {
+                continue;
+            };
+            self.spawn(stream, peer, (place, connected), &router, graceful.watcher(), limits);
         }
         drop(self.listener);
         let finished = async {
@@ -120,23 +131,23 @@ impl Server {
         &self,
         stream: TcpStream,
         peer: SocketAddr,
-        place: OwnedSemaphorePermit,
+        places: (OwnedSemaphorePermit, Connected),
         router: &TowerToHyperService<Router>,
         watcher: Watcher,
-        header_time_max: Duration,
+        limits: Limits,
     ) {
         let router = router.clone();
         let tls = self.tls.clone();
         tokio::spawn(async move {
-            let _place = place;
+            let _places = places;
             // An answer waits for nothing: it is written whole.
             let _ = stream.set_nodelay(true);
             match tls {
-                None => connection(TokioIo::new(stream), peer, router, watcher, header_time_max).await,
+                None => connection(stream, peer, router, watcher, limits).await,
                 Some(tls) => {
                     let handshake = tokio::time::timeout(HANDSHAKE_TIME_MAX, tls.accept(stream)).await;
                     if let Ok(Ok(stream)) = handshake {
-                        connection(TokioIo::new(stream), peer, router, watcher, header_time_max).await;
+                        connection(stream, peer, router, watcher, limits).await;
                     }
                 }
             }
@@ -159,11 +170,11 @@ async fn accept(
 }
 
 async fn connection<S>(
-    stream: TokioIo<S>,
+    stream: S,
     peer: SocketAddr,
     router: TowerToHyperService<Router>,
     watcher: Watcher,
-    header_time_max: Duration,
+    limits: Limits,
 ) where
     S: tokio::io::AsyncRead + tokio::io::AsyncWrite + Unpin + Send + 'static,
 {
@@ -174,9 +185,9 @@ async fn connection<S>(
     });
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())
-        .header_read_timeout(header_time_max)
+        .header_read_timeout(limits.header_time_max)
         .max_buf_size(HEAD_BYTES_MAX)
-        .serve_connection(stream, service);
+        .serve_connection(TokioIo::new(Paced::new(stream, limits.answer_time_max)), service);
     if let Err(error) = watcher.watch(connection).await {
         tracing::debug!(%peer, %error, "a connection broke off");
     }

@@ -144,23 +144,87 @@ fn not_encoded(_: StatusCode, _: axum::http::Version, headers: &HeaderMap, _: &a
     !headers.contains_key(header::CONTENT_ENCODING)
 }
 
-/// What was done for a request, for metrics and the log.
+/// What was done for a request.
 struct Done {
     result: Result<Response, Problem>,
-    of: Operation,
     units: Units,
 }
 
+impl Done {
+    fn without_cost(result: Result<Response, Problem>) -> Self {
+        let units = Units::default();
+        Done { result, units }
+    }
+}
+
+/// The status in log and metrics of a request whose client left before its answer; nobody receives it.
+const CLIENT_LEFT: u16 = 499;
+
+/// A request on its way. It is logged and counted once, however it ends: also where its client leaves and the request is
+/// dropped.
+struct Underway<'a> {
+    service: &'a Service,
+    started: Instant,
+    request_id: String,
+    method: Method,
+    path: String,
+    of: Operation,
+    ended: bool,
+}
+
+impl<'a> Underway<'a> {
+    fn begin(service: &'a Service, request: &Request<Body>) -> Self {
+        service.metrics.in_flight.inc();
+        Underway {
+            service,
+            started: Instant::now(),
+            request_id: trace::request_id(request.headers()),
+            method: request.method().clone(),
+            path: request.uri().path().to_owned(),
+            of: Operation::default(),
+            ended: false,
+        }
+    }
+
+    fn end(&mut self, status: u16, units: Units, problem: Option<&str>) {
+        self.ended = true;
+        let took = self.started.elapsed();
+        self.service.metrics.in_flight.dec();
+        self.service.metrics.answered(&self.of, status, took, units, problem);
+        // The query may hold what is nobody's business; the path is enough to find a request again.
+        tracing::info!(
+            request_id = self.request_id,
+            method = %self.method,
+            path = self.path,
+            status,
+            milliseconds = took.as_secs_f64() * 1000.0,
+            system = self.of.system,
+            operation = self.of.operation,
+            capacity = capacity_text(units),
+            problem,
+            "request"
+        );
+    }
+}
+
+impl Drop for Underway<'_> {
+    fn drop(&mut self) {
+        if !self.ended {
+            self.end(CLIENT_LEFT, Units::default(), Some("client_left"));
+        }
+    }
+}
+
+fn capacity_text(units: Units) -> String {
+    format!("read={} write={}", units.read, units.write.get())
+}
+
 async fn answer(State(service): State<Arc<Service>>, request: Request<Body>) -> Response {
-    let started = Instant::now();
-    let request_id = trace::request_id(request.headers());
+    let mut underway = Underway::begin(&service, &request);
     let traceparent = trace::traceparent(request.headers());
     let wants_capacity = request.headers().get(DEBUG).is_some_and(|value| value == "capacity");
-    let method = request.method().clone();
-    let path = request.uri().path().to_owned();
-    service.metrics.in_flight.inc();
-    let done = caught(dispatch(&service, request, &request_id), &request_id).await;
-    service.metrics.in_flight.dec();
+    let request_id = underway.request_id.clone();
+    let done = caught(dispatch(&service, request, &request_id, &mut underway.of), &request_id).await;
     let problem = done
         .result
         .as_ref()
@@ -168,13 +232,9 @@ async fn answer(State(service): State<Arc<Service>>, request: Request<Body>) -> 
         .map(|problem| problem.name.clone().into_owned());
     let mut response = match done.result {
         Ok(response) => response,
-        Err(problem) => problem.into_response(&path, &request_id),
+        Err(problem) => problem.into_response(&underway.path, &request_id),
     };
-    let status = response.status().as_u16();
-    let took = started.elapsed();
-    service
-        .metrics
-        .answered(&done.of, status, took, done.units, problem.as_deref());
+    underway.end(response.status().as_u16(), done.units, problem.as_deref());
     let headers = response.headers_mut();
     if let Ok(value) = HeaderValue::from_str(&request_id) {
         headers.insert(REQUEST_ID, value);
@@ -186,23 +246,12 @@ async fn answer(State(service): State<Arc<Service>>, request: Request<Body>) -> 
         .entry(header::CACHE_CONTROL)
         .or_insert(HeaderValue::from_static("no-store"));
     headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
-    let capacity = format!("read={} write={}", done.units.read, done.units.write.get());
-    if let Some(value) = HeaderValue::from_str(&capacity).ok().filter(|_| wants_capacity) {
+    if let Some(value) = HeaderValue::from_str(&capacity_text(done.units))
+        .ok()
+        .filter(|_| wants_capacity)
+    {
         headers.insert(HeaderName::from_static("singlet-capacity"), value);
     }
-    // The query may hold what is nobody's business; the path is enough to find a request again.
-    tracing::info!(
-        request_id,
-        %method,
-        path,
-        status,
-        milliseconds = took.as_secs_f64() * 1000.0,
-        system = done.of.system,
-        operation = done.of.operation,
-        capacity,
-        problem,
-        "request"
-    );
     response
 }
 
@@ -217,11 +266,7 @@ async fn caught(work: impl Future<Output = Done>, request_id: &str) -> Done {
         reason = panic_text(reason.as_ref()),
         "a request made the service panic"
     );
-    Done {
-        result: Err(internal()),
-        of: Operation::default(),
-        units: Units::default(),
-    }
+    Done::without_cost(Err(internal()))
 }
 
 /// What a panic says.
@@ -230,7 +275,7 @@ pub(crate) fn panic_text(reason: &(dyn std::any::Any + Send)) -> Option<String> 
     text.or_else(|| reason.downcast_ref::<String>().cloned())
 }
 
-async fn dispatch(service: &Service, request: Request<Body>, request_id: &str) -> Done {
+async fn dispatch(service: &Service, request: Request<Body>, request_id: &str, of: &mut Operation) -> Done {
     let (parts, body) = request.into_parts();
     let path = parts.uri.path();
     let reads = parts.method == Method::GET || parts.method == Method::HEAD;
@@ -245,30 +290,18 @@ async fn dispatch(service: &Service, request: Request<Body>, request_id: &str) -
         _ => None,
     };
     if let Some(result) = own {
-        return Done {
-            result,
-            of: Operation::default(),
-            units: Units::default(),
-        };
+        return Done::without_cost(result);
     }
     let Some((system, rest)) = service.system_of(path) else {
         let missing = Problem::new(StatusCode::NOT_FOUND, "no_such_route", "there is nothing at this path");
-        return Done {
-            result: Err(missing),
-            of: Operation::default(),
-            units: Units::default(),
-        };
+        return Done::without_cost(Err(missing));
     };
     let described = system.routes.find(&rest, &parts.method).is_none() && reads;
     if let Some(response) = described
         .then(|| assets::of_system(&system, &rest, &parts.headers))
         .flatten()
     {
-        return Done {
-            result: Ok(response),
-            of: Operation::default(),
-            units: Units::default(),
-        };
+        return Done::without_cost(Ok(response));
     }
     let peer = parts.extensions.get::<Peer>().map(|peer| peer.0.ip().to_string());
     let incoming = Incoming {
@@ -280,7 +313,8 @@ async fn dispatch(service: &Service, request: Request<Body>, request_id: &str) -
         peer: peer.unwrap_or_default(),
         request_id: request_id.to_owned(),
     };
-    let mut call = Call::new(&system, &service.settings.limits, &service.tasks, &service.clock);
+    of.system.clone_from(&system.name);
+    let mut call = Call::new(&system, &service.settings.limits, &service.tasks, &service.clock, of);
     let mut result = call.answer(&incoming, body).await;
     if let Some((rate, left)) = system.rate.as_ref().zip(call.left) {
         match &mut result {
@@ -297,10 +331,6 @@ async fn dispatch(service: &Service, request: Request<Body>, request_id: &str) -
     }
     Done {
         result,
-        of: Operation {
-            system: system.name.clone(),
-            operation: call.operation,
-        },
         units: call.units,
     }
 }

@@ -22,8 +22,12 @@ pub struct Limits {
     pub header_time_max: Duration,
     /// How long an operation may take.
     pub operation_time_max: Duration,
+    /// How long a peer may take to read an answer that is ready.
+    pub answer_time_max: Duration,
     /// How many connections are served at once.
     pub connections_max: usize,
+    /// How many of them one address may have; of IPv6, one network of 64 bits.
+    pub connections_per_address_max: usize,
     /// How long requests that have begun are waited for at the end.
     pub shutdown_time_max: Duration,
 }
@@ -35,7 +39,9 @@ impl Default for Limits {
             body_time_max: Duration::from_secs(10),
             header_time_max: Duration::from_secs(10),
             operation_time_max: Duration::from_secs(30),
+            answer_time_max: Duration::from_secs(30),
             connections_max: 4096,
+            connections_per_address_max: 1024,
             shutdown_time_max: Duration::from_secs(30),
         }
     }

@@ -133,6 +133,12 @@ impl Engine {
         self.write_plans.get(name)
     }
 
+    /// What the `allow` of a read says of caller and request, before anything is read.
+    pub(crate) fn allowed_callers(&self, name: &str) -> &[Expr] {
+        let prepared = self.reads.get(name);
+        prepared.map_or(&[], |prepared| &prepared.admission.of_the_caller)
+    }
+
     /// Answers a read.
     ///
     /// # Errors

@@ -6,6 +6,7 @@ use singlet_model::evaluate::EvaluateError;
 use singlet_model::model::Entity;
 use singlet_store::StoreError;
 
+use crate::scope::Caller;
 use crate::write::Refused;
 
 /// Why an operation did not end as asked.
@@ -46,6 +47,14 @@ pub enum RuntimeError {
 }
 
 impl RuntimeError {
+    /// What is said to a caller whom `allow` does not admit.
+    pub(crate) fn not_admitted(caller: &Caller) -> Self {
+        match caller.authenticated {
+            true => RuntimeError::Forbidden,
+            false => RuntimeError::Unauthenticated,
+        }
+    }
+
     pub(crate) fn stored(entity: &Entity, error: &dyn fmt::Display) -> Self {
         RuntimeError::Stored(format!(
             "an item of `{}` is not as the model has it: {error}",

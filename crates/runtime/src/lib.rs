@@ -11,6 +11,7 @@
 //!
 //! It knows neither HTTP nor a terminal, and no engine: only the [`singlet_store::Store`] trait.
 
+mod admit;
 mod by_key;
 mod control;
 pub mod cursor;

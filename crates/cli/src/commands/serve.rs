@@ -100,6 +100,12 @@ pub struct Serve {
     /// How long requests that have begun are waited for at the end.
     #[arg(long, env = "SINGLET_SHUTDOWN_SECONDS_MAX", value_name = "SECONDS")]
     shutdown_seconds_max: Option<u64>,
+    /// How many connections there may be at once.
+    #[arg(long, env = "SINGLET_CONNECTIONS_MAX", value_name = "NUMBER")]
+    connections_max: Option<usize>,
+    /// How many of them one address may have; raise it where everybody comes through one proxy.
+    #[arg(long, env = "SINGLET_CONNECTIONS_PER_ADDRESS_MAX", value_name = "NUMBER")]
+    connections_per_address_max: Option<usize>,
     /// A value for a model's `settings`, `system.name=value`.
     #[arg(long = "set", value_name = "SYSTEM.NAME=VALUE")]
     set: Vec<String>,
@@ -273,6 +279,14 @@ impl Serve {
                 file.shutdown_seconds_max,
                 usual.shutdown_time_max,
             ),
+            connections_max: self
+                .connections_max
+                .or(file.connections_max)
+                .unwrap_or(usual.connections_max),
+            connections_per_address_max: self
+                .connections_per_address_max
+                .or(file.connections_per_address_max)
+                .unwrap_or(usual.connections_per_address_max),
             ..usual
         }
     }

@@ -108,6 +108,10 @@ fn schema() -> Json {
                     "required": ["detail"],
                 },
             },
+            "errors_found": {
+                "type": "integer",
+                "description": "How many errors there are, where `errors` has only the first of them.",
+            },
             "combinations": {"type": "array", "items": {"type": "string"}},
         },
         "required": ["type", "title", "status", "detail", "instance", "request_id"],

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use singlet_http::Limits;
 
-use crate::client::{connect, parse, raw};
+use crate::client::{connect, parse, raw, send};
 use crate::running::{Options, SHARED, start};
 
 #[test]
@@ -54,6 +54,158 @@ fn a_body_or_a_head_that_never_ends_is_given_up() {
     let mut rest = Vec::new();
     let _ = stream.read_to_end(&mut rest);
     assert!(started.elapsed() < Duration::from_secs(10));
+}
+
+/// Requests one after the other, and nobody reads what they are answered.
+#[test]
+fn a_peer_that_does_not_read_is_cut() {
+    let running = start(Options {
+        limits: Limits {
+            answer_time_max: Duration::from_millis(500),
+            connections_max: 2,
+            ..Limits::default()
+        },
+        only: Some(&["todo"]),
+        ..Options::default()
+    });
+    let asking = "GET /todo/openapi.json HTTP/1.1\r\nhost: x\r\n\r\n".repeat(2000);
+    let deaf: Vec<_> = (0..2)
+        .map(|_| {
+            let mut stream = connect(running.address);
+            stream.set_write_timeout(Some(Duration::from_millis(300))).unwrap();
+            let _ = stream.write_all(asking.as_bytes());
+            stream
+        })
+        .collect();
+    // Both places are taken; they come free although nobody closes anything.
+    assert_eq!(running.get("todo", "ada", "/api/v1/tasks?limit=1").status, 200);
+    drop(deaf);
+}
+
+#[test]
+fn one_address_leaves_places_to_others() {
+    let running = start(Options {
+        limits: Limits {
+            connections_per_address_max: 2,
+            ..Limits::default()
+        },
+        only: Some(&["todo"]),
+        ..Options::default()
+    });
+    let mut held: Vec<_> = (0..2).map(|_| connect(running.address)).collect();
+    for stream in &mut held {
+        stream.write_all(b"GET /health HTTP/1.1\r\nhost: x\r\n\r\n").unwrap();
+        assert!(stream.read(&mut [0; 1]).unwrap() > 0);
+    }
+    let mut third = connect(running.address);
+    let _ = third.write_all(b"GET /health HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n");
+    let mut answer = Vec::new();
+    let _ = third.read_to_end(&mut answer);
+    assert!(answer.is_empty(), "{}", String::from_utf8_lossy(&answer));
+    drop(held.pop());
+    let again = Instant::now();
+    while again.elapsed() < Duration::from_secs(10) {
+        let mut stream = connect(running.address);
+        let _ = stream.write_all(b"GET /health HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n");
+        let _ = stream.read_to_end(&mut answer);
+        if !answer.is_empty() {
+            return;
+        }
+    }
+    panic!("a place that came free is not given again");
+}
+
+/// Whatever is wrong and however much of it, the refusal is short and says how much there was.
+#[test]
+fn a_refusal_is_short_whatever_was_sent() {
+    let unknown: Vec<String> = (0..60_000).map(|at| format!("\"x{at}\":1")).collect();
+    let long = format!("{{\"{}\":1,\"title\":7}}", "\\u0001".repeat(100_000));
+    let bodies = [
+        (format!("{{{}}}", unknown.join(",")), 60_001),
+        (long, 2),
+        (
+            format!("{{\"title\":\"a\",\"tags\":[{}]}}", vec!["7"; 200_000].join(",")),
+            0,
+        ),
+    ];
+    for (body, found) in bodies {
+        let reply = SHARED.call(
+            "todo",
+            "ada",
+            "POST",
+            "/api/v1/tasks",
+            &[("content-type", "application/json"), ("idempotency-key", "k")],
+            &body,
+        );
+        assert_eq!(reply.status, 400, "{}", reply.text());
+        assert!(reply.text().len() <= 64 * 1024, "{}", reply.text().len());
+        let said = reply.json();
+        if found > 100 {
+            assert_eq!(said["errors_found"], found, "{}", said["detail"]);
+            assert_eq!(said["errors"].as_array().map(Vec::len), Some(100));
+        }
+    }
+    let many: Vec<String> = (0..2000).map(|at| format!("x{at}=1")).collect();
+    let reply = SHARED.get("todo", "ada", &format!("/api/v1/tasks?{}", many.join("&")));
+    assert_eq!((reply.status, reply.problem().as_str()), (400, "invalid_input"));
+}
+
+/// A body that is as wrong as can be is not looked at for somebody who may not ask.
+#[test]
+fn who_may_not_ask_is_told_so_before_the_body_is_looked_at() {
+    let body = "[".repeat(500_000);
+    let anonymous = send(
+        SHARED.address,
+        "POST",
+        "/todo/api/v1/tasks",
+        &[("content-type", "application/json")],
+        body.as_bytes(),
+    );
+    assert_eq!(anonymous.status, 401, "{}", anonymous.text());
+    let (name, value) = SHARED.credentials("booking", "paolo");
+    let not_an_admin = send(
+        SHARED.address,
+        "POST",
+        "/booking/bookings/x/approve",
+        &[("content-type", "application/json"), (name, &value)],
+        body.as_bytes(),
+    );
+    assert_eq!(not_an_admin.status, 403, "{}", not_an_admin.text());
+}
+
+/// A request whose client leaves ends like every other: it is counted, and no longer under way.
+#[test]
+fn a_request_whose_client_leaves_is_counted_once() {
+    let running = start(Options {
+        only: Some(&["todo"]),
+        ..Options::default()
+    });
+    let (name, value) = running.credentials("todo", "ada");
+    for _ in 0..20 {
+        let mut stream = connect(running.address);
+        let head = format!(
+            "POST /todo/api/v1/tasks HTTP/1.1\r\nhost: x\r\n{name}: {value}\r\ncontent-type: application/json\r\ncontent-length: 50\r\n\r\n{{"
+        );
+        stream.write_all(head.as_bytes()).unwrap();
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    let again = Instant::now();
+    loop {
+        let text = send(running.address, "GET", "/metrics", &[], b"").text();
+        let figure = |name: &str| -> u64 {
+            let lines = text.lines().filter(|line| line.starts_with(name));
+            lines
+                .filter_map(|line| line.rsplit(' ').next()?.parse::<u64>().ok())
+                .sum()
+        };
+        // The request for the figures is under way itself.
+        let counted = figure("singlet_requests_total{system=\"todo\",operation=\"createTask\"");
+        if counted == 20 && figure("singlet_requests_in_flight") == 1 {
+            return;
+        }
+        assert!(again.elapsed() < Duration::from_secs(10), "{text}");
+        std::thread::sleep(Duration::from_millis(50));
+    }
 }
 
 #[test]

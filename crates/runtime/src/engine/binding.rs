@@ -19,10 +19,7 @@ impl<'a> Call<'a> {
     pub(super) fn admit(&self) -> Result<(), RuntimeError> {
         for condition in &self.admission.of_the_caller {
             if !holds(condition, &self.scope())? {
-                return Err(match self.request.caller.authenticated {
-                    true => RuntimeError::Forbidden,
-                    false => RuntimeError::Unauthenticated,
-                });
+                return Err(RuntimeError::not_admitted(&self.request.caller));
             }
         }
         Ok(())

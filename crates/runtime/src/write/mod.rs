@@ -239,10 +239,7 @@ impl<'a> Operation<'a> {
         let requests = self.plan.allow.iter().filter(|clause| clause.place == Place::Request);
         for clause in requests {
             if !holds(&clause.expr, &self.scope(&nothing))? {
-                return Err(match self.request.caller.authenticated {
-                    true => RuntimeError::Forbidden,
-                    false => RuntimeError::Unauthenticated,
-                });
+                return Err(RuntimeError::not_admitted(&self.request.caller));
             }
         }
         Ok(())

@@ -26,6 +26,8 @@ pub struct File {
     pub body_bytes_max: Option<usize>,
     pub operation_seconds_max: Option<u64>,
     pub shutdown_seconds_max: Option<u64>,
+    pub connections_max: Option<usize>,
+    pub connections_per_address_max: Option<usize>,
     /// API keys, by their hashes.
     #[serde(default)]
     pub api_keys: Vec<ApiKeyEntry>,
