@@ -11,6 +11,8 @@
 
 #[path = "cli/clients.rs"]
 mod clients;
+#[path = "cli/dynamodb.rs"]
+mod dynamodb;
 #[path = "cli/filling.rs"]
 mod filling;
 #[path = "cli/running.rs"]

@@ -90,7 +90,22 @@ impl Server {
     /// Serves until `end`, then finishes what has begun, within the bound of the settings. Says whether all of it ended.
     pub async fn run(self, service: Arc<Service>, end: impl Future<Output = ()>) -> bool {
         let limits = service.settings().limits;
-        let router = TowerToHyperService::new(service.router());
+        let (router, closing) = (service.router(), Arc::clone(&service));
+        let finish = async move { service.finish().await };
+        self.serve(router, limits, end, move || closing.close(), finish).await
+    }
+
+    /// Serves any router until `end`; then `closing` is told, and what has begun is waited for, `finish` included. Says
+    /// whether all of it ended within the bound.
+    pub async fn serve(
+        self,
+        router: Router,
+        limits: Limits,
+        end: impl Future<Output = ()>,
+        closing: impl FnOnce(),
+        finish: impl Future<Output = ()>,
+    ) -> bool {
+        let router = TowerToHyperService::new(router);
         let places = Arc::new(Semaphore::new(limits.connections_max));
         let connections = Connections::new(limits.connections_per_address_max);
         let graceful = GracefulShutdown::new();
@@ -111,7 +126,7 @@ impl Server {
             };
             self.spawn(stream, peer, (place, connected), &router, graceful.watcher(), limits);
         }
-        service.close();
+        closing();
         // Whoever is already connected has been promised an answer.
         while let Some(Some((stream, peer, place))) = accept(&self.listener, &places).now_or_never() {
             let Some(connected) = connections.admit(peer.ip()) else {
@@ -122,7 +137,7 @@ impl Server {
         drop(self.listener);
         let finished = async {
             graceful.shutdown().await;
-            service.finish().await;
+            finish.await;
         };
         tokio::time::timeout(limits.shutdown_time_max, finished).await.is_ok()
     }

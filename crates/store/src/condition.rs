@@ -107,6 +107,20 @@ pub enum AttributeType {
 }
 
 impl AttributeType {
+    /// Every type.
+    pub const ALL: [Self; 10] = [
+        Self::String,
+        Self::Number,
+        Self::Binary,
+        Self::Bool,
+        Self::Null,
+        Self::List,
+        Self::Map,
+        Self::StringSet,
+        Self::NumberSet,
+        Self::BinarySet,
+    ];
+
     /// DynamoDB's name of the type, such as `S`.
     pub fn name(self) -> &'static str {
         match self {

@@ -5,6 +5,7 @@ pub mod check;
 pub mod completions;
 pub mod docs;
 pub mod dump;
+pub mod dynamodb;
 pub mod explain;
 pub mod load;
 pub mod plan;

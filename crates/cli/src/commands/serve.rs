@@ -3,13 +3,14 @@
 pub mod bundled;
 mod config;
 mod greeting;
-mod log;
+pub mod log;
 mod opening;
 pub mod secret;
-mod signal;
+pub mod signal;
 mod sources;
 mod watch;
 
+use std::future::Future;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -20,11 +21,13 @@ use singlet_http::auth::{ApiKey, ApiKeys, FetchedKeys, JwksTiming, JwtKeys, JwtS
 use singlet_http::{Limits, Server, Service, Settings, System, SystemSettings, TlsFiles};
 use singlet_model::Model;
 use singlet_model::model::Rate;
+use singlet_protocol::{Endpoint, Guard};
 use singlet_runtime::TableUse;
 use singlet_store::Store;
 
 use self::config::File;
 use self::sources::Source;
+use super::dynamodb;
 use crate::model::fail;
 use crate::place::Place;
 
@@ -106,6 +109,15 @@ pub struct Serve {
     /// How many of them one address may have; raise it where everybody comes through one proxy.
     #[arg(long, env = "SINGLET_CONNECTIONS_PER_ADDRESS_MAX", value_name = "NUMBER")]
     connections_per_address_max: Option<usize>,
+    /// Also speak DynamoDB's protocol at this address, for SDKs and tools. Tables that are served are only read.
+    #[arg(long, env = "SINGLET_DYNAMODB", value_name = "ADDRESS")]
+    dynamodb: Option<String>,
+    /// With `--dynamodb`: take writes to the tables that are served, past everything that the models promise.
+    #[arg(long, env = "SINGLET_DYNAMODB_WRITES")]
+    dynamodb_writes: bool,
+    /// With `--dynamodb`: take calls from other machines. Nobody's signature is checked.
+    #[arg(long, env = "SINGLET_DYNAMODB_REMOTE")]
+    dynamodb_remote: bool,
     /// A value for a model's `settings`, `system.name=value`.
     #[arg(long = "set", value_name = "SYSTEM.NAME=VALUE")]
     set: Vec<String>,
@@ -170,6 +182,16 @@ impl Serve {
         let server = Server::bind(&listen, tls.as_ref())
             .await
             .map_err(|reason| fail(&reason))?;
+        self.dynamodb_writes |= file.dynamodb_writes.unwrap_or_default();
+        let is_remote = self.dynamodb_remote || file.dynamodb_remote.unwrap_or_default();
+        let dynamodb = match self.dynamodb.clone().or(file.dynamodb.take()) {
+            Some(address) => Some(
+                dynamodb::bind(&address, is_remote, "--dynamodb-remote")
+                    .await
+                    .map_err(|reason| fail(&reason))?,
+            ),
+            None => None,
+        };
         let mut systems = Vec::new();
         for (source, model) in sources.iter().zip(models) {
             systems.push(deployment.system(source, model).await.map_err(|reason| fail(&reason))?);
@@ -187,7 +209,22 @@ impl Serve {
         let greeting = greeting::text(&server, tls.is_some(), &systems, &deployment);
         super::print(&greeting);
         let service = Service::new(systems, settings);
-        let serving = server.run(Arc::clone(&service), end);
+        let (ending, ended) = tokio::sync::watch::channel(());
+        let end = async move {
+            end.await;
+            drop(ending);
+        };
+        let beside = dynamodb.map(|server| self.beside(server, &deployment, &service, ended));
+        let serving = async {
+            let both = (server.run(Arc::clone(&service), end), async {
+                match beside {
+                    Some(beside) => beside.await,
+                    None => true,
+                }
+            });
+            let (served, spoken) = tokio::join!(both.0, both.1);
+            served && spoken
+        };
         let finished = match self.watch {
             false => serving.await,
             true => tokio::select! {
@@ -200,6 +237,33 @@ impl Serve {
             false => tracing::warn!("requests were still running when the time for the end was over"),
         }
         Ok(ExitCode::from(crate::exit::CLEAN))
+    }
+
+    /// DynamoDB's protocol beside the service, on the same store, until the service ends.
+    fn beside(
+        &self,
+        server: Server,
+        deployment: &Deployment,
+        service: &Arc<Service>,
+        mut ended: tokio::sync::watch::Receiver<()>,
+    ) -> impl Future<Output = bool> + use<> {
+        super::print(&dynamodb::greeting(&server));
+        let served = Arc::clone(service);
+        // The systems are asked each time: a model that is taken up may have another table.
+        let guard: Guard =
+            Arc::new(move |table| served.systems().iter().any(|system| system.model().table.name == table));
+        let settings = singlet_protocol::Settings {
+            guard: (!self.dynamodb_writes).then_some(guard),
+            guard_help: "it is served, and what its model promises would be passed by; write through the service, or \
+                         start it with `--dynamodb-writes`"
+                .to_owned(),
+            ..singlet_protocol::Settings::default()
+        };
+        let endpoint = Endpoint::new(Arc::clone(&deployment.store), settings);
+        dynamodb::run(server, endpoint, async move {
+            // It never changes; it is gone at the end.
+            let _ = ended.changed().await;
+        })
     }
 
     async fn deployment(&self, file: &mut File) -> Result<Deployment, String> {

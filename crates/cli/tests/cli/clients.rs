@@ -1,5 +1,6 @@
-//! Clients that nobody here wrote, made from the OpenAPI documents: requests by schemathesis, and a generated client for each
-//! system. Both come from PyPI; where they cannot be had, a loud line says so.
+//! Clients that nobody here wrote. Of the service, made from the OpenAPI documents: requests by schemathesis, and a generated
+//! client for each system. Of DynamoDB's protocol: boto3, the AWS SDK for JavaScript, ElectroDB, and a public suite. They come from
+//! PyPI and npm; where they cannot be had, a loud line says so.
 
 use std::io::Write;
 use std::process::{Command, Stdio};
@@ -28,7 +29,11 @@ fn run(script: &str, args: &[&str]) -> Option<String> {
         // Written past the capture of the test harness, so that it is seen although the test passes.
         let _ = writeln!(
             std::io::stderr(),
-            "\n!!! SKIPPED: `scripts/{script}` needs python3 with venv, and PyPI.\n"
+            "\n!!! SKIPPED: `scripts/{script}`: {}\n",
+            complained
+                .lines()
+                .rfind(|line| line.contains("SKIPPED"))
+                .unwrap_or_default()
         );
         return None;
     }
@@ -54,4 +59,40 @@ fn a_client_generated_from_each_document_works() {
     for system in ["todo", "wardrobe", "country", "booking", "ecobid"] {
         assert!(printed.contains(&format!("ok: {system} ")), "{printed}");
     }
+}
+
+#[test]
+fn boto3_works_on_the_protocol() {
+    let Some(printed) = run("dynamodb-boto3", &[]) else {
+        return;
+    };
+    assert_eq!(
+        printed.lines().filter(|line| line.starts_with("ok: ")).count(),
+        12,
+        "{printed}"
+    );
+}
+
+#[test]
+fn the_sdk_for_javascript_and_electrodb_work_on_the_protocol() {
+    let Some(printed) = run("dynamodb-javascript", &[]) else {
+        return;
+    };
+    for (client, count) in [("ok: sdk: ", 5), ("ok: electrodb: ", 5)] {
+        let lines = printed.lines().filter(|line| line.starts_with(client));
+        assert_eq!(lines.count(), count, "{printed}");
+    }
+}
+
+/// Of the 601 cases of the public suite.
+const CONFORMANCE_PASSED_MIN: usize = 590;
+
+#[test]
+fn the_public_suite_of_dynamodb_passes() {
+    let Some(printed) = run("dynamodb-conformance", &[]) else {
+        return;
+    };
+    let passed = printed.lines().find_map(|line| line.split_once(" of 601 cases passed"));
+    let passed: usize = passed.and_then(|(count, _)| count.parse().ok()).unwrap_or_default();
+    assert!(passed >= CONFORMANCE_PASSED_MIN, "{printed}");
 }

@@ -28,6 +28,9 @@ pub struct File {
     pub shutdown_seconds_max: Option<u64>,
     pub connections_max: Option<usize>,
     pub connections_per_address_max: Option<usize>,
+    pub dynamodb: Option<String>,
+    pub dynamodb_writes: Option<bool>,
+    pub dynamodb_remote: Option<bool>,
     /// API keys, by their hashes.
     #[serde(default)]
     pub api_keys: Vec<ApiKeyEntry>,

@@ -1,0 +1,320 @@
+//! Conditions and filters.
+
+use singlet_item::limits::IN_OPERANDS_MAX;
+use singlet_item::{Number, Value};
+use singlet_store::{AttributeType, Comparison, Condition, Operand, Path};
+
+use super::path::shown;
+use super::token::Token;
+use super::{Parser, Placeholders, no_path, parse, wrong_count, wrong_type};
+use crate::fault::Fault;
+
+/// Reads a condition or a filter; `parameter` is its name in messages.
+pub(crate) fn read(parameter: &str, source: &str, placeholders: &Placeholders) -> Result<Condition, Fault> {
+    parse(parameter, source, placeholders, |parser| parser.condition())
+}
+
+const FUNCTIONS: [&str; 6] = [
+    "attribute_exists",
+    "attribute_not_exists",
+    "attribute_type",
+    "begins_with",
+    "contains",
+    "size",
+];
+
+impl Parser<'_> {
+    pub(super) fn condition(&mut self) -> Result<Condition, String> {
+        self.nested(Self::disjunction)
+    }
+
+    fn disjunction(&mut self) -> Result<Condition, String> {
+        let mut any = vec![self.conjunction()?];
+        while self.tokens.take_keyword("OR") {
+            self.operators += 1;
+            any.push(self.conjunction()?);
+        }
+        Ok(joined(any, Condition::Or))
+    }
+
+    fn conjunction(&mut self) -> Result<Condition, String> {
+        let mut all = vec![self.negation()?];
+        while self.tokens.take_keyword("AND") {
+            self.operators += 1;
+            all.push(self.negation()?);
+        }
+        Ok(joined(all, Condition::And))
+    }
+
+    fn negation(&mut self) -> Result<Condition, String> {
+        if self.tokens.take_keyword("NOT") {
+            self.operators += 1;
+            return Ok(self.nested(Self::negation)?.negate());
+        }
+        if self.tokens.take_sign("(") {
+            let inner = self.condition()?;
+            self.tokens.expect_sign(")")?;
+            return Ok(inner);
+        }
+        self.operators += 1;
+        match self.function_name() {
+            Some(function) if function != "size" => self.function(&function),
+            _ => self.comparison(),
+        }
+    }
+
+    /// The function whose call comes next.
+    fn function_name(&self) -> Option<String> {
+        match (self.tokens.peek(), self.tokens.peek_at(1)) {
+            (Some(Token::Word(word)), Some(Token::Sign("("))) => Some(word.clone()),
+            _ => None,
+        }
+    }
+
+    fn function(&mut self, function: &str) -> Result<Condition, String> {
+        if !FUNCTIONS.contains(&function) {
+            return Err(format!("Invalid function name; function: {function}"));
+        }
+        self.tokens.next();
+        let operands = self.operands()?;
+        let count = operands.len();
+        let mut operands = operands.into_iter();
+        match (function, operands.next(), operands.next(), operands.next()) {
+            ("attribute_exists", Some(path), None, None) => Ok(Condition::Exists(path_of(function, path)?)),
+            ("attribute_not_exists", Some(path), None, None) => Ok(Condition::NotExists(path_of(function, path)?)),
+            ("attribute_type", Some(path), Some(name), None) => {
+                let path = path_of(function, path)?;
+                Ok(Condition::HasType(path, attribute_type(name)?))
+            }
+            ("begins_with", Some(whole), Some(start), None) => {
+                distinct(function, &whole, [&start])?;
+                for operand in [&whole, &start] {
+                    typed(function, operand, |value| matches!(value, Value::S(_) | Value::B(_)))?;
+                }
+                Ok(Condition::BeginsWith(whole, start))
+            }
+            ("contains", Some(whole), Some(part), None) => {
+                distinct(function, &whole, [&part])?;
+                typed(function, &whole, |value| {
+                    matches!(
+                        value,
+                        Value::S(_) | Value::L(_) | Value::Ss(_) | Value::Ns(_) | Value::Bs(_)
+                    )
+                })?;
+                Ok(Condition::Contains(whole, part))
+            }
+            _ => Err(wrong_count(function, count)),
+        }
+    }
+
+    /// The operands of a call, in their parentheses.
+    fn operands(&mut self) -> Result<Vec<Operand>, String> {
+        self.tokens.expect_sign("(")?;
+        let mut operands = vec![self.operand()?];
+        while self.tokens.take_sign(",") {
+            operands.push(self.operand()?);
+        }
+        self.tokens.expect_sign(")")?;
+        Ok(operands)
+    }
+
+    fn comparison(&mut self) -> Result<Condition, String> {
+        let left = self.operand()?;
+        if self.tokens.take_keyword("BETWEEN") {
+            let low = self.operand()?;
+            if !self.tokens.take_keyword("AND") {
+                return Err(self.tokens.syntax_error());
+            }
+            let high = self.operand()?;
+            return between(left, low, high);
+        }
+        if self.tokens.take_keyword("IN") {
+            let options = self.operands()?;
+            if options.len() > IN_OPERANDS_MAX {
+                return Err(format!(
+                    "The IN operator is provided with too many operands; number of operands: {}",
+                    options.len()
+                ));
+            }
+            distinct("IN", &left, &options)?;
+            return Ok(Condition::In { operand: left, options });
+        }
+        let signs = [
+            ("=", Comparison::Equal),
+            ("<>", Comparison::NotEqual),
+            ("<=", Comparison::LessOrEqual),
+            (">=", Comparison::GreaterOrEqual),
+            ("<", Comparison::Less),
+            (">", Comparison::Greater),
+        ];
+        let Some((sign, comparison)) = signs.into_iter().find(|(sign, _)| self.tokens.take_sign(sign)) else {
+            return Err(self.tokens.syntax_error());
+        };
+        let right = self.operand()?;
+        distinct(sign, &left, [&right])?;
+        if !matches!(comparison, Comparison::Equal | Comparison::NotEqual) {
+            typed(sign, &left, has_order)?;
+            typed(sign, &right, has_order)?;
+        }
+        Ok(Condition::Compare {
+            left,
+            comparison,
+            right,
+        })
+    }
+
+    fn operand(&mut self) -> Result<Operand, String> {
+        if let Some(function) = self.function_name() {
+            return match function.as_str() {
+                "size" => self.size(),
+                known if FUNCTIONS.contains(&known) => Err(format!(
+                    "The function is not allowed to be used this way in an expression; function: {known}"
+                )),
+                unknown => Err(format!("Invalid function name; function: {unknown}")),
+            };
+        }
+        match self.tokens.peek().cloned() {
+            Some(Token::Value(placeholder)) => {
+                self.tokens.next();
+                self.placeholders.value(&placeholder).map(Operand::Value)
+            }
+            // DynamoDB takes an operand in parentheses.
+            Some(Token::Sign("(")) => self.nested(|parser| {
+                parser.tokens.next();
+                let operand = parser.operand()?;
+                parser.tokens.expect_sign(")")?;
+                Ok(operand)
+            }),
+            _ => self.path().map(Operand::Path),
+        }
+    }
+
+    fn size(&mut self) -> Result<Operand, String> {
+        self.operators += 1;
+        self.tokens.next();
+        let operands = self.nested(Self::operands)?;
+        let count = operands.len();
+        match (operands.into_iter().next(), count) {
+            (Some(Operand::Path(path)), 1) => Ok(Operand::Size(path)),
+            // A given value has its size already.
+            (Some(Operand::Value(value)), 1) => match size_of(&value) {
+                Some(size) => Ok(Operand::Value(Value::N(Number::from(size)))),
+                None => Err(wrong_type("size", value.type_name())),
+            },
+            (Some(Operand::Size(_)), 1) => {
+                Err("The function is not allowed to be used this way in an expression; function: size".to_owned())
+            }
+            _ => Err(wrong_count("size", count)),
+        }
+    }
+}
+
+/// One condition as it is, several joined.
+fn joined(mut parts: Vec<Condition>, join: impl FnOnce(Vec<Condition>) -> Condition) -> Condition {
+    match (parts.len(), parts.pop()) {
+        (1, Some(only)) => only,
+        (_, last) => {
+            parts.extend(last);
+            join(parts)
+        }
+    }
+}
+
+fn path_of(function: &str, operand: Operand) -> Result<Path, String> {
+    match operand {
+        Operand::Path(path) => Ok(path),
+        Operand::Value(_) | Operand::Size(_) => Err(no_path(function)),
+    }
+}
+
+fn attribute_type(operand: Operand) -> Result<AttributeType, String> {
+    let Operand::Value(value) = operand else {
+        return Err(wrong_type("attribute_type", "{NS,SS,L,BS,N,M,B,BOOL,NULL,S}"));
+    };
+    let Value::S(name) = &value else {
+        return Err(wrong_type("attribute_type", value.type_name()));
+    };
+    AttributeType::ALL
+        .into_iter()
+        .find(|known| known.name() == name)
+        .ok_or_else(|| {
+            format!("Invalid attribute type name found; type: {name}, valid types: {{B,NULL,SS,BOOL,L,BS,N,NS,S,M}}")
+        })
+}
+
+fn between(operand: Operand, low: Operand, high: Operand) -> Result<Condition, String> {
+    for end in [&operand, &low, &high] {
+        typed("BETWEEN", end, has_order)?;
+    }
+    if let (Operand::Value(least), Operand::Value(most)) = (&low, &high) {
+        let bounds = || {
+            format!(
+                "lower bound operand: AttributeValue: {}, upper bound operand: AttributeValue: {}",
+                value_shown(least),
+                value_shown(most)
+            )
+        };
+        if least.type_name() != most.type_name() {
+            return Err(format!(
+                "The BETWEEN operator requires same data type for lower and upper bounds; {}",
+                bounds()
+            ));
+        }
+        if least > most {
+            return Err(format!(
+                "The BETWEEN operator requires upper bound to be greater than or equal to lower bound; {}",
+                bounds()
+            ));
+        }
+    }
+    Ok(Condition::Between { operand, low, high })
+}
+
+fn value_shown(value: &Value) -> String {
+    match value {
+        Value::S(text) => format!("{{S:{text}}}"),
+        Value::N(number) => format!("{{N:{number}}}"),
+        other => format!("{{{}:…}}", other.type_name()),
+    }
+}
+
+/// Refuses an operand that is the same path as another: such a comparison says nothing.
+fn distinct<'a>(operator: &str, first: &Operand, others: impl IntoIterator<Item = &'a Operand>) -> Result<(), String> {
+    let Operand::Path(path) = first else {
+        return Ok(());
+    };
+    match others.into_iter().any(|other| other == first) {
+        true => Err(format!(
+            "The first operand must be distinct from the remaining operands for this operator or function; \
+             operator: {operator}, first operand: {}",
+            shown(path)
+        )),
+        false => Ok(()),
+    }
+}
+
+/// Refuses a given value that the operator does not take; what stands at a path is seen when it is there.
+fn typed(operator: &str, operand: &Operand, takes: impl Fn(&Value) -> bool) -> Result<(), String> {
+    match operand {
+        Operand::Value(value) if !takes(value) => Err(wrong_type(operator, value.type_name())),
+        _ => Ok(()),
+    }
+}
+
+fn has_order(value: &Value) -> bool {
+    matches!(value, Value::S(_) | Value::N(_) | Value::B(_))
+}
+
+fn size_of(value: &Value) -> Option<i64> {
+    let size = match value {
+        Value::S(text) => text.len(),
+        Value::B(bytes) => bytes.len(),
+        Value::L(elements) => elements.len(),
+        Value::M(entries) => entries.len(),
+        Value::Ss(members) => members.len(),
+        Value::Ns(members) => members.len(),
+        Value::Bs(members) => members.len(),
+        Value::N(_) | Value::Bool(_) | Value::Null => return None,
+    };
+    i64::try_from(size).ok()
+}

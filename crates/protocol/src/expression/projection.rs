@@ -1,0 +1,24 @@
+//! Projections.
+
+use singlet_store::Path;
+
+use super::{Parser, Placeholders, check_distinct, parse};
+use crate::fault::Fault;
+
+/// Reads a projection: paths of which none lies in another.
+pub(crate) fn read(source: &str, placeholders: &Placeholders) -> Result<Vec<Path>, Fault> {
+    parse(
+        "ProjectionExpression",
+        source,
+        placeholders,
+        |parser: &mut Parser<'_>| {
+            let mut paths = vec![parser.path()?];
+            while parser.tokens.take_sign(",") {
+                paths.push(parser.path()?);
+            }
+            parser.tokens.expect_end()?;
+            check_distinct(&paths)?;
+            Ok(paths)
+        },
+    )
+}
