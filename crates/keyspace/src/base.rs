@@ -126,13 +126,15 @@ impl Engine {
                 .create_with_backend(backend)
         });
         let database = opened.ok_or_else(|| Error::damaged(format!("`{}` cannot be read", base_name(generation))))?;
-        let database = database.map_err(|error| {
-            let name = base_name(generation);
-            match failure.reason() {
-                Some(reason) => Error::failed(format!("cannot write `{name}`: {reason}")),
-                None => Error::unreadable(&format!("`{name}`"), &error.into()),
-            }
-        })?;
+        // A write that failed is not said by the engine, which saw none fail.
+        if let Some(reason) = failure.reason() {
+            return Err(Error::failed(format!(
+                "cannot write `{}`: {reason}",
+                base_name(generation)
+            )));
+        }
+        let name = base_name(generation);
+        let database = database.map_err(|error| Error::unreadable(&format!("`{name}`"), &error.into()))?;
         Ok(Self {
             database,
             file,

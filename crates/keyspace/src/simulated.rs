@@ -28,8 +28,17 @@ struct State {
     process: u64,
     /// How many changes the process may still make before it dies.
     changes_left: Option<u64>,
-    left_out: Option<SyncPoint>,
+    left_out: Option<LeftOut>,
     fault: Option<Fault>,
+}
+
+/// A sync that is not done.
+#[derive(Clone, Copy, Debug)]
+pub struct LeftOut {
+    /// Which one.
+    pub point: SyncPoint,
+    /// All of them, or every second: those that follow an even or an odd number of others.
+    pub parity: Option<u64>,
 }
 
 /// Files by their number, and what they are called.
@@ -139,9 +148,9 @@ impl SimulatedDisk {
         }
     }
 
-    /// Does nothing where `point` is to be synced.
-    pub fn leave_out(&self, point: SyncPoint) {
-        self.lock().left_out = Some(point);
+    /// Does nothing where it is told to sync that.
+    pub fn leave_out(&self, left_out: LeftOut) {
+        self.lock().left_out = Some(left_out);
     }
 
     /// Notes that commit `number` was answered or shown by now.
@@ -262,6 +271,19 @@ impl State {
         }
     }
 
+    fn leaves_out(&mut self, point: SyncPoint) -> bool {
+        match &mut self.left_out {
+            Some(left_out) if left_out.point == point => match &mut left_out.parity {
+                Some(others) => {
+                    *others += 1;
+                    *others % 2 == 1
+                }
+                None => true,
+            },
+            _ => false,
+        }
+    }
+
     fn find(&self, name: &str) -> io::Result<usize> {
         self.now
             .entries
@@ -346,7 +368,7 @@ impl Disk for SimulatedDisk {
 
     fn sync_entries(&self, point: SyncPoint) -> io::Result<()> {
         let mut state = self.call(Call::Sync)?;
-        if state.left_out != Some(point) {
+        if !state.leaves_out(point) {
             state.journal.push(Done::SyncEntries);
         }
         Ok(())
@@ -403,7 +425,7 @@ impl DiskFile for SimulatedFile {
 
     fn sync(&self, point: SyncPoint) -> io::Result<()> {
         let mut state = self.disk.call(Call::Sync)?;
-        if state.left_out != Some(point) {
+        if !state.leaves_out(point) {
             state.journal.push(Done::Sync { file: self.number });
         }
         Ok(())

@@ -8,26 +8,8 @@
 
 mod common;
 
-use common::{Model, commit, small};
+use common::{Model, Temporary, commit, small};
 use singlet_keyspace::{Keyspace, Options};
-use std::path::PathBuf;
-
-/// A folder for one test, removed in the end.
-struct Temporary(PathBuf);
-
-impl Temporary {
-    fn new(name: &str) -> Self {
-        let path = std::env::temp_dir().join(format!("singlet-keyspace-{name}-{}", std::process::id()));
-        let _ = std::fs::remove_dir_all(&path);
-        Self(path)
-    }
-}
-
-impl Drop for Temporary {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
-    }
-}
 
 #[test]
 fn a_space_is_there_again() {

@@ -7,8 +7,8 @@ use singlet_keyspace::{Direction, Draft, Error, Keyspace, Options, Snapshot};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-pub type Row = (Vec<u8>, Vec<u8>);
-pub type Rows = BTreeMap<Vec<u8>, Vec<u8>>;
+pub type Row = (Vec<u8>, Arc<[u8]>);
+pub type Rows = BTreeMap<Vec<u8>, Arc<[u8]>>;
 
 pub fn block_on<T>(future: impl Future<Output = T>) -> T {
     tokio::runtime::Builder::new_current_thread()
@@ -55,27 +55,27 @@ pub fn commit(space: &Keyspace) -> Result<u64, Error> {
     }))
 }
 
-/// The states after each commit, made as they are asked for.
+/// The states after each commit, of which some are kept and the others made again.
 #[derive(Default)]
 pub struct Model {
-    states: Vec<Rows>,
+    kept: Vec<Rows>,
 }
 
 impl Model {
-    pub fn rows(&mut self, number: u64) -> &Rows {
-        while self.states.len() <= number as usize {
-            let mut rows = self.states.last().cloned().unwrap_or_default();
-            if !self.states.is_empty() {
-                for (key, value) in changes(self.states.len() as u64) {
-                    match value {
-                        Some(value) => rows.insert(key, value),
-                        None => rows.remove(&key),
-                    };
-                }
-            }
-            self.states.push(rows);
+    pub fn rows(&mut self, number: u64) -> Rows {
+        const APART: u64 = 64;
+        while (self.kept.len() as u64) <= number / APART {
+            let next = match self.kept.last() {
+                Some(last) => after(last.clone(), (self.kept.len() as u64 - 1) * APART, APART),
+                None => Rows::new(),
+            };
+            self.kept.push(next);
         }
-        &self.states[number as usize]
+        after(
+            self.kept[(number / APART) as usize].clone(),
+            number / APART * APART,
+            number % APART,
+        )
     }
 
     /// Whether a snapshot shows exactly what its number says, read in both directions.
@@ -88,16 +88,29 @@ impl Model {
         if forward != backward {
             return Err(format!("commit {number} differs when read backwards"));
         }
-        if forward.into_iter().collect::<Rows>() != *expected {
+        if forward.into_iter().collect::<Rows>() != expected {
             return Err(format!("commit {number} does not show what it made"));
         }
         Ok(())
     }
 }
 
+/// The rows that `commits` commits after commit `number` make of `rows`.
+fn after(mut rows: Rows, number: u64, commits: u64) -> Rows {
+    for number in number + 1..=number + commits {
+        for (key, value) in changes(number) {
+            match value {
+                Some(value) => rows.insert(key, value.into()),
+                None => rows.remove(&key),
+            };
+        }
+    }
+    rows
+}
+
 fn rows(snapshot: &Snapshot, direction: Direction) -> Result<Vec<Row>, String> {
     let row = |row: singlet_keyspace::Result<(singlet_keyspace::Key, singlet_keyspace::Value)>| {
-        row.map(|(key, value)| (key.to_vec(), value.to_vec()))
+        row.map(|(key, value)| (key.to_vec(), value.into_shared()))
             .map_err(|error| error.to_string())
     };
     snapshot.range(.., direction).map(row).collect()
@@ -115,6 +128,23 @@ pub fn open_and_check(disk: impl Disk, at_least: u64, model: &mut Model) -> Resu
     }
     model.check(&snapshot)?;
     Ok(space)
+}
+
+/// A folder for one test, removed in the end.
+pub struct Temporary(pub std::path::PathBuf);
+
+impl Temporary {
+    pub fn new(name: &str) -> Self {
+        let path = std::env::temp_dir().join(format!("singlet-keyspace-{name}-{}", std::process::id()));
+        let _ = std::fs::remove_dir_all(&path);
+        Self(path)
+    }
+}
+
+impl Drop for Temporary {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
 }
 
 /// Says nothing of panics in the engine beneath: what it finds in a broken file is caught, and refused.
