@@ -4,6 +4,7 @@ use crate::backend::{Backend, Failure};
 use crate::bytes::{Key, Value};
 use crate::disk::{self, Disk, DiskFile, SyncPoint};
 use crate::layers::Frozen;
+use crate::limits::COPY_CACHE_BYTES;
 use crate::range::Bounds;
 use crate::{Error, Result};
 use redb::{Database, ReadOnlyTable, ReadableDatabase, TableDefinition};
@@ -42,13 +43,12 @@ impl Base {
         generation: u64,
         rows: impl Iterator<Item = Result<(Key, Value)>>,
         number: u64,
-        cache_bytes: usize,
-    ) -> Result<Self> {
+    ) -> Result<()> {
         let name = base_name(generation);
         let failed = |error: std::io::Error| Error::io(&disk.name(), &format!("cannot write `{name}`"), &error);
         let first = disk::unfinished(&name);
         let file = disk.create(&first).map_err(failed)?;
-        let engine = Engine::open(file, generation, cache_bytes)?;
+        let engine = Engine::open(file, generation, COPY_CACHE_BYTES)?;
         engine.write(number, |table| {
             for row in rows {
                 let (key, value) = row?;
@@ -56,9 +56,9 @@ impl Base {
             }
             Ok(())
         })?;
+        drop(engine);
         disk.rename(&first, &name).map_err(failed)?;
-        disk.sync_entries(SyncPoint::BaseEntry).map_err(failed)?;
-        Self::newest(Arc::new(engine))
+        disk.sync_entries(SyncPoint::BaseEntry).map_err(failed)
     }
 
     pub(crate) fn open(disk: &dyn Disk, generation: u64, cache_bytes: usize) -> Result<Self> {

@@ -166,7 +166,9 @@ fn compact(shared: &Shared, durable: &Durable) -> Result<()> {
     let generation = base.generation() + 1;
     let all = base.range((Bound::Unbounded, Bound::Unbounded))?;
     let rows = Range::new(Direction::Forward, [Source::Base(all)]);
-    let written = match Base::create(disk, generation, rows, base.number, durable.options.cache_bytes) {
+    let created = Base::create(disk, generation, rows, base.number)
+        .and_then(|()| Base::open(disk, generation, durable.options.cache_bytes));
+    let written = match created {
         Ok(written) => Arc::new(written),
         Err(error) => return Err(undo_compaction(shared, durable, generation, error)),
     };

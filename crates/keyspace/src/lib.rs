@@ -62,7 +62,7 @@ use work::Job;
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Options {
-    /// How many bytes of changes are kept in memory before they are written to the base, at most twice as many.
+    /// How many bytes of changes are gathered in memory before they are written to the base. While they are, as many more.
     pub memory_bytes: usize,
     /// How many bytes of the base are cached.
     pub cache_bytes: usize,
@@ -76,7 +76,7 @@ impl Default for Options {
     fn default() -> Self {
         Self {
             memory_bytes: 16 << 20,
-            cache_bytes: 48 << 20,
+            cache_bytes: 32 << 20,
             queue_works_max: 16_384,
             queue_bytes_max: 64 << 20,
         }
@@ -186,7 +186,7 @@ impl Keyspace {
         Answer::wait(answer)
     }
 
-    /// Writes all that is in memory to the base, and waits for it. In memory there is nothing to do.
+    /// Writes all that is in memory to the base; the thread waits for it. In memory there is nothing to do.
     pub fn checkpoint(&self) -> Result<()> {
         let Some(durable) = &self.shared.durable else {
             return Ok(());
@@ -200,8 +200,8 @@ impl Keyspace {
         Err(self.shared.stopped().unwrap_or_else(Error::closed))
     }
 
-    /// Writes the base anew, without the room that deleted and replaced rows left, and waits for it. It serves meanwhile,
-    /// and takes as many writes as fit in memory; a file of the same size is needed beside the first.
+    /// Writes the base anew, without the room that deleted and replaced rows left; the thread waits for it. It serves
+    /// meanwhile, and takes as many writes as fit in memory. The new file needs room beside the old one.
     pub fn compact(&self) -> Result<()> {
         let Some(durable) = &self.shared.durable else {
             return Ok(());
@@ -212,7 +212,8 @@ impl Keyspace {
         answer::block_on(Answer::wait(answer))
     }
 
-    /// Writes a copy of what is shown now to a folder without a key space, and answers its commit. It serves meanwhile.
+    /// Writes a copy of what is shown now to a folder without a key space, and answers its commit; the thread waits for
+    /// it. It serves meanwhile.
     pub fn backup(&self, folder: &Path) -> Result<u64> {
         let opened = Folder::open(folder);
         let opened =
@@ -223,18 +224,7 @@ impl Keyspace {
     /// [`Keyspace::backup`] to a disk of one's own.
     pub fn backup_on(&self, disk: &dyn Disk) -> Result<u64> {
         let snapshot = self.snapshot();
-        let options = self
-            .shared
-            .durable
-            .as_ref()
-            .map(|durable| durable.options.clone())
-            .unwrap_or_default();
-        opening::copy(
-            disk,
-            snapshot.range(.., Direction::Forward),
-            snapshot.number(),
-            &options,
-        )?;
+        opening::copy(disk, snapshot.range(.., Direction::Forward), snapshot.number())?;
         Ok(snapshot.number())
     }
 

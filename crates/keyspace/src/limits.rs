@@ -13,4 +13,8 @@ pub(crate) const GROUP_BYTES_MAX: usize = 16 << 20;
 /// Bytes that are kept between two frames of the log to write the next one in.
 pub(crate) const FRAME_BUFFER_BYTES_MAX: usize = 1 << 20;
 /// Bytes that a row in memory takes beside its key and value, about.
-pub(crate) const ROW_OVERHEAD_BYTES: usize = 96;
+pub(crate) const ROW_OVERHEAD_BYTES: usize = 128;
+/// Bytes of a segment of the log for each byte of changes in memory, at most.
+pub(crate) const LOG_BYTES_PER_MEMORY_BYTE: u64 = 2;
+/// Bytes of a base that are cached while all of it is written.
+pub(crate) const COPY_CACHE_BYTES: usize = 8 << 20;

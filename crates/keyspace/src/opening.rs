@@ -28,7 +28,7 @@ pub(crate) fn open(disk: &dyn Disk, options: &Options) -> Result<Opened> {
     let names = names(disk)?;
     if !names.iter().any(|name| name == FORMAT_FILE) {
         remove_unused(disk, &names)?;
-        create(disk, FIRST_GENERATION, std::iter::empty(), 0, options)?;
+        create(disk, FIRST_GENERATION, std::iter::empty(), 0)?;
     }
     check_format(disk)?;
     disk::remove_unfinished(disk).map_err(|error| failed(disk, &error))?;
@@ -44,19 +44,14 @@ pub(crate) fn open(disk: &dyn Disk, options: &Options) -> Result<Opened> {
 }
 
 /// Makes a space with `rows`, in their order, as of commit `number`, in a folder without one.
-pub(crate) fn copy(
-    disk: &dyn Disk,
-    rows: impl Iterator<Item = Result<(Key, Value)>>,
-    number: u64,
-    options: &Options,
-) -> Result<()> {
+pub(crate) fn copy(disk: &dyn Disk, rows: impl Iterator<Item = Result<(Key, Value)>>, number: u64) -> Result<()> {
     if names(disk)?.iter().any(|name| is_ours(name)) {
         let folder = disk.name();
         return Err(Error::refused(format!(
             "`{folder}` holds a key space, or a part of one, already"
         )));
     }
-    create(disk, COPIED_GENERATION, rows, number, options)
+    create(disk, COPIED_GENERATION, rows, number)
 }
 
 fn create(
@@ -64,9 +59,8 @@ fn create(
     generation: u64,
     rows: impl Iterator<Item = Result<(Key, Value)>>,
     number: u64,
-    options: &Options,
 ) -> Result<()> {
-    Base::create(disk, generation, rows, number, options.cache_bytes)?;
+    Base::create(disk, generation, rows, number)?;
     Log::create(disk, number + 1)?;
     let text = format!("{FORMAT_TEXT}{FORMAT}\n");
     disk::create_whole(disk, FORMAT_FILE, text.as_bytes(), SyncPoint::FormatCreated)

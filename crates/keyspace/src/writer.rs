@@ -1,7 +1,7 @@
 use crate::Result;
 use crate::draft::Draft;
 use crate::layers::Layers;
-use crate::limits::GROUP_BYTES_MAX;
+use crate::limits::{GROUP_BYTES_MAX, LOG_BYTES_PER_MEMORY_BYTE};
 use crate::log::Log;
 use crate::shared::{Durable, Shared};
 use crate::work::{Job, Ran};
@@ -126,17 +126,17 @@ impl Writer {
     }
 }
 
-/// Whether the changes in memory are to be written to the base now. While earlier ones still are, memory and log may
-/// grow to twice their usual size; then writers wait.
+/// Whether the changes in memory are to be written to the base now. Where earlier ones still are, the writer waits for
+/// them: so memory holds two layers at most, and writes come no faster than the base takes them in the long run.
 fn is_due(log: &Log, durable: &Durable, shared: &Shared) -> bool {
     let shown = shared.published();
     if shown.active.is_empty() {
         durable.checkpoints.nothing_left();
         return false;
     }
-    let options = &durable.options;
-    let patience = if shown.frozen.is_some() { 2 } else { 1 };
-    shown.active_bytes >= patience * options.memory_bytes
-        || log.bytes() >= (2 * patience * options.memory_bytes) as u64
+    let memory_bytes = durable.options.memory_bytes;
+    // The log of rows that are written over and over grows without them.
+    shown.active_bytes >= memory_bytes
+        || log.bytes() >= (memory_bytes as u64).saturating_mul(LOG_BYTES_PER_MEMORY_BYTE)
         || durable.checkpoints.is_all_wanted()
 }
