@@ -1,5 +1,6 @@
 //! What the benchmarks share.
 
+pub mod engines;
 pub mod error;
 pub mod generated;
 pub mod load;
