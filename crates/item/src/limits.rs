@@ -19,6 +19,8 @@ pub const EXPRESSION_SIZE_BYTES_MAX: usize = 4 * 1024;
 pub const BATCH_GET_ITEMS_MAX: usize = 100;
 /// The most items of one `BatchWriteItem`.
 pub const BATCH_WRITE_ITEMS_MAX: usize = 25;
+/// The most bytes of the items of one `BatchGetItem` or `BatchWriteItem`.
+pub const BATCH_BYTES_MAX: usize = 16 * 1024 * 1024;
 /// The most items of one transaction; no item may appear twice.
 pub const TRANSACTION_ITEMS_MAX: usize = 100;
 /// The most characters of a token by which a transaction is done once.

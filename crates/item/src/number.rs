@@ -96,6 +96,16 @@ impl Number {
         (digits_of(scaled) <= Self::DIGITS_MAX).then_some(scaled)
     }
 
+    /// The significant digits with their sign, and the power of ten by which they are multiplied: how a store keeps it.
+    pub fn to_parts(self) -> (i128, i16) {
+        (self.mantissa, self.exponent)
+    }
+
+    /// The number of these digits and that power of ten.
+    pub fn from_parts(digits: i128, power: i16) -> Result<Self, NumberError> {
+        Self::normalised(digits < 0, digits.unsigned_abs(), i32::from(power))
+    }
+
     fn magnitude(self) -> u128 {
         self.mantissa.unsigned_abs()
     }
@@ -265,6 +275,25 @@ mod tests {
         assert_eq!(counts("100"), (1, 3, 0));
         assert_eq!(counts("-12.345"), (5, 2, 3));
         assert_eq!(counts("0.005"), (1, 0, 3));
+    }
+
+    #[test]
+    fn parts_come_back_and_have_the_same_bounds() {
+        for text in [
+            "0",
+            "1",
+            "-1.5",
+            "1E-130",
+            "-9.9999999999999999999999999999999999999E+125",
+            "1200",
+        ] {
+            let (digits, power) = number(text).to_parts();
+            assert_eq!(Number::from_parts(digits, power), Ok(number(text)));
+        }
+        assert_eq!(Number::from_parts(120, 0), Ok(number("120")));
+        assert_eq!(Number::from_parts(i128::MIN, 0), Err(NumberError::TooManyDigits));
+        assert_eq!(Number::from_parts(1, 126), Err(NumberError::TooLarge));
+        assert_eq!(Number::from_parts(1, -131), Err(NumberError::TooSmall));
     }
 
     #[test]

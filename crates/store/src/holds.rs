@@ -1,5 +1,6 @@
-//! Whether a condition holds of an item: what an engine decides, decided again, to say which part of it failed.
+//! Whether a condition holds of an item: what the embedded store decides by, and what says which part of a condition failed.
 
+use std::borrow::Cow;
 use std::cmp::Ordering;
 
 use singlet_item::{Item, Number, Value};
@@ -17,23 +18,30 @@ impl Condition {
                 left,
                 comparison,
                 right,
-            } => compare(value(left, item), *comparison, value(right, item)),
+            } => compare(value(left, item).as_deref(), *comparison, value(right, item).as_deref()),
             Self::Between { operand, low, high } => {
                 let operand = value(operand, item);
-                compare(operand.clone(), Comparison::GreaterOrEqual, value(low, item))
-                    && compare(operand, Comparison::LessOrEqual, value(high, item))
+                compare(
+                    operand.as_deref(),
+                    Comparison::GreaterOrEqual,
+                    value(low, item).as_deref(),
+                ) && compare(
+                    operand.as_deref(),
+                    Comparison::LessOrEqual,
+                    value(high, item).as_deref(),
+                )
             }
             Self::In { operand, options } => {
                 let operand = value(operand, item);
                 let mut options = options.iter().map(|option| value(option, item));
-                options.any(|option| compare(operand.clone(), Comparison::Equal, option))
+                options.any(|option| compare(operand.as_deref(), Comparison::Equal, option.as_deref()))
             }
             Self::Exists(path) => at(path, item).is_some(),
             Self::NotExists(path) => at(path, item).is_none(),
             Self::HasType(path, ty) => at(path, item).is_some_and(|value| type_of(value) == *ty),
-            Self::BeginsWith(whole, start) => match (value(whole, item), value(start, item)) {
-                (Some(Value::S(text)), Some(Value::S(start))) => text.starts_with(&start),
-                (Some(Value::B(bytes)), Some(Value::B(start))) => bytes.starts_with(&start),
+            Self::BeginsWith(whole, start) => match (value(whole, item).as_deref(), value(start, item).as_deref()) {
+                (Some(Value::S(text)), Some(Value::S(start))) => text.starts_with(start.as_str()),
+                (Some(Value::B(bytes)), Some(Value::B(start))) => bytes.starts_with(start),
                 _ => false,
             },
             Self::Contains(whole, part) => match (value(whole, item), value(part, item)) {
@@ -44,11 +52,11 @@ impl Condition {
     }
 }
 
-fn compare(left: Option<Value>, comparison: Comparison, right: Option<Value>) -> bool {
+fn compare(left: Option<&Value>, comparison: Comparison, right: Option<&Value>) -> bool {
     let (Some(left), Some(right)) = (left, right) else {
         return comparison == Comparison::NotEqual;
     };
-    let order = match (&left, &right) {
+    let order = match (left, right) {
         (Value::S(left), Value::S(right)) => Some(left.as_bytes().cmp(right.as_bytes())),
         (Value::N(left), Value::N(right)) => Some(left.cmp(right)),
         (Value::B(left), Value::B(right)) => Some(left.cmp(right)),
@@ -64,10 +72,10 @@ fn compare(left: Option<Value>, comparison: Comparison, right: Option<Value>) ->
     }
 }
 
-fn value(operand: &Operand, item: Option<&Item>) -> Option<Value> {
+fn value<'a>(operand: &'a Operand, item: Option<&'a Item>) -> Option<Cow<'a, Value>> {
     match operand {
-        Operand::Value(value) => Some(value.clone()),
-        Operand::Path(path) => at(path, item).cloned(),
+        Operand::Value(value) => Some(Cow::Borrowed(value)),
+        Operand::Path(path) => at(path, item).map(Cow::Borrowed),
         Operand::Size(path) => {
             let size = match at(path, item)? {
                 Value::S(text) => text.len(),
@@ -79,7 +87,7 @@ fn value(operand: &Operand, item: Option<&Item>) -> Option<Value> {
                 Value::Bs(all) => all.len(),
                 _ => return None,
             };
-            Some(Value::N(Number::from(i64::try_from(size).ok()?)))
+            Some(Cow::Owned(Value::N(Number::from(i64::try_from(size).ok()?))))
         }
     }
 }
