@@ -119,7 +119,9 @@ async fn start(options: &Options, folder: &Path) -> Outcome<Vec<Side>> {
     match options.node.then(Node::install) {
         Some(Ok(node)) => {
             println!("node {}", node.version);
-            let engine = Rc::new(own("engine")?);
+            let place = folder.join("engine");
+            data::fill_before(&place).await?;
+            let engine = Rc::new(Process::of_this_program("engine", &place)?);
             for workers in [1].into_iter().chain(options.workers) {
                 sides.push(Side {
                     name: if workers == 1 {

@@ -28,7 +28,15 @@ pub fn engines(store: &Arc<dyn Store>) -> Outcome<Vec<(&'static str, Engine)>> {
 
 /// Makes the tables in a folder, and fills them.
 pub async fn fill(folder: &Path) -> Outcome<()> {
-    let store: Arc<dyn Store> = Arc::new(EmbeddedStore::open(folder)?);
+    fill_store(Arc::new(EmbeddedStore::open(folder)?)).await
+}
+
+/// The same in a folder of the engine of before, which has a server of its own.
+pub async fn fill_before(folder: &Path) -> Outcome<()> {
+    fill_store(Arc::new(singlet_store_before::EmbeddedStore::open(folder)?)).await
+}
+
+async fn fill_store(store: Arc<dyn Store>) -> Outcome<()> {
     for (name, engine) in engines(&store)? {
         engine.create_table().await?;
         let rows = if name == "todo" { todo() } else { ecobid() };

@@ -7,7 +7,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use dynoxide::Database;
-use singlet_store_embedded::DATABASE_FILE;
+use singlet_store_before::DATABASE_FILE;
 
 use super::{bare, service};
 use crate::error::{Failure, Outcome};

@@ -1,234 +1,194 @@
-//! The embedded store: one process, in memory or in one file, on `dynoxide` (SQLite underneath).
+//! The embedded store: one process, in memory or in a folder.
 //!
-//! It speaks DynamoDB's expression language, so requests go through the one renderer of the store crate. Its answers
-//! are converted back to plain values here, and nothing of the engine is visible outside this crate.
+//! DynamoDB's data model on an ordered key space of bytes ([`singlet_keyspace`]). Items are bytes ([`codec`]) under keys that
+//! sort as DynamoDB sorts them ([`order`], [`layout`]); index entries, changes, expiry times, tokens and the catalogue lie in the same
+//! space, so that every change is one atomic commit. Conditions, updates, projections and key ranges are evaluated as
+//! the trees they are: there is no expression text.
 //!
 //! # How calls run
 //!
-//! The engine is synchronous behind one lock. Measured on two shared cores without optimisation, a get takes 35 to 60
-//! microseconds, a put in memory 180, and handing a call to a blocking thread and back 11. So in memory a small call runs
-//! where it is asked: it delays the other tasks of that thread no more than their own work does. So does a small read of a
-//! file while nobody writes. Calls that may touch a megabyte, every write to a file, which waits for the disk, and reads
-//! beside it go to the blocking threads of the runtime. `cargo run --example call_cost` measures it.
+//! A read looks at a snapshot, which waits for nobody. What is short runs where it is asked; what turns out to be long goes on at a
+//! blocking thread of the runtime, from the same snapshot. A write is checked and encoded where it is asked, then done by the
+//! one writer of the space for all who wait, and answered when it is on the disk. A condition that does not hold in
+//! what everybody sees is refused without waiting.
 //!
 //! # What it is not
 //!
-//! It is not shared between processes: opening a folder that another process has open is refused. Expired items stay
-//! until [`EmbeddedStore::delete_expired`] is called.
+//! It is not shared between processes: opening a folder that another process has open is refused. Expired items stay until
+//! [`EmbeddedStore::delete_expired`] is called, and changes until [`EmbeddedStore::trim_changes`] is.
 
-mod convert;
-mod error;
-mod journal;
+mod bounds;
+mod catalogue;
+mod check;
+mod codec;
+mod entry;
+mod expiry;
+mod expression;
+mod layout;
+mod order;
+mod page;
 mod reads;
-mod streams;
+mod select;
+mod stream;
 mod tables;
+mod takeover;
+mod tasks;
 mod tokens;
-mod unfinished;
+mod totals;
+mod trim;
+mod update;
 mod upkeep;
+mod view;
+mod wait;
+mod words;
+mod write;
 mod writes;
 
+pub use takeover::{OLD_FILE, OLD_FILE_KEPT, TakeoverProgress};
+pub use trim::Retention;
+
+use std::fmt;
+use std::path::Path;
+use std::sync::{Arc, PoisonError, RwLock};
+use std::time::{SystemTime, UNIX_EPOCH};
+
 use async_trait::async_trait;
-use dynoxide::Database;
-use journal::Journal;
+use singlet_keyspace::{Draft, Keyspace, Options, Snapshot};
 use singlet_store::{
     BatchGetAnswer, BatchGetRequest, BatchWriteAnswer, BatchWriteRequest, DeleteRequest, GetAnswer, GetRequest,
     PageAnswer, PutRequest, QueryRequest, Result, ScanRequest, Store, StoreError, StreamPage, StreamRequest,
-    TableDescription, TableSpec, TransactGetAnswer, TransactGetRequest, TransactWriteRequest, TtlChange, UpdateRequest,
-    WriteAnswer,
+    TableChange, TableDescription, TableSpec, TransactGetAnswer, TransactGetRequest, TransactWriteRequest,
+    UpdateRequest, WriteAnswer,
 };
-use std::fmt;
-use std::fs::{File, TryLockError};
-use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Instant;
-use tokens::{Once, Tokens};
 
-/// The file of the database inside its folder.
-pub const DATABASE_FILE: &str = "singlet.db";
-/// The journal that SQLite keeps beside it while it is open.
-const JOURNAL_FILE: &str = "singlet.db-wal";
-/// The file whose lock says that a process has the folder open.
-pub const LOCK_FILE: &str = "singlet.lock";
+use catalogue::Catalogue;
+use page::{Page, Step};
+use stream::Moment;
+use view::{NotDone, from_space};
 
-/// A store inside this process.
+/// The most items that are read by their keys where they are asked for.
+const SHORT_GETS_MAX: usize = 25;
+/// The most changes that are read where they are asked for.
+const SHORT_RECORDS_MAX: u32 = 50;
+
+/// A store inside this process. Clones are the same store.
 #[derive(Clone)]
 pub struct EmbeddedStore {
-    database: Database,
-    tokens: Arc<Tokens>,
-    // Held for as long as any clone of the store lives; in memory there is nothing to lock.
-    folder: Option<Arc<Folder>>,
+    inner: Arc<Inner>,
 }
 
-/// The folder of a store.
-struct Folder {
-    path: PathBuf,
-    journal: Journal,
-    /// Its lock says that this process has the folder open.
-    _lock: File,
-    /// Tables are made and removed one after the other.
-    tables: Mutex<()>,
-}
-
-/// How long a call may take, which decides where it runs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Cost {
-    /// A few rows.
-    Small,
-    /// Up to a page of a megabyte, or a hundred items.
-    Large,
+struct Inner {
+    space: Keyspace,
+    catalogue: Arc<Catalogue>,
+    /// Which changes writes keep.
+    retention: RwLock<Arc<Retention>>,
+    is_in_folder: bool,
 }
 
 impl EmbeddedStore {
     /// An empty store in memory, gone when the last clone is dropped.
     pub fn memory() -> Result<Self> {
-        let database = Database::memory().map_err(error::from_engine)?;
-        Ok(Self {
-            database,
-            tokens: Arc::default(),
-            folder: None,
-        })
+        Self::on(Keyspace::in_memory(), false)
     }
 
-    /// The store in a folder, which is created if it is not there.
+    /// The store in a folder, which is created if it is not there. A folder of before is taken over.
     pub fn open(folder: &Path) -> Result<Self> {
-        let failed =
-            |error: std::io::Error| StoreError::unavailable(format!("cannot open `{}`: {error}", folder.display()));
-        std::fs::create_dir_all(folder).map_err(failed)?;
-        let lock = File::create(folder.join(LOCK_FILE)).map_err(failed)?;
-        match lock.try_lock() {
-            Ok(()) => {}
-            Err(TryLockError::WouldBlock) => {
-                return Err(StoreError::unavailable(format!(
-                    "`{}` is open in another process",
-                    folder.display()
-                )));
+        Self::open_with_progress(folder, &mut |_| {})
+    }
+
+    /// The store in a folder, with word of how far a folder of before is taken over.
+    pub fn open_with_progress(folder: &Path, progress: &mut dyn FnMut(&TakeoverProgress)) -> Result<Self> {
+        let space = Keyspace::open(folder, Options::default()).map_err(from_space)?;
+        let store = Self::on(space, true)?;
+        takeover::take_over(&store, folder, progress)?;
+        Ok(store)
+    }
+
+    fn on(space: Keyspace, is_in_folder: bool) -> Result<Self> {
+        let store = Self {
+            inner: Arc::new(Inner {
+                space,
+                catalogue: Arc::default(),
+                retention: RwLock::default(),
+                is_in_folder,
+            }),
+        };
+        store.prepare()?;
+        Ok(store)
+    }
+
+    pub(crate) fn snapshot(&self) -> Snapshot {
+        self.inner.space.snapshot()
+    }
+
+    pub(crate) fn catalogue(&self) -> &Catalogue {
+        &self.inner.catalogue
+    }
+
+    /// Does something as one commit. The third is when, in milliseconds since 1970.
+    pub(crate) async fn commit<R, W>(&self, weight_bytes: usize, work: W) -> Result<R>
+    where
+        R: Send + 'static,
+        W: FnOnce(&Catalogue, &mut Draft<'_>, u64) -> Result<R> + Send + 'static,
+    {
+        let catalogue = Arc::clone(&self.inner.catalogue);
+        let retention = Arc::clone(&self.inner.retention.read().unwrap_or_else(PoisonError::into_inner));
+        let work = move |draft: &mut Draft<'_>| {
+            let now = now_millis();
+            let done = work(&catalogue, draft, now)?;
+            if weight_bytes > 0 {
+                upkeep::trim_now_and_then(draft, &retention, now)?;
             }
-            Err(TryLockError::Error(error)) => return Err(failed(error)),
+            Ok::<_, NotDone>(done)
+        };
+        let done = self.inner.space.commit_weighing(weight_bytes, work).await;
+        done.map_err(|NotDone(error)| error)
+    }
+
+    async fn read_page(&self, snapshot: Snapshot, mut page: Page) -> Result<PageAnswer> {
+        if page.advance(&snapshot, page.short_step())? {
+            return page.answer();
         }
-        let file = folder.join(DATABASE_FILE);
-        let Some(path) = file.to_str() else {
-            return Err(StoreError::bad_request(format!(
-                "`{}` is not valid UTF-8",
-                file.display()
-            )));
-        };
-        let database = Database::new(path).map_err(error::from_engine)?;
-        upkeep::prepare(&file)?;
-        // What it calls so is to add a write to the journal without waiting for the disk, which is the journal's to do.
-        database.disable_bulk_loading().map_err(error::from_engine)?;
-        let journal = Journal::open(&folder.join(JOURNAL_FILE)).map_err(failed)?;
-        sync_entries(folder).map_err(failed)?;
-        let folder = Folder {
-            path: folder.to_owned(),
-            journal,
-            _lock: lock,
-            tables: Mutex::new(()),
-        };
-        unfinished::end(&database, &folder)?;
-        Ok(Self {
-            database,
-            tokens: Arc::default(),
-            folder: Some(Arc::new(folder)),
+        blocking(move || {
+            page.advance(&snapshot, Step::WHOLE)?;
+            page.answer()
         })
+        .await
     }
 
-    /// Deletes every item whose TTL attribute names a time in the past, and returns how many there were. DynamoDB does
-    /// so by itself, within days; here the owner of the store decides when.
-    pub async fn delete_expired(&self) -> Result<usize> {
-        self.write(Cost::Large, |db| db.sweep_ttl().map_err(error::from_engine))
-            .await
-    }
-
-    /// Makes or removes a table, one at a time.
-    async fn change_tables<F>(&self, change: F) -> Result<()>
-    where
-        F: FnOnce(&Database, Option<&Folder>) -> Result<()> + Send + 'static,
-    {
-        let (database, folder) = (self.database.clone(), self.folder.clone());
-        let changed = move || match folder {
-            Some(folder) => {
-                let _one = folder.tables.lock().unwrap_or_else(PoisonError::into_inner);
-                change(&database, Some(&folder))
-            }
-            None => change(&database, None),
-        };
-        blocking(changed).await
-    }
-
-    /// Runs one call of the engine that only reads, where its cost says.
-    async fn read<T, F>(&self, cost: Cost, call: F) -> Result<T>
+    /// Reads something from a snapshot, elsewhere if it is long.
+    async fn read<T, F>(&self, is_short: bool, read: F) -> Result<T>
     where
         T: Send + 'static,
-        F: FnOnce(&Database) -> Result<T> + Send + 'static,
+        F: FnOnce(&Catalogue, &Snapshot) -> Result<T> + Send + 'static,
     {
-        match &self.folder {
-            None => self.in_memory(cost, call).await,
-            // Where nobody writes, there is nothing to wait for; what began meanwhile is waited for elsewhere.
-            Some(folder) if cost == Cost::Small && folder.journal.is_idle() => {
-                let answer = call(&self.database);
-                if !folder.journal.is_idle() {
-                    let (seen, folder) = (folder.journal.begun(), Arc::clone(folder));
-                    blocking(move || folder.journal.keep(seen)).await?;
-                }
-                answer
-            }
-            Some(folder) => {
-                let (database, folder) = (self.database.clone(), Arc::clone(folder));
-                blocking(move || folder.journal.read(|| call(&database))).await
-            }
+        let (catalogue, snapshot) = (Arc::clone(&self.inner.catalogue), self.snapshot());
+        match is_short {
+            true => read(&catalogue, &snapshot),
+            false => blocking(move || read(&catalogue, &snapshot)).await,
         }
-    }
-
-    /// Runs one call of the engine that may write, where its cost says.
-    async fn write<T, F>(&self, cost: Cost, call: F) -> Result<T>
-    where
-        T: Send + 'static,
-        F: FnOnce(&Database) -> Result<T> + Send + 'static,
-    {
-        match &self.folder {
-            None => self.in_memory(cost, call).await,
-            Some(folder) => {
-                let (database, folder) = (self.database.clone(), Arc::clone(folder));
-                blocking(move || folder.journal.write(|| call(&database))).await
-            }
-        }
-    }
-
-    async fn in_memory<T, F>(&self, cost: Cost, call: F) -> Result<T>
-    where
-        T: Send + 'static,
-        F: FnOnce(&Database) -> Result<T> + Send + 'static,
-    {
-        if cost == Cost::Small {
-            return call(&self.database);
-        }
-        let database = self.database.clone();
-        blocking(move || call(&database)).await
     }
 }
 
-/// Puts on the disk which files a folder has, where a system keeps that apart from the files.
-fn sync_entries(folder: &Path) -> std::io::Result<()> {
-    if cfg!(unix) {
-        File::open(folder)?.sync_all()
-    } else {
-        Ok(())
-    }
+/// Milliseconds since 1970.
+fn now_millis() -> u64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
 }
 
-/// Runs a call where it delays no other task.
+/// Runs something where it delays no other task.
 async fn blocking<T, F>(call: F) -> Result<T>
 where
     T: Send + 'static,
     F: FnOnce() -> Result<T> + Send + 'static,
 {
-    let failed = |error| StoreError::unavailable(format!("the engine stopped: {error}"));
+    let failed = |error| StoreError::unavailable(format!("the store stopped: {error}"));
     tokio::task::spawn_blocking(call).await.map_err(failed)?
 }
 
 impl fmt::Debug for EmbeddedStore {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let place = if self.folder.is_some() { "file" } else { "memory" };
+        let place = if self.inner.is_in_folder { "folder" } else { "memory" };
         f.debug_tuple("EmbeddedStore").field(&place).finish()
     }
 }
@@ -236,152 +196,101 @@ impl fmt::Debug for EmbeddedStore {
 #[async_trait]
 impl Store for EmbeddedStore {
     async fn get(&self, request: &GetRequest) -> Result<GetAnswer> {
-        let engine_request = reads::get(request)?;
-        let answer = self
-            .read(Cost::Small, move |db| {
-                db.get_item(engine_request).map_err(error::from_engine)
-            })
-            .await?;
-        reads::get_answer(answer)
+        reads::get(self.catalogue(), &self.snapshot(), request)
     }
 
     async fn batch_get(&self, request: &BatchGetRequest) -> Result<BatchGetAnswer> {
-        let engine_request = reads::batch_get(request)?;
-        let answer = self
-            .read(Cost::Large, move |db| {
-                db.batch_get_item(engine_request).map_err(error::from_engine)
-            })
-            .await?;
-        reads::batch_get_answer(request, answer)
+        let keys: usize = request.tables.iter().map(|table| table.keys.len()).sum();
+        let request = request.clone();
+        let read = move |catalogue: &Catalogue, snapshot: &Snapshot| reads::batch_get(catalogue, snapshot, &request);
+        self.read(keys <= SHORT_GETS_MAX, read).await
     }
 
     async fn query(&self, request: &QueryRequest) -> Result<PageAnswer> {
-        let engine_request = reads::query(request)?;
-        let answer = self
-            .read(reads::query_cost(request), move |db| {
-                db.query(engine_request).map_err(error::from_engine)
-            })
-            .await?;
-        reads::query_answer(request, answer)
+        let snapshot = self.snapshot();
+        let page = Page::query(self.catalogue(), &snapshot, request)?;
+        self.read_page(snapshot, page).await
     }
 
     async fn scan(&self, request: &ScanRequest) -> Result<PageAnswer> {
-        let engine_request = reads::scan(request)?;
-        let answer = self
-            .read(Cost::Large, move |db| {
-                db.scan(engine_request).map_err(error::from_engine)
-            })
-            .await?;
-        reads::scan_answer(answer)
+        let snapshot = self.snapshot();
+        let page = Page::scan(self.catalogue(), &snapshot, request)?;
+        self.read_page(snapshot, page).await
     }
 
     async fn transact_get(&self, request: &TransactGetRequest) -> Result<TransactGetAnswer> {
-        let engine_request = reads::transact_get(request)?;
-        let answer = self
-            .read(Cost::Large, move |db| {
-                db.transact_get_items(engine_request).map_err(error::from_engine)
-            })
-            .await?;
-        reads::transact_get_answer(request, answer)
+        let gets = request.gets.len();
+        let request = request.clone();
+        let read = move |catalogue: &Catalogue, snapshot: &Snapshot| reads::transact_get(catalogue, snapshot, &request);
+        self.read(gets <= SHORT_GETS_MAX, read).await
     }
 
     async fn put(&self, request: &PutRequest) -> Result<WriteAnswer> {
-        let engine_request = writes::put(request)?;
-        let answer = self
-            .write(Cost::Small, move |db| {
-                db.put_item(engine_request).map_err(error::from_engine)
-            })
-            .await?;
-        writes::answer(answer.attributes, answer.consumed_capacity)
+        self.put_item(request).await
     }
 
     async fn update(&self, request: &UpdateRequest) -> Result<WriteAnswer> {
-        let engine_request = writes::update(request)?;
-        let answer = self
-            .write(Cost::Small, move |db| {
-                db.update_item(engine_request).map_err(error::from_engine)
-            })
-            .await?;
-        writes::answer(answer.attributes, answer.consumed_capacity)
+        self.update_item(request).await
     }
 
     async fn delete(&self, request: &DeleteRequest) -> Result<WriteAnswer> {
-        let engine_request = writes::delete(request)?;
-        let answer = self
-            .write(Cost::Small, move |db| {
-                db.delete_item(engine_request).map_err(error::from_engine)
-            })
-            .await?;
-        writes::answer(answer.attributes, answer.consumed_capacity)
+        self.delete_item(request).await
     }
 
     async fn batch_write(&self, request: &BatchWriteRequest) -> Result<BatchWriteAnswer> {
-        let engine_request = writes::batch_write(request)?;
-        let answer = self
-            .write(Cost::Large, move |db| {
-                db.batch_write_item(engine_request).map_err(error::from_engine)
-            })
-            .await?;
-        writes::batch_write_answer(answer)
+        self.write_batch(request).await
     }
 
     async fn transact_write(&self, request: &TransactWriteRequest) -> Result<WriteAnswer> {
-        let engine_request = writes::transact_write(request)?;
-        let (once, tokens) = (Once::of(request), Arc::clone(&self.tokens));
-        let run = move |db: &Database| {
-            let call = || db.transact_write_items(engine_request).map_err(error::from_engine);
-            tokens.run(once, Instant::now(), call)
-        };
-        match self.write(writes::transaction_cost(request), run).await? {
-            Some(answer) => writes::answer(None, answer.consumed_capacity.into_iter().flatten()),
-            // Done before. DynamoDB counts reads for having looked, here nothing was read.
-            None => Ok(WriteAnswer::default()),
-        }
+        self.write_transaction(request).await
     }
 
     async fn create_table(&self, spec: &TableSpec) -> Result<()> {
         let spec = spec.clone();
-        self.change_tables(move |db, folder| unfinished::create(db, folder, &spec))
-            .await
+        self.commit(0, move |catalogue, draft, now| {
+            tables::create(catalogue, draft, &spec, Moment::new(now))
+        })
+        .await
     }
 
     async fn describe_table(&self, table: &str) -> Result<TableDescription> {
-        let (description, ttl) = (tables::describe(table), tables::describe_ttl(table));
-        let call = move |db: &Database| Ok((db.describe_table(description)?, db.describe_time_to_live(ttl)?));
-        let call = move |db: &Database| call(db).map_err(error::from_engine);
-        let (description, ttl) = self.read(Cost::Small, call).await?;
-        tables::description(description.table, ttl.time_to_live_description)
+        tables::describe(self.catalogue(), &self.snapshot(), table)
+    }
+
+    async fn update_table(&self, table: &str, change: &TableChange) -> Result<()> {
+        let (table, change) = (table.to_owned(), change.clone());
+        self.commit(0, move |catalogue, draft, _| {
+            tables::change(catalogue, draft, &table, &change)
+        })
+        .await?;
+        self.end_tasks().await
     }
 
     async fn delete_table(&self, table: &str) -> Result<()> {
-        let table = table.to_owned();
-        self.change_tables(move |db, folder| unfinished::delete(db, folder, &table))
-            .await
+        let name = table.to_owned();
+        self.commit(0, move |catalogue, draft, _| tables::delete(catalogue, draft, &name))
+            .await?;
+        self.catalogue().forget(table);
+        self.end_tasks().await
     }
 
     async fn list_tables(&self) -> Result<Vec<String>> {
-        self.read(Cost::Small, |db| tables::list_all(db).map_err(error::from_engine))
-            .await
+        catalogue::names(&self.snapshot())
     }
 
     async fn update_ttl(&self, table: &str, attribute: Option<&str>) -> Result<()> {
-        let current = self.describe_table(table).await?.spec.ttl;
-        let Some(change) = TtlChange::between(table, current.as_deref(), attribute)? else {
-            return Ok(());
-        };
-        let engine_request = tables::update_ttl(table, &change);
-        self.write(Cost::Small, move |db| {
-            db.update_time_to_live(engine_request).map_err(error::from_engine)
+        let (table, attribute) = (table.to_owned(), attribute.map(str::to_owned));
+        self.commit(0, move |catalogue, draft, _| {
+            tables::change_ttl(catalogue, draft, &table, attribute.as_deref())
         })
-        .await
-        .map(drop)
+        .await?;
+        self.end_tasks().await
     }
 
     async fn read_stream(&self, request: &StreamRequest) -> Result<StreamPage> {
-        let reading = streams::Reading::new(request)?;
-        let found = self
-            .read(Cost::Large, move |db| reading.records(db).map_err(error::from_engine))
-            .await?;
-        streams::page(request.position.clone(), found)
+        let is_short = request.limit <= SHORT_RECORDS_MAX;
+        let request = request.clone();
+        let read = move |catalogue: &Catalogue, snapshot: &Snapshot| stream::read(catalogue, snapshot, &request);
+        self.read(is_short, read).await
     }
 }

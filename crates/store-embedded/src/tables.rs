@@ -1,280 +1,305 @@
-//! Tables, as the engine takes and answers them.
+//! Tables: made, changed and removed, each in one commit; what takes longer is left to a task.
 
-use dynoxide::Database;
-use dynoxide::actions::TableDescription as EngineTable;
-use dynoxide::actions::create_table::{CreateTableRequest, StreamSpecification};
-use dynoxide::actions::delete_table::DeleteTableRequest;
-use dynoxide::actions::describe_table::DescribeTableRequest;
-use dynoxide::actions::describe_time_to_live::{DescribeTimeToLiveRequest, TimeToLiveDescription};
-use dynoxide::actions::list_tables::ListTablesRequest;
-use dynoxide::actions::update_time_to_live::{TimeToLiveSpecification, UpdateTimeToLiveRequest};
-use dynoxide::types::{
-    AttributeDefinition, GlobalSecondaryIndex, KeySchemaElement, KeyType as EngineKeyType, LocalSecondaryIndex,
-    Projection, ProjectionType, ProvisionedThroughput, ScalarAttributeType,
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use singlet_item::limits::{
+    GLOBAL_INDEXES_MAX, INDEX_KEY_ATTRIBUTES_MAX, LOCAL_INDEXES_MAX, NAME_CHARS_MAX, NAME_CHARS_MIN,
+    PROJECTED_ATTRIBUTES_MAX,
 };
+use singlet_keyspace::Draft;
 use singlet_store::{
-    Billing, IndexKind, IndexProjection, IndexSpec, KeyAttribute, KeySchema, KeyType, Result, StoreError, StreamView,
-    TableDescription, TableSpec, TableStatus, TtlChange,
+    IndexKind, IndexProjection, IndexSpec, KeySchema, KeyType, Result, StreamView, TableChange, TableDescription,
+    TableSpec, TableStatus, TtlChange,
 };
 
-/// The most pages of table names that are read; a page has up to 100.
-const TABLE_PAGES_MAX: usize = 1000;
+use crate::catalogue::{self, Catalogue, Index, Table};
+use crate::check::type_name;
+use crate::layout::{self, Area};
+use crate::stream::Moment;
+use crate::tasks::{self, Task};
+use crate::totals::Totals;
+use crate::view::{View, from_space};
+use crate::words;
 
-pub(crate) fn create(spec: &TableSpec) -> CreateTableRequest {
-    let indexes = |kind| spec.indexes.iter().filter(move |index| index.kind == kind);
-    let global: Vec<_> = indexes(IndexKind::Global)
-        .map(|index| global_index(index, spec.billing))
+pub(crate) fn create(catalogue: &Catalogue, draft: &mut Draft<'_>, spec: &TableSpec, now: Moment) -> Result<()> {
+    check(spec)?;
+    if catalogue.find(draft, &spec.name)?.is_some() {
+        return Err(words::in_use(format!("Table already exists: {}", spec.name)));
+    }
+    let mut sorted = spec.clone();
+    sorted.indexes.sort_unstable_by(|one, other| one.name.cmp(&other.name));
+    let numbered = (1..).zip(sorted.indexes.clone());
+    let indexes: Vec<Index> = numbered
+        .map(|(number, index)| Index::new(number, index, spec, false))
         .collect();
-    let local: Vec<_> = indexes(IndexKind::Local).map(local_index).collect();
-    CreateTableRequest {
-        table_name: spec.name.clone(),
-        key_schema: key_schema(&spec.key),
-        attribute_definitions: spec.key_attributes().into_iter().map(definition).collect(),
-        global_secondary_indexes: (!global.is_empty()).then_some(global),
-        local_secondary_indexes: (!local.is_empty()).then_some(local),
-        billing_mode: Some(billing_mode(spec.billing).to_owned()),
-        provisioned_throughput: throughput(spec.billing),
-        stream_specification: spec.stream.map(|view| StreamSpecification {
-            stream_enabled: true,
-            stream_view_type: Some(stream_view_name(view).to_owned()),
-        }),
-        ..CreateTableRequest::default()
-    }
-}
-
-pub(crate) fn describe(table: &str) -> DescribeTableRequest {
-    DescribeTableRequest {
-        table_name: table.to_owned(),
-    }
-}
-
-pub(crate) fn describe_ttl(table: &str) -> DescribeTimeToLiveRequest {
-    DescribeTimeToLiveRequest {
-        table_name: table.to_owned(),
-    }
-}
-
-pub(crate) fn delete(table: &str) -> DeleteTableRequest {
-    DeleteTableRequest {
-        table_name: table.to_owned(),
-    }
-}
-
-pub(crate) fn update_ttl(table: &str, change: &TtlChange) -> UpdateTimeToLiveRequest {
-    let (attribute, enabled) = match change {
-        TtlChange::On(attribute) => (attribute, true),
-        TtlChange::Off(attribute) => (attribute, false),
+    let table = Table {
+        number: catalogue::next_table(draft)?,
+        next_index: u32::try_from(indexes.len()).unwrap_or(u32::MAX).saturating_add(1),
+        indexes,
+        spec: sorted,
+        expiry_is_building: false,
+        stream_since: draft.number(),
+        created_at_seconds: now.at_seconds,
     };
-    UpdateTimeToLiveRequest {
-        table_name: table.to_owned(),
-        time_to_live_specification: TimeToLiveSpecification {
-            attribute_name: attribute.clone(),
-            enabled,
-        },
-    }
+    table.store(draft)
 }
 
-pub(crate) fn list_all(database: &Database) -> dynoxide::Result<Vec<String>> {
-    let mut names = Vec::new();
-    let mut start = None;
-    for _ in 0..TABLE_PAGES_MAX {
-        let page = database.list_tables(ListTablesRequest {
-            exclusive_start_table_name: start,
-            limit: None,
-        })?;
-        names.extend(page.table_names);
-        start = page.last_evaluated_table_name;
-        if start.is_none() {
-            break;
-        }
-    }
-    names.sort_unstable();
-    Ok(names)
+/// Takes a table away. Its rows go in steps, and nobody finds them meanwhile.
+pub(crate) fn delete(catalogue: &Catalogue, draft: &mut Draft<'_>, name: &str) -> Result<()> {
+    let table = known(catalogue, draft, name)?;
+    draft.delete(layout::named(Area::Tables, name)).map_err(from_space)?;
+    Task::RemoveTable { number: table.number }.begin(draft)
 }
 
-pub(crate) fn description(table: EngineTable, ttl: TimeToLiveDescription) -> Result<TableDescription> {
-    let definitions = table.attribute_definitions;
-    let mut indexes = Vec::new();
-    for index in table.global_secondary_indexes.into_iter().flatten() {
-        indexes.push(IndexSpec {
-            name: index.index_name,
-            kind: IndexKind::Global,
-            key: schema(&index.key_schema, &definitions)?,
-            projection: projection(index.projection),
-        });
-    }
-    for index in table.local_secondary_indexes.into_iter().flatten() {
-        indexes.push(IndexSpec {
-            name: index.index_name,
-            kind: IndexKind::Local,
-            key: schema(&index.key_schema, &definitions)?,
-            projection: projection(index.projection),
-        });
-    }
-    indexes.sort_unstable_by(|one, other| one.name.cmp(&other.name));
-    let on_demand = table
-        .billing_mode_summary
-        .is_some_and(|summary| summary.billing_mode == "PAY_PER_REQUEST");
-    let billing = match table.provisioned_throughput {
-        Some(units) if !on_demand => Billing::Provisioned {
-            read_units: u32::try_from(units.read_capacity_units).unwrap_or(u32::MAX),
-            write_units: u32::try_from(units.write_capacity_units).unwrap_or(u32::MAX),
-        },
-        _ => Billing::OnDemand,
-    };
-    let stream = table.stream_specification.filter(|stream| stream.stream_enabled);
-    let expires = matches!(ttl.time_to_live_status.as_str(), "ENABLED" | "ENABLING");
+fn known(catalogue: &Catalogue, view: &impl View, name: &str) -> Result<Arc<Table>> {
+    catalogue.find(view, name)?.ok_or_else(|| words::no_such_table(name))
+}
+
+pub(crate) fn describe(catalogue: &Catalogue, view: &impl View, name: &str) -> Result<TableDescription> {
+    let table = known(catalogue, view, name)?;
+    let totals = Totals::of(view, &table)?;
+    let is_building = table.indexes.iter().any(|index| index.is_building);
     Ok(TableDescription {
-        spec: TableSpec {
-            name: table.table_name,
-            key: schema(&table.key_schema, &definitions)?,
-            indexes,
-            billing,
-            ttl: ttl.attribute_name.filter(|_| expires),
-            stream: stream.and_then(|stream| stream_view(stream.stream_view_type.as_deref()?)),
+        spec: table.spec.clone(),
+        status: match is_building {
+            true => TableStatus::Updating,
+            false => TableStatus::Active,
         },
-        status: status(&table.table_status),
-        item_count: table
-            .item_count
-            .and_then(|count| u64::try_from(count).ok())
-            .unwrap_or(0),
-        size_bytes: table
-            .table_size_bytes
-            .and_then(|bytes| u64::try_from(bytes).ok())
-            .unwrap_or(0),
-        created_at_seconds: table.creation_date_time.map(|seconds| seconds as i64),
+        item_count: totals.items,
+        size_bytes: totals.bytes,
+        created_at_seconds: Some(table.created_at_seconds),
     })
 }
 
-fn global_index(index: &IndexSpec, billing: Billing) -> GlobalSecondaryIndex {
-    GlobalSecondaryIndex {
-        index_name: index.name.clone(),
-        key_schema: key_schema(&index.key),
-        projection: engine_projection(&index.projection),
-        provisioned_throughput: throughput(billing),
+pub(crate) fn change(catalogue: &Catalogue, draft: &mut Draft<'_>, name: &str, change: &TableChange) -> Result<()> {
+    let mut table = Table::clone(&*known(catalogue, draft, name)?);
+    tasks::check_idle(draft, &table)?;
+    match change {
+        TableChange::AddIndex(spec) => add_index(draft, &mut table, spec)?,
+        TableChange::RemoveIndex(index) => remove_index(draft, &mut table, index)?,
+        TableChange::Billing(billing) => table.spec.billing = *billing,
+        TableChange::Stream(view) => change_stream(draft, &mut table, *view)?,
     }
+    table.store(draft)
 }
 
-fn local_index(index: &IndexSpec) -> LocalSecondaryIndex {
-    LocalSecondaryIndex {
-        index_name: index.name.clone(),
-        key_schema: key_schema(&index.key),
-        projection: engine_projection(&index.projection),
+fn add_index(draft: &mut Draft<'_>, table: &mut Table, spec: &IndexSpec) -> Result<()> {
+    if spec.kind == IndexKind::Local {
+        return Err(words::invalid_values(
+            "Local secondary indexes are made with their table only",
+        ));
     }
-}
-
-fn key_schema(key: &KeySchema) -> Vec<KeySchemaElement> {
-    let element = |attribute: &KeyAttribute, key_type| KeySchemaElement {
-        attribute_name: attribute.name.clone(),
-        key_type,
+    if table.indexes.iter().any(|index| index.spec.name == spec.name) {
+        return Err(words::invalid("Attempting to create an index which already exists"));
+    }
+    let number = table.next_index;
+    table.next_index = number.saturating_add(1);
+    table.indexes.push(Index::new(number, spec.clone(), &table.spec, true));
+    table
+        .indexes
+        .sort_unstable_by(|one, other| one.spec.name.cmp(&other.spec.name));
+    table.spec.indexes = table.indexes.iter().map(|index| index.spec.clone()).collect();
+    check(&table.spec)?;
+    let task = Task::FillIndex {
+        table: table.spec.name.clone(),
+        number: table.number,
+        index: number,
     };
-    let partition = key
-        .partition
-        .iter()
-        .map(|attribute| element(attribute, EngineKeyType::HASH));
-    let sort = key
-        .sort
-        .iter()
-        .map(|attribute| element(attribute, EngineKeyType::RANGE));
-    partition.chain(sort).collect()
+    task.begin(draft)
 }
 
-fn definition(attribute: &KeyAttribute) -> AttributeDefinition {
-    AttributeDefinition {
-        attribute_name: attribute.name.clone(),
-        attribute_type: match attribute.key_type {
-            KeyType::String => ScalarAttributeType::S,
-            KeyType::Number => ScalarAttributeType::N,
-            KeyType::Binary => ScalarAttributeType::B,
-        },
-    }
+fn remove_index(draft: &mut Draft<'_>, table: &mut Table, name: &str) -> Result<()> {
+    let found = table
+        .indexes
+        .iter()
+        .position(|index| index.spec.name == name && !index.is_local());
+    let Some(found) = found else {
+        return Err(words::no_such_index(name, &table.spec.name));
+    };
+    let index = table.indexes.remove(found);
+    table.spec.indexes.retain(|spec| spec.name != name);
+    let task = Task::RemoveIndex {
+        number: table.number,
+        index: index.number,
+    };
+    task.begin(draft)
 }
 
-fn schema(elements: &[KeySchemaElement], definitions: &[AttributeDefinition]) -> Result<KeySchema> {
-    let mut schema = KeySchema::default();
-    for element in elements {
-        let name = &element.attribute_name;
-        let Some(definition) = definitions.iter().find(|definition| definition.attribute_name == *name) else {
-            return Err(StoreError::unavailable(format!(
-                "the engine does not say the type of key `{name}`"
+fn change_stream(draft: &Draft<'_>, table: &mut Table, view: Option<StreamView>) -> Result<()> {
+    match (table.spec.stream, view) {
+        (Some(_), Some(_)) => {
+            return Err(words::invalid(format!(
+                "Table already has an enabled stream: TableName: {}",
+                table.spec.name
             )));
-        };
-        let attribute = KeyAttribute::new(
-            name.clone(),
-            match definition.attribute_type {
-                ScalarAttributeType::S => KeyType::String,
-                ScalarAttributeType::N => KeyType::Number,
-                ScalarAttributeType::B => KeyType::Binary,
-            },
-        );
-        match element.key_type {
-            EngineKeyType::HASH => schema.partition.push(attribute),
-            EngineKeyType::RANGE => schema.sort.push(attribute),
+        }
+        (None, None) => return Err(words::invalid("Table has no stream to disable")),
+        // What was before is another stream.
+        (None, Some(_)) => table.stream_since = draft.number(),
+        (Some(_), None) => {}
+    }
+    table.spec.stream = view;
+    Ok(())
+}
+
+pub(crate) fn change_ttl(
+    catalogue: &Catalogue,
+    draft: &mut Draft<'_>,
+    name: &str,
+    attribute: Option<&str>,
+) -> Result<()> {
+    let mut table = Table::clone(&*known(catalogue, draft, name)?);
+    let Some(change) = TtlChange::between(name, table.spec.ttl.as_deref(), attribute)? else {
+        return Ok(());
+    };
+    tasks::check_idle(draft, &table)?;
+    match change {
+        TtlChange::On(attribute) => {
+            table.spec.ttl = Some(attribute);
+            table.expiry_is_building = true;
+            let task = Task::FillExpiries {
+                table: name.to_owned(),
+                number: table.number,
+            };
+            task.begin(draft)?;
+        }
+        TtlChange::Off(_) => {
+            table.spec.ttl = None;
+            table.expiry_is_building = false;
+            Task::RemoveExpiries { number: table.number }.begin(draft)?;
         }
     }
-    Ok(schema)
+    table.store(draft)
 }
 
-fn engine_projection(projection: &IndexProjection) -> Projection {
-    let (projection_type, non_key_attributes) = match projection {
-        IndexProjection::All => (ProjectionType::ALL, None),
-        IndexProjection::KeysOnly => (ProjectionType::KEYS_ONLY, None),
-        IndexProjection::Include(names) => (ProjectionType::INCLUDE, Some(names.clone())),
-    };
-    Projection {
-        projection_type: Some(projection_type),
-        non_key_attributes,
+/// Refuses what DynamoDB does not make.
+fn check(spec: &TableSpec) -> Result<()> {
+    check_name("TableName", &spec.name)?;
+    if spec.key.partition.len() != 1 || spec.key.sort.len() > 1 {
+        return Err(words::invalid(format!(
+            "1 validation error detected: Value at 'keySchema' failed to satisfy constraint: a table has one partition attribute and \
+             at most one sort attribute, not {} and {}",
+            spec.key.partition.len(),
+            spec.key.sort.len()
+        )));
     }
-}
-
-fn projection(projection: Projection) -> IndexProjection {
-    match projection.projection_type {
-        Some(ProjectionType::KEYS_ONLY) => IndexProjection::KeysOnly,
-        Some(ProjectionType::INCLUDE) => IndexProjection::Include(projection.non_key_attributes.unwrap_or_default()),
-        Some(ProjectionType::ALL) | None => IndexProjection::All,
+    check_attributes(spec)?;
+    let mut names: Vec<&str> = spec.indexes.iter().map(|index| index.name.as_str()).collect();
+    names.sort_unstable();
+    if let Some(pair) = names.windows(2).find(|pair| pair.first() == pair.last()) {
+        let name = pair.first().copied().unwrap_or_default();
+        return Err(words::invalid_values(format!("Duplicate index name: {name}")));
     }
-}
-
-fn billing_mode(billing: Billing) -> &'static str {
-    match billing {
-        Billing::OnDemand => "PAY_PER_REQUEST",
-        Billing::Provisioned { .. } => "PROVISIONED",
+    let count = |kind| spec.indexes.iter().filter(|index| index.kind == kind).count();
+    if count(IndexKind::Global) > GLOBAL_INDEXES_MAX {
+        return Err(words::invalid_values(format!(
+            "GlobalSecondaryIndex count exceeds the per-table limit of {GLOBAL_INDEXES_MAX}"
+        )));
     }
-}
-
-fn throughput(billing: Billing) -> Option<ProvisionedThroughput> {
-    match billing {
-        Billing::OnDemand => None,
-        Billing::Provisioned {
-            read_units,
-            write_units,
-        } => Some(ProvisionedThroughput {
-            read_capacity_units: Some(read_units.into()),
-            write_capacity_units: Some(write_units.into()),
-        }),
+    if count(IndexKind::Local) > LOCAL_INDEXES_MAX {
+        return Err(words::invalid_values(format!(
+            "Number of LocalSecondaryIndexes exceeds per-table limit of {LOCAL_INDEXES_MAX}"
+        )));
     }
-}
-
-fn stream_view_name(view: StreamView) -> &'static str {
-    match view {
-        StreamView::KeysOnly => "KEYS_ONLY",
-        StreamView::New => "NEW_IMAGE",
-        StreamView::Old => "OLD_IMAGE",
-        StreamView::Both => "NEW_AND_OLD_IMAGES",
+    let projected = spec.indexes.iter().map(|index| match &index.projection {
+        IndexProjection::Include(names) => names.len(),
+        IndexProjection::All | IndexProjection::KeysOnly => 0,
+    });
+    if projected.sum::<usize>() > PROJECTED_ATTRIBUTES_MAX {
+        return Err(words::invalid_values(format!(
+            "Number of projected attributes exceeds the limit of {PROJECTED_ATTRIBUTES_MAX}"
+        )));
     }
+    spec.indexes.iter().try_for_each(|index| check_index(&spec.key, index))
 }
 
-fn stream_view(name: &str) -> Option<StreamView> {
-    let views = [StreamView::KeysOnly, StreamView::New, StreamView::Old, StreamView::Both];
-    views.into_iter().find(|view| stream_view_name(*view) == name)
-}
-
-fn status(name: &str) -> TableStatus {
-    match name {
-        "CREATING" => TableStatus::Creating,
-        "ACTIVE" => TableStatus::Active,
-        "UPDATING" => TableStatus::Updating,
-        "DELETING" => TableStatus::Deleting,
-        _ => TableStatus::Unusable,
+fn check_name(what: &str, name: &str) -> Result<()> {
+    let fits = |character: char| character.is_ascii_alphanumeric() || "_-.".contains(character);
+    if !(NAME_CHARS_MIN..=NAME_CHARS_MAX).contains(&name.chars().count()) {
+        return Err(words::invalid(format!(
+            "{what} must be at least {NAME_CHARS_MIN} characters long and at most {NAME_CHARS_MAX} characters long"
+        )));
     }
+    if !name.chars().all(fits) {
+        return Err(words::invalid(format!(
+            "1 validation error detected: Value '{name}' at '{what}' failed to satisfy constraint: Member must satisfy regular \
+             expression pattern: [a-zA-Z0-9_.-]+"
+        )));
+    }
+    Ok(())
+}
+
+/// An attribute has one type, wherever it is a key.
+fn check_attributes(spec: &TableSpec) -> Result<()> {
+    let mut types: BTreeMap<&str, KeyType> = BTreeMap::new();
+    for attribute in spec.key_attributes() {
+        let known = *types.entry(attribute.name.as_str()).or_insert(attribute.key_type);
+        if known != attribute.key_type {
+            return Err(words::invalid_values(format!(
+                "Attribute {} is defined as {} and as {}",
+                attribute.name,
+                type_name(known),
+                type_name(attribute.key_type)
+            )));
+        }
+    }
+    for schema in std::iter::once(&spec.key).chain(spec.indexes.iter().map(|index| &index.key)) {
+        let mut names: Vec<&str> = schema.attributes().map(|attribute| attribute.name.as_str()).collect();
+        names.sort_unstable();
+        if names.windows(2).any(|pair| pair.first() == pair.last()) {
+            return Err(words::invalid(
+                "Invalid KeySchema: Both the Hash Key and the Range Key element in the KeySchema have the same name",
+            ));
+        }
+    }
+    Ok(())
+}
+
+fn check_index(table: &KeySchema, index: &IndexSpec) -> Result<()> {
+    check_name("IndexName", &index.name)?;
+    let counts = (index.key.partition.len(), index.key.sort.len());
+    match index.kind {
+        IndexKind::Global => {
+            let fits = (1..=INDEX_KEY_ATTRIBUTES_MAX).contains(&counts.0) && counts.1 <= INDEX_KEY_ATTRIBUTES_MAX;
+            if !fits {
+                return Err(words::invalid_values(format!(
+                    "The key of index {} has {} partition and {} sort attributes, and up to {INDEX_KEY_ATTRIBUTES_MAX} of each are taken",
+                    index.name, counts.0, counts.1
+                )));
+            }
+        }
+        IndexKind::Local => check_local(table, index)?,
+    }
+    if matches!(&index.projection, IndexProjection::Include(names) if names.is_empty()) {
+        return Err(words::invalid_values(
+            "ProjectionType is INCLUDE, but NonKeyAttributes is not specified",
+        ));
+    }
+    Ok(())
+}
+
+fn check_local(table: &KeySchema, index: &IndexSpec) -> Result<()> {
+    if table.sort.is_empty() {
+        return Err(words::invalid_values(
+            "Table KeySchema does not have a range key, which is required when specifying a LocalSecondaryIndex",
+        ));
+    }
+    if index.key.partition != table.partition {
+        let name = |schema: &KeySchema| schema.partition.first().map_or(String::new(), |key| key.name.clone());
+        return Err(words::invalid_values(format!(
+            "Index KeySchema does not have the same leading hash key as table KeySchema for index: {}. index hash key: {}, table hash \
+             key: {}",
+            index.name,
+            name(&index.key),
+            name(table)
+        )));
+    }
+    if index.key.sort.len() != 1 {
+        return Err(words::invalid_values(format!(
+            "Index KeySchema does not have a range key for index: {}",
+            index.name
+        )));
+    }
+    Ok(())
 }

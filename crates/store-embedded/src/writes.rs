@@ -1,240 +1,234 @@
-//! Writes, as the engine takes and answers them.
+//! Writes as they are asked for: checked here, done by the writer of the space.
 
-use crate::Cost;
-use crate::convert::{Counts, EngineItem, consumed, item_from_engine, item_to_engine};
-use crate::reads::{CAPACITY, item_from_json, names, values};
-use dynoxide::actions::batch_write_item::{
-    BatchWriteItemRequest, BatchWriteItemResponse, DeleteRequest as BatchDelete, PutRequest as BatchPut, WriteRequest,
-};
-use dynoxide::actions::delete_item::DeleteItemRequest;
-use dynoxide::actions::put_item::PutItemRequest;
-use dynoxide::actions::transact_write_items::{
-    TransactConditionCheck, TransactDelete, TransactPut, TransactUpdate, TransactWriteItem, TransactWriteItemsRequest,
-};
-use dynoxide::actions::update_item::UpdateItemRequest;
-use dynoxide::types::ConsumedCapacity;
+use std::collections::BTreeSet;
+
 use singlet_item::Item;
-use singlet_store::render::{self, WriteExpressions};
+use singlet_item::capacity::WriteMode;
+use singlet_item::limits::{BATCH_BYTES_MAX, TRANSACTION_BYTES_MAX};
 use singlet_store::{
-    BatchWrite, BatchWriteAnswer, BatchWriteRequest, Condition, DeleteRequest, PutRequest, Result, StoreError,
-    TransactWrite, TransactWriteRequest, UpdateRequest, UpdateReturn, WriteAnswer,
+    BatchWrite, BatchWriteAnswer, BatchWriteRequest, Cancellation, Consumed, DeleteRequest, PutRequest, Result,
+    StoreError, TransactWrite, TransactWriteRequest, UpdateRequest, UpdateReturn, WriteAnswer, render,
 };
-use std::collections::HashMap;
 
-/// A failed condition always brings the item that it failed on; it costs nothing more.
-const OLD_IMAGE: &str = "ALL_OLD";
-/// The largest transaction that runs without leaving the caller's thread, in actions.
-const SMALL_TRANSACTION_ACTIONS_MAX: usize = 10;
+use crate::EmbeddedStore;
+use crate::catalogue::Table;
+use crate::check::{check_values, has_type};
+use crate::select::project;
+use crate::stream::Moment;
+use crate::tokens::Once;
+use crate::write::{Outcome, Refusal, Write, decode};
+use crate::{update, words};
 
-pub(crate) fn put(request: &PutRequest) -> Result<PutItemRequest> {
-    let expressions = WriteExpressions::condition(request.condition.as_ref())?;
-    Ok(PutItemRequest {
-        table_name: request.table.clone(),
-        item: item_to_engine(&request.item),
-        condition_expression: expressions.condition,
-        expression_attribute_names: names(&expressions.placeholders),
-        expression_attribute_values: values(&expressions.placeholders),
-        return_values: request.return_old.then(|| OLD_IMAGE.to_owned()),
-        return_values_on_condition_check_failure: Some(OLD_IMAGE.to_owned()),
-        return_consumed_capacity: Some(CAPACITY.to_owned()),
-        ..PutItemRequest::default()
-    })
-}
+impl EmbeddedStore {
+    pub(crate) async fn put_item(&self, request: &PutRequest) -> Result<WriteAnswer> {
+        let snapshot = self.snapshot();
+        let write = Write::put(self.catalogue().table(&snapshot, &request.table)?, request)?;
+        write.precheck(&snapshot).map_err(Refusal::into_error)?;
+        let (outcome, consumed) = self.write_one(write).await?;
+        answer_old(request.return_old, &outcome, consumed)
+    }
 
-pub(crate) fn update(request: &UpdateRequest) -> Result<UpdateItemRequest> {
-    let expressions = WriteExpressions::update(request)?;
-    Ok(UpdateItemRequest {
-        table_name: request.table.clone(),
-        key: item_to_engine(&request.key),
-        update_expression: expressions.update,
-        condition_expression: expressions.condition,
-        expression_attribute_names: names(&expressions.placeholders),
-        expression_attribute_values: values(&expressions.placeholders),
-        return_values: Some(returned(request.returns).to_owned()),
-        return_values_on_condition_check_failure: Some(OLD_IMAGE.to_owned()),
-        return_consumed_capacity: Some(CAPACITY.to_owned()),
-        ..UpdateItemRequest::default()
-    })
-}
+    pub(crate) async fn delete_item(&self, request: &DeleteRequest) -> Result<WriteAnswer> {
+        check_values(&request.key)?;
+        let snapshot = self.snapshot();
+        let write = Write::delete(self.catalogue().table(&snapshot, &request.table)?, request)?;
+        write.precheck(&snapshot).map_err(Refusal::into_error)?;
+        let (outcome, consumed) = self.write_one(write).await?;
+        answer_old(request.return_old, &outcome, consumed)
+    }
 
-pub(crate) fn delete(request: &DeleteRequest) -> Result<DeleteItemRequest> {
-    let expressions = WriteExpressions::condition(request.condition.as_ref())?;
-    Ok(DeleteItemRequest {
-        table_name: request.table.clone(),
-        key: item_to_engine(&request.key),
-        condition_expression: expressions.condition,
-        expression_attribute_names: names(&expressions.placeholders),
-        expression_attribute_values: values(&expressions.placeholders),
-        return_values: request.return_old.then(|| OLD_IMAGE.to_owned()),
-        return_values_on_condition_check_failure: Some(OLD_IMAGE.to_owned()),
-        return_consumed_capacity: Some(CAPACITY.to_owned()),
-        ..DeleteItemRequest::default()
-    })
-}
-
-pub(crate) fn answer(
-    attributes: Option<EngineItem>,
-    capacity: impl IntoIterator<Item = ConsumedCapacity>,
-) -> Result<WriteAnswer> {
-    let attributes = attributes.map(item_from_engine).transpose()?;
-    Ok(WriteAnswer {
-        // The engine answers an empty map where there was no item; there is nothing in either.
-        attributes: attributes.filter(|attributes| !attributes.is_empty()),
-        consumed: consumed(Counts::Writes, capacity),
-    })
-}
-
-pub(crate) fn batch_write(request: &BatchWriteRequest) -> Result<BatchWriteItemRequest> {
-    render::check_batch_write(request)?;
-    let mut request_items: HashMap<String, Vec<WriteRequest>> = HashMap::new();
-    for write in &request.writes {
-        let (table, write) = match write {
-            BatchWrite::Put { table, item } => (table, put_of_batch(item)),
-            BatchWrite::Delete { table, key } => (table, delete_of_batch(key)),
+    pub(crate) async fn update_item(&self, request: &UpdateRequest) -> Result<WriteAnswer> {
+        check_values(&request.key)?;
+        let snapshot = self.snapshot();
+        let write = Write::update(self.catalogue().table(&snapshot, &request.table)?, request)?;
+        write.precheck(&snapshot).map_err(Refusal::into_error)?;
+        let (outcome, consumed) = self.write_one(write).await?;
+        let part = |item: Option<Item>| {
+            let paths: Vec<_> = update::targets(&request.update).cloned().collect();
+            item.map(|item| project(&item, &paths))
         };
-        request_items.entry(table.clone()).or_default().push(write);
+        let attributes = match request.returns {
+            UpdateReturn::Nothing => None,
+            UpdateReturn::Old => decode(outcome.old.as_ref())?,
+            UpdateReturn::New => decode(outcome.new.as_ref())?,
+            UpdateReturn::UpdatedOld => part(decode(outcome.old.as_ref())?),
+            UpdateReturn::UpdatedNew => part(decode(outcome.new.as_ref())?),
+        };
+        Ok(WriteAnswer {
+            attributes: attributes.filter(|attributes| !attributes.is_empty()),
+            consumed,
+        })
     }
-    Ok(BatchWriteItemRequest {
-        request_items,
-        return_consumed_capacity: Some(CAPACITY.to_owned()),
-        ..BatchWriteItemRequest::default()
-    })
+
+    async fn write_one(&self, write: Write) -> Result<(Outcome, Consumed)> {
+        let weight = write.weight_bytes();
+        self.commit(weight, move |catalogue, draft, now_millis| {
+            let table = catalogue.table(draft, &write.table.spec.name)?;
+            let write = write.renewed(table)?;
+            let outcome = write.evaluate(draft).map_err(Refusal::into_error)?;
+            let mut consumed = Consumed::default();
+            let mut moment = Moment::new(now_millis);
+            write.apply(draft, &outcome, WriteMode::Single, &mut moment, &mut consumed)?;
+            Ok((outcome, consumed))
+        })
+        .await
+    }
+
+    pub(crate) async fn write_batch(&self, request: &BatchWriteRequest) -> Result<BatchWriteAnswer> {
+        render::check_batch_write(request)?;
+        let snapshot = self.snapshot();
+        let mut writes = Vec::with_capacity(request.writes.len());
+        let (mut seen, mut bytes) = (BTreeSet::new(), 0);
+        for write in &request.writes {
+            let (name, item) = match write {
+                BatchWrite::Put { table, item } => (table, item),
+                BatchWrite::Delete { table, key } => (table, key),
+            };
+            check_values(item)?;
+            let table = self.catalogue().table(&snapshot, name)?;
+            if !has_key(&table, item) {
+                return Err(words::key_does_not_match());
+            }
+            let write = Write::batched(table, write)?;
+            if !seen.insert(write.key.clone()) {
+                return Err(words::invalid("Provided list of item keys contains duplicates"));
+            }
+            bytes += write.request_bytes();
+            writes.push(write);
+        }
+        if bytes > BATCH_BYTES_MAX {
+            return Err(StoreError::too_large("a batch of writes has more than 16 MB"));
+        }
+        let weight = writes.iter().map(Write::weight_bytes).sum();
+        let consumed = self.commit(weight, move |catalogue, draft, now_millis| {
+            let mut consumed = Consumed::default();
+            let mut moment = Moment::new(now_millis);
+            for write in writes {
+                let table = catalogue.table(draft, &write.table.spec.name)?;
+                let write = write.renewed(table)?;
+                let outcome = write.evaluate(draft).map_err(Refusal::into_error)?;
+                write.apply(draft, &outcome, WriteMode::Single, &mut moment, &mut consumed)?;
+            }
+            Ok(consumed)
+        });
+        Ok(BatchWriteAnswer {
+            unprocessed: Vec::new(),
+            consumed: consumed.await?,
+        })
+    }
+
+    pub(crate) async fn write_transaction(&self, request: &TransactWriteRequest) -> Result<WriteAnswer> {
+        render::check_transact_write(request)?;
+        let writes = self.check_actions(request)?;
+        let once = Once::of(request);
+        let weight = writes.iter().map(Write::weight_bytes).sum();
+        let consumed = self.commit(weight, move |catalogue, draft, now_millis| {
+            if let Some(once) = &once {
+                if once.is_done(draft, now_millis)? {
+                    // Done before. DynamoDB counts reads for having looked, here nothing was read.
+                    return Ok(Consumed::default());
+                }
+                once.done(draft, now_millis)?;
+            }
+            let mut renewed = Vec::with_capacity(writes.len());
+            for write in writes {
+                let table = catalogue.table(draft, &write.table.spec.name)?;
+                renewed.push(write.renewed(table)?);
+            }
+            let outcomes = evaluate_all(&renewed, draft)?;
+            let mut consumed = Consumed::default();
+            let mut moment = Moment::new(now_millis);
+            for (write, outcome) in renewed.into_iter().zip(&outcomes) {
+                write.apply(draft, outcome, WriteMode::Transaction, &mut moment, &mut consumed)?;
+            }
+            Ok(consumed)
+        });
+        Ok(WriteAnswer {
+            attributes: None,
+            consumed: consumed.await?,
+        })
+    }
+
+    /// What of a transaction is wrong whatever the items are.
+    fn check_actions(&self, request: &TransactWriteRequest) -> Result<Vec<Write>> {
+        let snapshot = self.snapshot();
+        let (mut writes, mut reasons) = (Vec::with_capacity(request.actions.len()), Vec::new());
+        let (mut seen, mut bytes) = (BTreeSet::new(), 0);
+        for action in &request.actions {
+            let (name, item) = match action {
+                TransactWrite::Put(put) => (&put.table, &put.item),
+                TransactWrite::Update(update) if update.update.is_empty() => {
+                    return Err(StoreError::bad_request("an update in a transaction changes nothing"));
+                }
+                TransactWrite::Update(update) => (&update.table, &update.key),
+                TransactWrite::Delete(delete) => (&delete.table, &delete.key),
+                TransactWrite::Check { table, key, .. } => (table, key),
+            };
+            check_values(item)?;
+            let table = self.catalogue().table(&snapshot, name)?;
+            match Write::action(table, action) {
+                Ok(write) => {
+                    if !seen.insert(write.key.clone()) {
+                        return Err(words::invalid(
+                            "Transaction request cannot include multiple operations on one item",
+                        ));
+                    }
+                    bytes += write.request_bytes();
+                    writes.push(write);
+                    reasons.push(Cancellation::Nothing);
+                }
+                // DynamoDB refuses these as a whole, and others as the fault of one action.
+                Err(error) if is_of_request(&error) => return Err(error),
+                Err(error) => reasons.push(Refusal::Error(error).into_reason()?),
+            }
+        }
+        if reasons.iter().any(|reason| *reason != Cancellation::Nothing) {
+            return Err(words::cancelled(reasons));
+        }
+        if bytes > TRANSACTION_BYTES_MAX {
+            return Err(words::transaction_too_large());
+        }
+        Ok(writes)
+    }
 }
 
-fn put_of_batch(item: &Item) -> WriteRequest {
-    WriteRequest {
-        put_request: Some(BatchPut {
-            item: item_to_engine(item),
-        }),
-        delete_request: None,
-    }
+fn is_of_request(error: &StoreError) -> bool {
+    let message = error.message();
+    // An expression that is too long, one that cannot be, and keys without a value.
+    message.starts_with("One or more parameter values are not valid.")
+        || message.starts_with("Invalid UpdateExpression")
+        || !message.starts_with(|first: char| first.is_uppercase())
 }
 
-fn delete_of_batch(key: &Item) -> WriteRequest {
-    WriteRequest {
-        put_request: None,
-        delete_request: Some(BatchDelete {
-            key: item_to_engine(key),
-        }),
-    }
-}
-
-pub(crate) fn batch_write_answer(answer: BatchWriteItemResponse) -> Result<BatchWriteAnswer> {
-    let mut unprocessed = Vec::new();
-    for (table, writes) in &answer.unprocessed_items {
-        for write in writes.as_array().into_iter().flatten() {
-            unprocessed.push(unprocessed_write(table, write)?);
+/// What every action does; nothing, where one cannot.
+fn evaluate_all(writes: &[Write], draft: &singlet_keyspace::Draft<'_>) -> Result<Vec<Outcome>> {
+    let (mut outcomes, mut reasons) = (Vec::with_capacity(writes.len()), Vec::with_capacity(writes.len()));
+    for write in writes {
+        match write.evaluate(draft) {
+            Ok(outcome) => {
+                outcomes.push(outcome);
+                reasons.push(Cancellation::Nothing);
+            }
+            Err(refusal) => reasons.push(refusal.into_reason()?),
         }
     }
-    Ok(BatchWriteAnswer {
-        unprocessed,
-        consumed: consumed(Counts::Writes, answer.consumed_capacity.into_iter().flatten()),
-    })
-}
-
-/// The engine gives what it left out as JSON.
-fn unprocessed_write(table: &str, write: &serde_json::Value) -> Result<BatchWrite> {
-    let table = table.to_owned();
-    if let Some(item) = write.pointer("/PutRequest/Item") {
-        return Ok(BatchWrite::Put {
-            table,
-            item: item_from_json(item)?,
-        });
+    if outcomes.len() < writes.len() {
+        return Err(words::cancelled(reasons));
     }
-    match write.pointer("/DeleteRequest/Key") {
-        Some(key) => Ok(BatchWrite::Delete {
-            table,
-            key: item_from_json(key)?,
-        }),
-        None => Err(StoreError::unavailable("the engine left out what is no write")),
-    }
+    Ok(outcomes)
 }
 
-/// A short transaction is as cheap as a few writes.
-pub(crate) fn transaction_cost(request: &TransactWriteRequest) -> Cost {
-    if request.actions.len() <= SMALL_TRANSACTION_ACTIONS_MAX {
-        Cost::Small
-    } else {
-        Cost::Large
-    }
-}
-
-pub(crate) fn transact_write(request: &TransactWriteRequest) -> Result<TransactWriteItemsRequest> {
-    render::check_transact_write(request)?;
-    Ok(TransactWriteItemsRequest {
-        transact_items: request.actions.iter().map(action).collect::<Result<_>>()?,
-        // The token is the store's to know.
-        return_consumed_capacity: Some(CAPACITY.to_owned()),
-        ..TransactWriteItemsRequest::default()
+fn has_key(table: &Table, item: &Item) -> bool {
+    table.spec.key.attributes().all(|attribute| {
+        let value = item.get(&attribute.name);
+        value.is_some_and(|value| has_type(value, attribute.key_type))
     })
 }
 
-fn action(action: &TransactWrite) -> Result<TransactWriteItem> {
-    let mut item = TransactWriteItem::default();
-    match action {
-        TransactWrite::Put(put) => item.put = Some(transact_put(put)?),
-        TransactWrite::Update(update) => item.update = Some(transact_update(update)?),
-        TransactWrite::Delete(delete) => item.delete = Some(transact_delete(delete)?),
-        TransactWrite::Check { table, key, condition } => item.condition_check = Some(check(table, key, condition)?),
-    }
-    Ok(item)
-}
-
-fn transact_put(put: &PutRequest) -> Result<TransactPut> {
-    let expressions = WriteExpressions::condition(put.condition.as_ref())?;
-    Ok(TransactPut {
-        table_name: put.table.clone(),
-        item: item_to_engine(&put.item),
-        condition_expression: expressions.condition,
-        expression_attribute_names: names(&expressions.placeholders),
-        expression_attribute_values: values(&expressions.placeholders),
-        return_values_on_condition_check_failure: Some(OLD_IMAGE.to_owned()),
-    })
-}
-
-fn transact_update(update: &UpdateRequest) -> Result<TransactUpdate> {
-    let expressions = WriteExpressions::transact_update(update)?;
-    Ok(TransactUpdate {
-        table_name: update.table.clone(),
-        key: item_to_engine(&update.key),
-        update_expression: expressions.update.unwrap_or_default(),
-        condition_expression: expressions.condition,
-        expression_attribute_names: names(&expressions.placeholders),
-        expression_attribute_values: values(&expressions.placeholders),
-        return_values_on_condition_check_failure: Some(OLD_IMAGE.to_owned()),
-    })
-}
-
-fn transact_delete(delete: &DeleteRequest) -> Result<TransactDelete> {
-    let expressions = WriteExpressions::condition(delete.condition.as_ref())?;
-    Ok(TransactDelete {
-        table_name: delete.table.clone(),
-        key: item_to_engine(&delete.key),
-        condition_expression: expressions.condition,
-        expression_attribute_names: names(&expressions.placeholders),
-        expression_attribute_values: values(&expressions.placeholders),
-        return_values_on_condition_check_failure: Some(OLD_IMAGE.to_owned()),
-    })
-}
-
-fn check(table: &str, key: &Item, condition: &Condition) -> Result<TransactConditionCheck> {
-    let expressions = WriteExpressions::condition(Some(condition))?;
-    Ok(TransactConditionCheck {
-        table_name: table.to_owned(),
-        key: item_to_engine(key),
-        condition_expression: expressions.condition.unwrap_or_default(),
-        expression_attribute_names: names(&expressions.placeholders),
-        expression_attribute_values: values(&expressions.placeholders),
-        return_values_on_condition_check_failure: Some(OLD_IMAGE.to_owned()),
-    })
-}
-
-fn returned(returns: UpdateReturn) -> &'static str {
-    match returns {
-        UpdateReturn::Nothing => "NONE",
-        UpdateReturn::Old => "ALL_OLD",
-        UpdateReturn::New => "ALL_NEW",
-        UpdateReturn::UpdatedOld => "UPDATED_OLD",
-        UpdateReturn::UpdatedNew => "UPDATED_NEW",
-    }
+fn answer_old(is_asked: bool, outcome: &Outcome, consumed: Consumed) -> Result<WriteAnswer> {
+    let attributes = match is_asked {
+        true => decode(outcome.old.as_ref())?,
+        false => None,
+    };
+    Ok(WriteAnswer { attributes, consumed })
 }

@@ -1,0 +1,201 @@
+//! What tables there are.
+//!
+//! A table is kept as an item under its name. What was read of it is kept too, together with its bytes: as long as these are the
+//! same in the state that is looked at, it is not read again, so that a table and its rows are always of one commit.
+
+mod stored;
+
+use std::collections::HashMap;
+use std::sync::{Arc, PoisonError, RwLock};
+
+use singlet_item::Item;
+use singlet_keyspace::Draft;
+use singlet_store::{IndexKind, IndexSpec, KeyAttribute, Result, TableSpec};
+
+use crate::codec::{Reader, damaged};
+use crate::layout::{self, Area, IndexNumber, TableNumber};
+use crate::view::{View, from_space};
+use crate::words;
+
+/// A table as the store knows it.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Table {
+    pub(crate) number: TableNumber,
+    pub(crate) spec: TableSpec,
+    /// The indexes with their numbers, in the order of `spec.indexes`.
+    pub(crate) indexes: Vec<Index>,
+    /// The number that the next index gets; none is given twice.
+    pub(crate) next_index: IndexNumber,
+    /// Whether items that were there when expiry was turned on are still being found.
+    pub(crate) expiry_is_building: bool,
+    /// The stream has changes from this commit on.
+    pub(crate) stream_since: u64,
+    pub(crate) created_at_seconds: i64,
+}
+
+/// An index of a table.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Index {
+    pub(crate) number: IndexNumber,
+    pub(crate) spec: IndexSpec,
+    /// Whether items that were there before it are still being entered. Writes keep it as any other, reads are refused.
+    pub(crate) is_building: bool,
+    /// Which attributes its entries have besides; none, if all.
+    kept: Option<Vec<String>>,
+}
+
+impl Index {
+    pub(crate) fn new(number: IndexNumber, spec: IndexSpec, table: &TableSpec, is_building: bool) -> Self {
+        use singlet_store::IndexProjection as Projection;
+        let keys = || {
+            let all = table.key.attributes().chain(spec.key.attributes());
+            all.map(|attribute| attribute.name.clone())
+        };
+        let mut kept: Option<Vec<String>> = match &spec.projection {
+            Projection::All => None,
+            Projection::KeysOnly => Some(keys().collect()),
+            Projection::Include(names) => Some(keys().chain(names.iter().cloned()).collect()),
+        };
+        if let Some(kept) = &mut kept {
+            kept.sort_unstable();
+            kept.dedup();
+        }
+        Self {
+            number,
+            spec,
+            is_building,
+            kept,
+        }
+    }
+
+    pub(crate) fn is_local(&self) -> bool {
+        self.spec.kind == IndexKind::Local
+    }
+
+    /// Whether its entries are whole items.
+    pub(crate) fn has_all(&self) -> bool {
+        self.kept.is_none()
+    }
+
+    /// Whether its entries have an attribute.
+    pub(crate) fn projects(&self, name: &str) -> bool {
+        match &self.kept {
+            None => true,
+            Some(kept) => kept.binary_search_by(|kept| kept.as_str().cmp(name)).is_ok(),
+        }
+    }
+}
+
+impl Table {
+    /// The partition attribute of the table's key.
+    pub(crate) fn partition(&self) -> &[KeyAttribute] {
+        &self.spec.key.partition
+    }
+
+    pub(crate) fn sort(&self) -> &[KeyAttribute] {
+        &self.spec.key.sort
+    }
+
+    /// The key of an item whose key attributes were checked.
+    pub(crate) fn item_key(&self, item: &Item) -> Vec<u8> {
+        let mut key = layout::of_table(Area::Items, self.number);
+        let values = self
+            .partition()
+            .iter()
+            .filter_map(|attribute| item.get(&attribute.name));
+        layout::put_partition(&mut key, values);
+        layout::put_values(&mut key, self.sort(), item);
+        key
+    }
+
+    pub(crate) fn has_local_index(&self) -> bool {
+        self.indexes.iter().any(Index::is_local)
+    }
+
+    /// Keeps the table in the space.
+    pub(crate) fn store(&self, draft: &mut Draft<'_>) -> Result<()> {
+        let key = layout::named(Area::Tables, &self.spec.name);
+        draft.put(key, stored::encode(self)).map_err(from_space)
+    }
+}
+
+/// What was read of tables.
+#[derive(Debug, Default)]
+pub(crate) struct Catalogue {
+    known: RwLock<HashMap<String, Known>>,
+}
+
+#[derive(Debug)]
+struct Known {
+    bytes: Arc<[u8]>,
+    table: Arc<Table>,
+}
+
+impl Catalogue {
+    /// A table in a state; refused, if it is not there.
+    pub(crate) fn table(&self, view: &impl View, name: &str) -> Result<Arc<Table>> {
+        self.find(view, name)?.ok_or_else(words::no_table)
+    }
+
+    pub(crate) fn find(&self, view: &impl View, name: &str) -> Result<Option<Arc<Table>>> {
+        let Some(bytes) = view.value(&layout::named(Area::Tables, name))? else {
+            return Ok(None);
+        };
+        let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = known.get(name).filter(|known| *known.bytes == *bytes) {
+            return Ok(Some(Arc::clone(&known.table)));
+        }
+        drop(known);
+        let table = Arc::new(stored::decode(&bytes)?);
+        let read = Known {
+            bytes: bytes.into_shared(),
+            table: Arc::clone(&table),
+        };
+        let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
+        known.insert(name.to_owned(), read);
+        Ok(Some(table))
+    }
+
+    /// A table that went is not kept in memory.
+    pub(crate) fn forget(&self, name: &str) {
+        let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
+        known.remove(name);
+    }
+}
+
+/// All tables, in the order of their names.
+pub(crate) fn all_tables(view: &impl View) -> Result<Vec<Table>> {
+    let rows = view.rows(
+        layout::all_of(Area::Tables).bounds(),
+        singlet_keyspace::Direction::Forward,
+    );
+    rows.map(|row| stored::decode(&row.map_err(from_space)?.1)).collect()
+}
+
+/// The names of all tables, sorted.
+pub(crate) fn names(view: &impl View) -> Result<Vec<String>> {
+    let rows = view.rows(
+        layout::all_of(Area::Tables).bounds(),
+        singlet_keyspace::Direction::Forward,
+    );
+    rows.map(|row| {
+        let (key, _) = row.map_err(from_space)?;
+        let name = key.get(1..).unwrap_or_default();
+        String::from_utf8(name.to_vec()).map_err(|_| damaged("the name of a table"))
+    })
+    .collect()
+}
+
+/// A number for a new table.
+pub(crate) fn next_table(draft: &mut Draft<'_>) -> Result<TableNumber> {
+    let key = layout::named(Area::Format, "next table");
+    let next = match draft.value(&key)? {
+        None => 1,
+        Some(bytes) => u32::try_from(Reader::new(&bytes).varint()?).map_err(|_| damaged("the number of tables"))?,
+    };
+    let after = next.checked_add(1).ok_or_else(|| damaged("the number of tables"))?;
+    let mut bytes = Vec::new();
+    crate::codec::put_varint(&mut bytes, u128::from(after));
+    draft.put(key, bytes).map_err(from_space)?;
+    Ok(next)
+}

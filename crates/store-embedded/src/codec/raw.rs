@@ -1,0 +1,202 @@
+//! Items as they lie in the store.
+
+use std::collections::BTreeMap;
+
+use singlet_item::limits::NESTING_LEVELS_MAX;
+use singlet_item::{Item, Number, Value};
+use singlet_store::Result;
+
+use super::varint::Reader;
+use super::{VERSION, begin, damaged, put_bytes, tag, unzigzag};
+
+/// The bytes of an item.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct RawItem<'a> {
+    size_bytes: usize,
+    attributes: Reader<'a>,
+}
+
+/// The bytes of one value.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct RawValue<'a> {
+    tag: u8,
+    /// What stands behind the tag, without its length.
+    payload: &'a [u8],
+    /// The whole, as it was written.
+    whole: &'a [u8],
+}
+
+impl<'a> RawItem<'a> {
+    pub(crate) fn new(bytes: &'a [u8]) -> Result<Self> {
+        let mut reader = Reader::new(bytes);
+        match reader.byte()? {
+            VERSION => {}
+            _ => return Err(damaged("an item of another version")),
+        }
+        Ok(Self {
+            size_bytes: reader.length()?,
+            attributes: reader,
+        })
+    }
+
+    /// Its size as DynamoDB counts it, which was counted when it was written.
+    pub(crate) fn size_bytes(&self) -> usize {
+        self.size_bytes
+    }
+
+    pub(crate) fn attributes(self) -> impl Iterator<Item = Result<(&'a str, RawValue<'a>)>> {
+        let mut reader = self.attributes;
+        std::iter::from_fn(move || {
+            if reader.is_empty() {
+                return None;
+            }
+            let attribute = attribute(&mut reader);
+            if attribute.is_err() {
+                reader = Reader::new(&[]);
+            }
+            Some(attribute)
+        })
+    }
+
+    /// One attribute; the others are passed over.
+    pub(crate) fn get(self, wanted: &str) -> Result<Option<RawValue<'a>>> {
+        for attribute in self.attributes() {
+            let (name, value) = attribute?;
+            if name == wanted {
+                return Ok(Some(value));
+            }
+            if name > wanted {
+                break;
+            }
+        }
+        Ok(None)
+    }
+
+    pub(crate) fn decode(self) -> Result<Item> {
+        self.attributes()
+            .map(|attribute| {
+                let (name, value) = attribute?;
+                Ok((name.to_owned(), value.decode()?))
+            })
+            .collect()
+    }
+
+    /// These attributes, as many as are there. The names are sorted.
+    pub(crate) fn decode_only(self, names: &[&str]) -> Result<Item> {
+        let mut item = Item::new();
+        let mut names = names.iter().peekable();
+        for attribute in self.attributes() {
+            let (name, value) = attribute?;
+            while names.next_if(|wanted| **wanted < name).is_some() {}
+            match names.peek() {
+                None => break,
+                Some(wanted) if **wanted == name => {
+                    item.insert(name.to_owned(), value.decode()?);
+                }
+                Some(_) => {}
+            }
+        }
+        Ok(item)
+    }
+
+    /// An item of some of the attributes, as bytes.
+    pub(crate) fn project(self, is_kept: impl Fn(&str) -> bool) -> Result<Vec<u8>> {
+        let mut kept = Vec::new();
+        let mut size = 0;
+        for attribute in self.attributes() {
+            let (name, value) = attribute?;
+            if is_kept(name) {
+                size += name.len() + value.size_bytes()?;
+                put_bytes(&mut kept, name.as_bytes());
+                kept.extend_from_slice(value.whole);
+            }
+        }
+        let mut out = begin(size);
+        out.extend_from_slice(&kept);
+        Ok(out)
+    }
+}
+
+fn attribute<'a>(reader: &mut Reader<'a>) -> Result<(&'a str, RawValue<'a>)> {
+    Ok((reader.text()?, raw_value(reader)?))
+}
+
+fn raw_value<'a>(reader: &mut Reader<'a>) -> Result<RawValue<'a>> {
+    let before = reader.rest();
+    let tag = reader.byte()?;
+    let payload = match tag {
+        tag::NULL | tag::FALSE | tag::TRUE => &[],
+        tag::STRING..=tag::BINARY_SET => reader.bytes()?,
+        _ => return Err(damaged("a value of another kind")),
+    };
+    let length = before.len() - reader.rest().len();
+    Ok(RawValue {
+        tag,
+        payload,
+        whole: before.get(..length).unwrap_or_default(),
+    })
+}
+
+impl<'a> RawValue<'a> {
+    pub(crate) fn decode(self) -> Result<Value> {
+        self.decode_within(0)
+    }
+
+    /// Its size as DynamoDB counts it, without the name of its attribute.
+    pub(crate) fn size_bytes(self) -> Result<usize> {
+        match self.tag {
+            tag::STRING | tag::BINARY => Ok(self.payload.len()),
+            // Numbers and what holds others are counted where that is defined.
+            _ => Ok(self.decode()?.size_bytes()),
+        }
+    }
+
+    /// The integer, if it is one.
+    pub(crate) fn as_i64(self) -> Result<Option<i64>> {
+        match self.tag {
+            tag::NUMBER => Ok(number(self.payload)?.to_i64()),
+            _ => Ok(None),
+        }
+    }
+
+    fn decode_within(self, levels: usize) -> Result<Value> {
+        if levels > NESTING_LEVELS_MAX {
+            return Err(damaged("a value that nests too deep"));
+        }
+        Ok(match self.tag {
+            tag::NULL => Value::Null,
+            tag::FALSE => Value::Bool(false),
+            tag::TRUE => Value::Bool(true),
+            tag::STRING => Value::S(text(self.payload)?.to_owned()),
+            tag::NUMBER => Value::N(number(self.payload)?),
+            tag::BINARY => Value::B(self.payload.to_vec()),
+            tag::LIST => Value::L(self.each(|reader| raw_value(reader)?.decode_within(levels + 1))?),
+            tag::MAP => {
+                let entry = |reader: &mut Reader<'a>| {
+                    let (name, value) = attribute(reader)?;
+                    Ok((name.to_owned(), value.decode_within(levels + 1)?))
+                };
+                Value::M(self.each::<_, BTreeMap<_, _>>(entry)?)
+            }
+            tag::STRING_SET => Value::Ss(self.each(|reader| Ok(reader.text()?.to_owned()))?),
+            tag::NUMBER_SET => Value::Ns(self.each(|reader| number(reader.bytes()?))?),
+            _ => Value::Bs(self.each(|reader| Ok(reader.bytes()?.to_vec()))?),
+        })
+    }
+
+    fn each<T, C: FromIterator<T>>(self, read: impl Fn(&mut Reader<'a>) -> Result<T>) -> Result<C> {
+        let mut reader = Reader::new(self.payload);
+        std::iter::from_fn(|| (!reader.is_empty()).then(|| read(&mut reader))).collect()
+    }
+}
+
+fn text(bytes: &[u8]) -> Result<&str> {
+    std::str::from_utf8(bytes).map_err(|_| damaged("a text"))
+}
+
+fn number(bytes: &[u8]) -> Result<Number> {
+    let mut reader = Reader::new(bytes);
+    let power = i16::try_from(unzigzag(reader.varint()?)).map_err(|_| damaged("a number"))?;
+    let digits = unzigzag(reader.varint()?);
+    Number::from_parts(digits, power).map_err(|_| damaged("a number"))
+}

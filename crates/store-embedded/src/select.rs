@@ -1,0 +1,184 @@
+//! What of an item is looked at and returned.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use singlet_item::{Item, Value};
+use singlet_store::{Condition, Operand, Path, Result, Segment};
+
+use crate::codec::RawItem;
+
+/// A condition with the attributes that it looks at, so that nothing else of an item is read for it.
+#[derive(Clone, Debug)]
+pub(crate) struct Filter {
+    condition: Condition,
+    names: Vec<String>,
+}
+
+impl Filter {
+    pub(crate) fn new(condition: &Condition) -> Self {
+        let mut names = Vec::new();
+        condition_names(condition, &mut names);
+        let mut names: Vec<String> = names.into_iter().map(str::to_owned).collect();
+        names.sort_unstable();
+        names.dedup();
+        Self {
+            condition: condition.clone(),
+            names,
+        }
+    }
+
+    /// The attributes that it looks at.
+    pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
+        self.names.iter().map(String::as_str)
+    }
+
+    /// Whether it holds of an item, or of none.
+    pub(crate) fn holds(&self, item: Option<&Arc<[u8]>>) -> Result<bool> {
+        match item {
+            None => Ok(self.condition.holds(None)),
+            Some(bytes) => self.holds_of(RawItem::new(bytes)?),
+        }
+    }
+
+    pub(crate) fn holds_of(&self, item: RawItem<'_>) -> Result<bool> {
+        let names: Vec<&str> = self.names().collect();
+        Ok(self.condition.holds(Some(&item.decode_only(&names)?)))
+    }
+}
+
+fn condition_names<'c>(condition: &'c Condition, names: &mut Vec<&'c str>) {
+    match condition {
+        Condition::And(parts) | Condition::Or(parts) => parts.iter().for_each(|part| condition_names(part, names)),
+        Condition::Not(inner) => condition_names(inner, names),
+        Condition::Compare { left, right, .. } => operand_names([left, right], names),
+        Condition::Between { operand, low, high } => operand_names([operand, low, high], names),
+        Condition::In { operand, options } => operand_names(std::iter::once(operand).chain(options), names),
+        Condition::Exists(path) | Condition::NotExists(path) | Condition::HasType(path, _) => names.push(path.name()),
+        Condition::BeginsWith(whole, part) | Condition::Contains(whole, part) => operand_names([whole, part], names),
+    }
+}
+
+fn operand_names<'c>(operands: impl IntoIterator<Item = &'c Operand>, names: &mut Vec<&'c str>) {
+    for operand in operands {
+        match operand {
+            Operand::Path(path) | Operand::Size(path) => names.push(path.name()),
+            Operand::Value(_) => {}
+        }
+    }
+}
+
+/// The paths that are returned of an item.
+#[derive(Clone, Debug)]
+pub(crate) struct Projection {
+    paths: Vec<Path>,
+    names: Vec<String>,
+    /// Whether only whole attributes are asked for.
+    is_flat: bool,
+}
+
+impl Projection {
+    /// That of these paths; none, if all is returned.
+    pub(crate) fn new(paths: &[Path]) -> Option<Self> {
+        if paths.is_empty() {
+            return None;
+        }
+        let mut names: Vec<String> = paths.iter().map(|path| path.name().to_owned()).collect();
+        names.sort_unstable();
+        names.dedup();
+        Some(Self {
+            paths: paths.to_vec(),
+            names,
+            is_flat: paths.iter().all(|path| path.segments().is_empty()),
+        })
+    }
+
+    pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
+        self.names.iter().map(String::as_str)
+    }
+
+    pub(crate) fn of(&self, item: RawItem<'_>) -> Result<Item> {
+        let names: Vec<&str> = self.names().collect();
+        let found = item.decode_only(&names)?;
+        Ok(if self.is_flat {
+            found
+        } else {
+            project(&found, &self.paths)
+        })
+    }
+}
+
+/// What is returned of an item: all, or what was asked for.
+pub(crate) fn returned(projection: Option<&Projection>, item: RawItem<'_>) -> Result<Item> {
+    match projection {
+        None => item.decode(),
+        Some(projection) => projection.of(item),
+    }
+}
+
+/// What an item has at some paths, with the maps and lists that lead there.
+pub(crate) fn project(item: &Item, paths: &[Path]) -> Item {
+    let mut by_name: BTreeMap<&str, Vec<&[Segment]>> = BTreeMap::new();
+    for path in paths {
+        by_name.entry(path.name()).or_default().push(path.segments());
+    }
+    by_name
+        .into_iter()
+        .filter_map(|(name, ways)| Some((name.to_owned(), project_value(item.get(name)?, &ways)?)))
+        .collect()
+}
+
+fn project_value(value: &Value, ways: &[&[Segment]]) -> Option<Value> {
+    if ways.iter().any(|way| way.is_empty()) {
+        return Some(value.clone());
+    }
+    let mut by_first: BTreeMap<&Segment, Vec<&[Segment]>> = BTreeMap::new();
+    for way in ways {
+        let (first, rest) = way.split_first()?;
+        by_first.entry(first).or_default().push(rest);
+    }
+    match value {
+        Value::M(entries) => {
+            let found: BTreeMap<String, Value> = by_first
+                .into_iter()
+                .filter_map(|(segment, ways)| match segment {
+                    Segment::Key(name) => Some((name.clone(), project_value(entries.get(name)?, &ways)?)),
+                    Segment::Index(_) => None,
+                })
+                .collect();
+            (!found.is_empty()).then_some(Value::M(found))
+        }
+        Value::L(elements) => {
+            // Indexes come in their order, as the segments do.
+            let found: Vec<Value> = by_first
+                .into_iter()
+                .filter_map(|(segment, ways)| match segment {
+                    Segment::Index(index) => project_value(elements.get(*index)?, &ways),
+                    Segment::Key(_) => None,
+                })
+                .collect();
+            (!found.is_empty()).then_some(Value::L(found))
+        }
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_projection_keeps_the_way_to_what_it_names() {
+        let inner = BTreeMap::from([("x".to_owned(), Value::from(1)), ("y".to_owned(), Value::from(2))]);
+        let list = vec![Value::from("zero"), Value::from(inner), Value::from("two")];
+        let item = Item::from([("l".to_owned(), Value::from(list)), ("s".to_owned(), Value::from("t"))]);
+        let at = |index| Path::attribute("l").index(index);
+        let one = |value: Value| Item::from([("l".to_owned(), vec![value].into())]);
+        assert_eq!(project(&item, &[at(2)]), one("two".into()));
+        let both = Item::from([("l".to_owned(), vec![Value::from("zero"), Value::from("two")].into())]);
+        assert_eq!(project(&item, &[at(2), at(0)]), both);
+        let x = BTreeMap::from([("x".to_owned(), Value::from(1))]);
+        assert_eq!(project(&item, &[at(1).key("x"), at(1).key("none")]), one(x.into()));
+        assert_eq!(project(&item, &[at(9), Path::attribute("s").key("x")]), Item::new());
+    }
+}

@@ -1,0 +1,235 @@
+//! What takes longer than one commit: filling an index, removing a table.
+//!
+//! A task is written in the commit that asks for it, and goes on in bounded commits, others between them. It says how far it is, so
+//! that whoever opens the folder next goes on there. Meanwhile a table is as it was asked to be: writes keep an index
+//! that is being filled, and what is being removed is found by nobody.
+
+use singlet_keyspace::{Direction, Draft};
+use singlet_store::{Result, StoreError};
+
+use crate::catalogue::{Catalogue, Table};
+use crate::codec::{Reader, damaged, put_varint};
+use crate::entry::Entry;
+use crate::expiry;
+use crate::layout::{self, Area, IndexNumber, Span, TABLE_AREAS, TableNumber};
+use crate::view::{View, from_space};
+
+/// How much one commit of a task changes.
+const STEP_ROWS_MAX: usize = 512;
+const STEP_BYTES_MAX: usize = 1 << 20;
+
+/// What is to be done.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Task {
+    /// Items that are there are entered in an index.
+    FillIndex {
+        table: String,
+        number: TableNumber,
+        index: IndexNumber,
+    },
+    /// The times of items that are there are entered.
+    FillExpiries {
+        table: String,
+        number: TableNumber,
+    },
+    /// Everything of a table goes.
+    RemoveTable {
+        number: TableNumber,
+    },
+    RemoveIndex {
+        number: TableNumber,
+        index: IndexNumber,
+    },
+    RemoveExpiries {
+        number: TableNumber,
+    },
+}
+
+impl Task {
+    /// Asks for it.
+    pub(crate) fn begin(&self, draft: &mut Draft<'_>) -> Result<()> {
+        self.store(draft, &[])
+    }
+
+    fn store(&self, draft: &mut Draft<'_>, position: &[u8]) -> Result<()> {
+        draft.put(self.key(), self.value(position)).map_err(from_space)
+    }
+
+    fn end(&self, draft: &mut Draft<'_>) -> Result<()> {
+        draft.delete(self.key()).map_err(from_space)
+    }
+
+    fn parts(&self) -> (u8, TableNumber, IndexNumber, &str) {
+        match self {
+            Self::FillIndex { table, number, index } => (1, *number, *index, table),
+            Self::FillExpiries { table, number } => (2, *number, 0, table),
+            Self::RemoveTable { number } => (3, *number, 0, ""),
+            Self::RemoveIndex { number, index } => (4, *number, *index, ""),
+            Self::RemoveExpiries { number } => (5, *number, 0, ""),
+        }
+    }
+
+    fn key(&self) -> Vec<u8> {
+        let (kind, number, index, _) = self.parts();
+        let mut key = vec![Area::Tasks as u8];
+        key.extend_from_slice(&number.to_be_bytes());
+        key.push(kind);
+        key.extend_from_slice(&index.to_be_bytes());
+        key
+    }
+
+    fn value(&self, position: &[u8]) -> Vec<u8> {
+        let (_, _, _, table) = self.parts();
+        let mut value = Vec::new();
+        put_varint(&mut value, table.len() as u128);
+        value.extend_from_slice(table.as_bytes());
+        value.extend_from_slice(position);
+        value
+    }
+
+    /// A task, and how far it is.
+    fn read(key: &[u8], value: &[u8]) -> Result<(Self, Vec<u8>)> {
+        let mut reader = Reader::new(key.get(1..).unwrap_or_default());
+        let four = |bytes: &[u8]| bytes.try_into().map(u32::from_be_bytes).map_err(|_| damaged("a task"));
+        let number = four(reader.take(4)?)?;
+        let kind = reader.byte()?;
+        let index = four(reader.take(4)?)?;
+        let mut reader = Reader::new(value);
+        let table = reader.text()?.to_owned();
+        let task = match kind {
+            1 => Self::FillIndex { table, number, index },
+            2 => Self::FillExpiries { table, number },
+            3 => Self::RemoveTable { number },
+            4 => Self::RemoveIndex { number, index },
+            5 => Self::RemoveExpiries { number },
+            _ => return Err(damaged("a task of another kind")),
+        };
+        Ok((task, reader.rest().to_vec()))
+    }
+}
+
+/// Whether there is something to do.
+pub(crate) fn is_any(view: &impl View) -> Result<bool> {
+    Ok(view.first(&layout::all_of(Area::Tasks), Direction::Forward)?.is_some())
+}
+
+/// Does a part of the first task; whether there may be more.
+pub(crate) fn step(catalogue: &Catalogue, draft: &mut Draft<'_>) -> Result<bool> {
+    let Some((key, value)) = draft.first(&layout::all_of(Area::Tasks), Direction::Forward)? else {
+        return Ok(false);
+    };
+    let (task, position) = Task::read(&key, &value)?;
+    let is_done = match &task {
+        Task::FillIndex { table, number, .. } | Task::FillExpiries { table, number } => {
+            let table = catalogue.find(draft, table)?.filter(|table| table.number == *number);
+            match table {
+                Some(table) => fill(draft, &task, &table, &position)?,
+                // It was removed meanwhile.
+                None => true,
+            }
+        }
+        Task::RemoveTable { number } => {
+            let spans = TABLE_AREAS.map(|area| Span::prefix(layout::of_table(area, *number)));
+            remove(draft, &spans)?
+        }
+        Task::RemoveIndex { number, index } => remove(draft, &[Span::prefix(layout::of_index(*number, *index))])?,
+        Task::RemoveExpiries { number } => remove(draft, &[Span::prefix(layout::of_table(Area::Expiries, *number))])?,
+    };
+    if is_done {
+        task.end(draft)?;
+    }
+    Ok(true)
+}
+
+/// Enters some items; whether all are.
+fn fill(draft: &mut Draft<'_>, task: &Task, table: &Table, position: &[u8]) -> Result<bool> {
+    let items = Span::prefix(layout::of_table(Area::Items, table.number)).after(position);
+    let (mut found, mut bytes, mut is_last) = (Vec::new(), 0, true);
+    for row in draft.rows(items.bounds(), Direction::Forward) {
+        let (key, value) = row.map_err(from_space)?;
+        bytes += value.len();
+        found.push((key.to_vec(), value.into_shared()));
+        if found.len() >= STEP_ROWS_MAX || bytes >= STEP_BYTES_MAX {
+            is_last = false;
+            break;
+        }
+    }
+    for (key, item) in &found {
+        match task {
+            Task::FillIndex { index, .. } => {
+                let index = table.indexes.iter().find(|known| known.number == *index);
+                let Some(index) = index else {
+                    return Ok(true);
+                };
+                if let Some(entry) = Entry::of(table, index, item)? {
+                    draft.put(entry.key, entry.bytes).map_err(from_space)?;
+                }
+            }
+            _ => expiry::build(draft, table, key, item)?,
+        }
+    }
+    if is_last {
+        finished(task, table).store(draft)?;
+    } else if let Some((key, _)) = found.last() {
+        task.store(draft, key)?;
+    }
+    Ok(is_last)
+}
+
+/// The table whose index or times are filled.
+fn finished(task: &Task, table: &Table) -> Table {
+    let mut table = table.clone();
+    match task {
+        Task::FillIndex { index, .. } => {
+            for known in table.indexes.iter_mut().filter(|known| known.number == *index) {
+                known.is_building = false;
+            }
+        }
+        _ => table.expiry_is_building = false,
+    }
+    table
+}
+
+/// Removes some rows; whether there are no more.
+fn remove(draft: &mut Draft<'_>, spans: &[Span]) -> Result<bool> {
+    let mut found: Vec<Vec<u8>> = Vec::new();
+    for span in spans {
+        for row in draft.rows(span.bounds(), Direction::Forward) {
+            let (key, _) = row.map_err(from_space)?;
+            found.push(key.to_vec());
+            if found.len() >= STEP_ROWS_MAX {
+                break;
+            }
+        }
+        if found.len() >= STEP_ROWS_MAX {
+            break;
+        }
+    }
+    let is_last = found.len() < STEP_ROWS_MAX;
+    for key in found {
+        draft.delete(key).map_err(from_space)?;
+    }
+    Ok(is_last)
+}
+
+/// Refuses another change of a table while one goes on.
+pub(crate) fn check_idle(view: &impl View, table: &Table) -> Result<()> {
+    if table.indexes.iter().any(|index| index.is_building) {
+        return Err(StoreError::from_protocol(
+            "ResourceInUseException",
+            &format!(
+                "Attempt to change a resource which is still in use: Table is being updated: {}",
+                table.spec.name
+            ),
+        ));
+    }
+    let mut key = vec![Area::Tasks as u8];
+    key.extend_from_slice(&table.number.to_be_bytes());
+    match view.first(&Span::prefix(key), Direction::Forward)? {
+        None => Ok(()),
+        Some(_) => Err(StoreError::from_protocol(
+            "LimitExceededException",
+            "Subscriber limit exceeded: Only 1 online index can be created or deleted simultaneously per table",
+        )),
+    }
+}

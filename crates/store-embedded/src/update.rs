@@ -1,0 +1,362 @@
+//! What an update makes of an item.
+//!
+//! Every right side and every index of a list means the item as it was. So values are computed first, then written in the order of
+//! their paths (what is past the end of a list is put at its end, in the order of the indexes), and what goes is taken out
+//! last, from the end of each list.
+
+use std::collections::BTreeMap;
+
+use singlet_item::{Item, NumberError, Value};
+use singlet_store::{KeySchema, Path, Result, Segment, SetOperand, SetValue, StoreError, Update};
+
+use crate::words;
+
+/// Refuses an update that can never be done.
+pub(crate) fn check(key: &KeySchema, update: &Update) -> Result<()> {
+    let paths: Vec<&Path> = targets(update).collect();
+    for attribute in key.attributes() {
+        if paths.iter().any(|path| path.name() == attribute.name) {
+            return Err(words::invalid_values(format!(
+                "Cannot update attribute {}. This attribute is part of the key",
+                attribute.name
+            )));
+        }
+    }
+    let mut sorted = paths;
+    sorted.sort_unstable();
+    // What lies inside another path comes right after it, or after others that do.
+    for (position, path) in sorted.iter().enumerate() {
+        let next = sorted.get(position + 1);
+        if let Some(next) =
+            next.filter(|next| path.name() == next.name() && next.segments().starts_with(path.segments()))
+        {
+            return Err(words::invalid(format!(
+                "Invalid UpdateExpression: Two document paths overlap with each other; must remove or rewrite one of these paths; \
+                 path one: {}, path two: {}",
+                shown(path),
+                shown(next)
+            )));
+        }
+    }
+    let operands = update.add.iter().map(|(_, value)| ("ADD", value));
+    for (operator, value) in operands.chain(update.delete.iter().map(|(_, value)| ("DELETE", value))) {
+        let fits = match value {
+            Value::Ss(_) | Value::Ns(_) | Value::Bs(_) => true,
+            Value::N(_) => operator == "ADD",
+            _ => false,
+        };
+        if !fits {
+            return Err(words::invalid(format!(
+                "Invalid UpdateExpression: Incorrect operand type for operator or function; operator: {operator}, operand type: {}, \
+                 typeSet: ALLOWED_FOR_{operator}_OPERAND",
+                operand_type(value)
+            )));
+        }
+        crate::check::check_values(&Item::from([(String::new(), value.clone())]))?;
+    }
+    Ok(())
+}
+
+/// DynamoDB's name of a type in such a message.
+fn operand_type(value: &Value) -> &'static str {
+    match value {
+        Value::S(_) => "STRING",
+        Value::N(_) => "NUMBER",
+        Value::B(_) => "BINARY",
+        Value::Bool(_) => "BOOLEAN",
+        Value::Null => "NULL",
+        Value::L(_) => "LIST",
+        Value::M(_) => "MAP",
+        Value::Ss(_) => "STRING_SET",
+        Value::Ns(_) => "NUMBER_SET",
+        Value::Bs(_) => "BINARY_SET",
+    }
+}
+
+/// Every path that an update names as a target.
+pub(crate) fn targets(update: &Update) -> impl Iterator<Item = &Path> {
+    let set = update.set.iter().map(|(path, _)| path);
+    let sets = update.add.iter().chain(&update.delete).map(|(path, _)| path);
+    set.chain(&update.remove).chain(sets)
+}
+
+fn shown(path: &Path) -> String {
+    let mut parts = vec![path.name().to_owned()];
+    parts.extend(path.segments().iter().map(|segment| match segment {
+        Segment::Key(name) => name.clone(),
+        Segment::Index(index) => format!("[{index}]"),
+    }));
+    format!("[{}]", parts.join(", "))
+}
+
+/// The item after an update that was checked.
+pub(crate) fn apply(old: &Item, update: &Update) -> Result<Item> {
+    let mut writes: Vec<(&Path, Value)> = Vec::with_capacity(update.set.len() + update.add.len());
+    let mut removals: Vec<&Path> = Vec::new();
+    for (path, value) in &update.add {
+        writes.push((path, sum(at(old, path), value)?));
+    }
+    for (path, value) in &update.delete {
+        match difference(at(old, path), value)? {
+            Some(left) => writes.push((path, left)),
+            None if at(old, path).is_some() => removals.push(path),
+            None => check_parent(old, path)?,
+        }
+    }
+    for (path, value) in &update.set {
+        writes.push((path, set_value(old, value)?));
+    }
+    writes.sort_by_key(|(path, _)| *path);
+    for path in &update.remove {
+        match at(old, path) {
+            Some(_) => removals.push(path),
+            // There is nothing to take out, but there must be something to take it out of.
+            None => check_parent(old, path)?,
+        }
+    }
+    let mut new = old.clone();
+    for (path, value) in writes {
+        write(&mut new, path, value)?;
+    }
+    removals.sort_unstable();
+    for path in removals.into_iter().rev() {
+        remove(&mut new, path)?;
+    }
+    Ok(new)
+}
+
+fn set_value(old: &Item, value: &SetValue) -> Result<Value> {
+    let numbers = |left: &SetOperand, right: &SetOperand| match (set_operand(old, left)?, set_operand(old, right)?) {
+        (Value::N(left), Value::N(right)) => Ok((left, right)),
+        _ => Err(wrong_type()),
+    };
+    match value {
+        SetValue::Operand(operand) => set_operand(old, operand),
+        SetValue::Plus(left, right) => {
+            let (left, right) = numbers(left, right)?;
+            left.checked_add(right).map(Value::N).map_err(out_of_range)
+        }
+        SetValue::Minus(left, right) => {
+            let (left, right) = numbers(left, right)?;
+            left.checked_sub(right).map(Value::N).map_err(out_of_range)
+        }
+    }
+}
+
+fn set_operand(old: &Item, operand: &SetOperand) -> Result<Value> {
+    match operand {
+        SetOperand::Value(value) => Ok(value.clone()),
+        SetOperand::Path(path) => at(old, path).cloned().ok_or_else(|| {
+            words::invalid("The provided expression refers to an attribute that does not exist in the item")
+        }),
+        SetOperand::IfNotExists(path, default) => match at(old, path) {
+            Some(value) => Ok(value.clone()),
+            None => set_operand(old, default),
+        },
+        SetOperand::ListAppend(head, tail) => match (set_operand(old, head)?, set_operand(old, tail)?) {
+            (Value::L(mut head), Value::L(tail)) => {
+                head.extend(tail);
+                Ok(Value::L(head))
+            }
+            _ => Err(wrong_type()),
+        },
+    }
+}
+
+/// What `ADD` makes of a value.
+fn sum(old: Option<&Value>, added: &Value) -> Result<Value> {
+    match (old, added) {
+        (None, Value::N(_) | Value::Ss(_) | Value::Ns(_) | Value::Bs(_)) => Ok(added.clone()),
+        (Some(Value::N(old)), Value::N(added)) => old.checked_add(*added).map(Value::N).map_err(out_of_range),
+        (Some(Value::Ss(old)), Value::Ss(added)) => Ok(Value::Ss(old | added)),
+        (Some(Value::Ns(old)), Value::Ns(added)) => Ok(Value::Ns(old | added)),
+        (Some(Value::Bs(old)), Value::Bs(added)) => Ok(Value::Bs(old | added)),
+        _ => Err(wrong_type()),
+    }
+}
+
+/// What `DELETE` leaves of a set; nothing, if it was not there or all goes.
+fn difference(old: Option<&Value>, taken: &Value) -> Result<Option<Value>> {
+    let left = match (old, taken) {
+        (None, _) => return Ok(None),
+        (Some(Value::Ss(old)), Value::Ss(taken)) => Value::Ss(old - taken),
+        (Some(Value::Ns(old)), Value::Ns(taken)) => Value::Ns(old - taken),
+        (Some(Value::Bs(old)), Value::Bs(taken)) => Value::Bs(old - taken),
+        _ => return Err(wrong_type()),
+    };
+    let is_empty = match &left {
+        Value::Ss(members) => members.is_empty(),
+        Value::Ns(members) => members.is_empty(),
+        Value::Bs(members) => members.is_empty(),
+        _ => false,
+    };
+    Ok((!is_empty).then_some(left))
+}
+
+fn at<'a>(item: &'a Item, path: &Path) -> Option<&'a Value> {
+    let mut value = item.get(path.name())?;
+    for segment in path.segments() {
+        value = match (segment, value) {
+            (Segment::Key(name), Value::M(entries)) => entries.get(name)?,
+            (Segment::Index(index), Value::L(elements)) => elements.get(*index)?,
+            _ => return None,
+        };
+    }
+    Some(value)
+}
+
+/// Refuses a path whose last step has nothing to start from.
+fn check_parent(item: &Item, path: &Path) -> Result<()> {
+    let Some((last, leading)) = path.segments().split_last() else {
+        return Ok(());
+    };
+    let mut value = item.get(path.name()).ok_or_else(wrong_path)?;
+    for segment in leading {
+        value = match (segment, value) {
+            (Segment::Key(name), Value::M(entries)) => entries.get(name).ok_or_else(wrong_path)?,
+            (Segment::Index(index), Value::L(elements)) => elements.get(*index).ok_or_else(wrong_path)?,
+            _ => return Err(wrong_path()),
+        };
+    }
+    match (last, value) {
+        (Segment::Key(_), Value::M(_)) | (Segment::Index(_), Value::L(_)) => Ok(()),
+        _ => Err(wrong_path()),
+    }
+}
+
+/// Something that has entries or elements.
+enum Container<'a> {
+    Entries(&'a mut BTreeMap<String, Value>),
+    Elements(&'a mut Vec<Value>),
+}
+
+/// What a path's last step starts from, and that step.
+fn parent<'i, 'p>(item: &'i mut Item, path: &'p Path) -> Result<(Container<'i>, &'p Segment)> {
+    let (last, leading) = path.segments().split_last().ok_or_else(wrong_path)?;
+    let mut value = item.get_mut(path.name()).ok_or_else(wrong_path)?;
+    for segment in leading {
+        value = match (segment, value) {
+            (Segment::Key(name), Value::M(entries)) => entries.get_mut(name).ok_or_else(wrong_path)?,
+            (Segment::Index(index), Value::L(elements)) => elements.get_mut(*index).ok_or_else(wrong_path)?,
+            _ => return Err(wrong_path()),
+        };
+    }
+    match value {
+        Value::M(entries) => Ok((Container::Entries(entries), last)),
+        Value::L(elements) => Ok((Container::Elements(elements), last)),
+        _ => Err(wrong_path()),
+    }
+}
+
+fn write(item: &mut Item, path: &Path, value: Value) -> Result<()> {
+    if path.segments().is_empty() {
+        item.insert(path.name().to_owned(), value);
+        return Ok(());
+    }
+    match parent(item, path)? {
+        (Container::Entries(entries), Segment::Key(name)) => {
+            entries.insert(name.clone(), value);
+        }
+        (Container::Elements(elements), Segment::Index(index)) => match elements.get_mut(*index) {
+            Some(element) => *element = value,
+            None => elements.push(value),
+        },
+        _ => return Err(wrong_path()),
+    }
+    Ok(())
+}
+
+fn remove(item: &mut Item, path: &Path) -> Result<()> {
+    if path.segments().is_empty() {
+        item.remove(path.name());
+        return Ok(());
+    }
+    match parent(item, path)? {
+        (Container::Entries(entries), Segment::Key(name)) => {
+            entries.remove(name);
+        }
+        (Container::Elements(elements), Segment::Index(index)) if *index < elements.len() => {
+            elements.remove(*index);
+        }
+        _ => return Err(wrong_path()),
+    }
+    Ok(())
+}
+
+fn wrong_path() -> StoreError {
+    words::invalid("The document path provided in the update expression is invalid for update")
+}
+
+fn wrong_type() -> StoreError {
+    words::invalid("An operand in the update expression has an incorrect data type")
+}
+
+fn out_of_range(error: NumberError) -> StoreError {
+    words::invalid(match error {
+        NumberError::TooSmall => {
+            "Number underflow. Attempting to store a number with magnitude smaller than supported range"
+        }
+        NumberError::TooManyDigits => "Attempting to store more than 38 significant digits in a Number",
+        NumberError::TooLarge | NumberError::Malformed(_) | NumberError::DivisionByZero => {
+            "Number overflow. Attempting to store a number with magnitude larger than supported range"
+        }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+    use super::*;
+    use singlet_item::Number;
+
+    fn list(words: &[&str]) -> Value {
+        words.iter().map(|word| Value::from(*word)).collect::<Vec<_>>().into()
+    }
+
+    fn item(value: Value) -> Item {
+        Item::from([("l".to_owned(), value)])
+    }
+
+    #[test]
+    fn indexes_mean_the_list_as_it_was() {
+        let at = |index| Path::attribute("l").index(index);
+        let update = Update::new()
+            .set(at(9), "z")
+            .set(at(5), "y")
+            .remove(at(0))
+            .remove(at(1))
+            .set(at(2), "C");
+        let new = apply(&item(list(&["a", "b", "c"])), &update).unwrap();
+        assert_eq!(new, item(list(&["C", "y", "z"])));
+        // Past the end there is nothing to take out, even where something was put meanwhile.
+        let update = Update::new().set(at(7), "d").remove(at(3));
+        assert_eq!(
+            apply(&item(list(&["a", "b", "c"])), &update).unwrap(),
+            item(list(&["a", "b", "c", "d"]))
+        );
+    }
+
+    #[test]
+    fn paths_overlap_where_one_lies_in_another() {
+        let key = KeySchema::default();
+        let inner = || Path::attribute("a").key("b");
+        assert!(check(&key, &Update::new().set("a", 1).set(inner(), 2)).is_err());
+        assert!(check(&key, &Update::new().set(inner(), 2).remove(inner())).is_err());
+        // Another attribute sorts between a path and what lies in it only where names are compared as text.
+        let update = Update::new()
+            .set(inner(), 1)
+            .set("a.b", 2)
+            .set(Path::attribute("a").key("c"), 3);
+        check(&key, &update).unwrap();
+    }
+
+    #[test]
+    fn numbers_stay_in_their_range() {
+        let large = Number::from_parts(9, 125).unwrap();
+        let old = Item::from([("n".to_owned(), Value::N(large))]);
+        let error = apply(&old, &Update::new().add("n", large)).unwrap_err();
+        assert!(error.message().starts_with("Number overflow"), "{error}");
+        assert!(apply(&old, &Update::new().add("n", 1)).unwrap_err().is_bad_request());
+    }
+}

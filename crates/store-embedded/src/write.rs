@@ -1,0 +1,403 @@
+//! One write: checked where it is asked, done by the writer.
+//!
+//! Most of a write needs no lock: its checks, its bytes, its index entries. What the item is now is looked at in the draft of the
+//! commit, and everything that follows from the change is put there: the item, its entries, its expiry, the totals and the
+//! change for the stream. So they agree in every state that anybody sees.
+
+use std::sync::Arc;
+
+use singlet_item::capacity::{IndexWrite, WriteMode, write_units};
+use singlet_item::{Item, WriteUnits};
+use singlet_keyspace::Draft;
+use singlet_store::{
+    BatchWrite, Cancellation, Condition, Consumed, DeleteRequest, ErrorKind, PutRequest, Result, StoreError,
+    TransactWrite, Units, Update, UpdateRequest,
+};
+
+use crate::catalogue::Table;
+use crate::check::{check_key, check_put, check_updated};
+use crate::codec::{RawItem, encode_item};
+use crate::entry::{self, Entry};
+use crate::layout::{self, Area};
+use crate::select::Filter;
+use crate::stream::{self, Moment};
+use crate::totals;
+use crate::update;
+use crate::view::{View, from_space};
+use crate::{expiry, expression, words};
+
+/// A write that fits its table.
+#[derive(Clone, Debug)]
+pub(crate) struct Write {
+    pub(crate) table: Arc<Table>,
+    pub(crate) key: Vec<u8>,
+    condition: Option<Filter>,
+    change: Change,
+    /// Where the size of its item collection is kept, if that is bounded.
+    collection: Option<Vec<u8>>,
+}
+
+#[derive(Clone, Debug)]
+enum Change {
+    Put {
+        item: Arc<[u8]>,
+        entries: Vec<Option<Entry>>,
+    },
+    Update {
+        key: Item,
+        update: Update,
+    },
+    Delete {
+        key: Item,
+    },
+    Check {
+        key: Item,
+    },
+}
+
+/// What a write is about to do.
+#[derive(Clone, Debug)]
+pub(crate) struct Outcome {
+    pub(crate) old: Option<Arc<[u8]>>,
+    pub(crate) new: Option<Arc<[u8]>>,
+}
+
+/// Why a write is not done.
+#[derive(Debug)]
+pub(crate) enum Refusal {
+    /// Its condition does not hold of this item.
+    Condition(Option<Arc<[u8]>>),
+    /// It cannot be done.
+    Error(StoreError),
+}
+
+impl From<StoreError> for Refusal {
+    fn from(error: StoreError) -> Self {
+        Self::Error(error)
+    }
+}
+
+impl Refusal {
+    pub(crate) fn into_error(self) -> StoreError {
+        match self {
+            Self::Error(error) => error,
+            Self::Condition(old) => match decode(old.as_ref()) {
+                Ok(old) => words::condition_failed(old),
+                Err(error) => error,
+            },
+        }
+    }
+
+    /// The same as a reason for which a transaction does nothing. What no request can mend fails the transaction.
+    pub(crate) fn into_reason(self) -> Result<Cancellation> {
+        match self {
+            Self::Condition(old) => Ok(Cancellation::ConditionFailed {
+                old: decode(old.as_ref())?,
+            }),
+            Self::Error(error) => match error.kind() {
+                ErrorKind::TooLarge => Ok(Cancellation::TooLarge),
+                ErrorKind::BadRequest => Ok(Cancellation::Invalid(error.message().to_owned())),
+                _ => Err(error),
+            },
+        }
+    }
+}
+
+pub(crate) fn decode(item: Option<&Arc<[u8]>>) -> Result<Option<Item>> {
+    item.map(|bytes| RawItem::new(bytes)?.decode()).transpose()
+}
+
+impl Write {
+    pub(crate) fn put(table: Arc<Table>, request: &PutRequest) -> Result<Self> {
+        Self::put_item(table, &request.item, request.condition.as_ref())
+    }
+
+    fn put_item(table: Arc<Table>, item: &Item, condition: Option<&Condition>) -> Result<Self> {
+        let condition = filter(condition)?;
+        check_put(&table, item)?;
+        let change = put_change(&table, encode_item(item).into())?;
+        Ok(Self::new(table, item, condition, change))
+    }
+
+    pub(crate) fn update(table: Arc<Table>, request: &UpdateRequest) -> Result<Self> {
+        expression::check_update(&request.update)?;
+        let condition = filter(request.condition.as_ref())?;
+        update::check(&table.spec.key, &request.update)?;
+        check_key(&table, &request.key)?;
+        let change = Change::Update {
+            key: request.key.clone(),
+            update: request.update.clone(),
+        };
+        Ok(Self::new(table, &request.key, condition, change))
+    }
+
+    pub(crate) fn delete(table: Arc<Table>, request: &DeleteRequest) -> Result<Self> {
+        Self::delete_key(table, &request.key, request.condition.as_ref())
+    }
+
+    fn delete_key(table: Arc<Table>, key: &Item, condition: Option<&Condition>) -> Result<Self> {
+        let condition = filter(condition)?;
+        check_key(&table, key)?;
+        let change = Change::Delete { key: key.clone() };
+        Ok(Self::new(table, key, condition, change))
+    }
+
+    pub(crate) fn batched(table: Arc<Table>, write: &BatchWrite) -> Result<Self> {
+        match write {
+            BatchWrite::Put { item, .. } => Self::put_item(table, item, None),
+            BatchWrite::Delete { key, .. } => Self::delete_key(table, key, None),
+        }
+    }
+
+    pub(crate) fn action(table: Arc<Table>, action: &TransactWrite) -> Result<Self> {
+        match action {
+            TransactWrite::Put(put) => Self::put(table, put),
+            TransactWrite::Update(update) => Self::update(table, update),
+            TransactWrite::Delete(delete) => Self::delete(table, delete),
+            TransactWrite::Check { key, condition, .. } => {
+                let condition = filter(Some(condition))?;
+                check_key(&table, key)?;
+                let change = Change::Check { key: key.clone() };
+                Ok(Self::new(table, key, condition, change))
+            }
+        }
+    }
+
+    fn new(table: Arc<Table>, key: &Item, condition: Option<Filter>, change: Change) -> Self {
+        let collection = table.has_local_index().then(|| {
+            let mut collection = layout::of_table(Area::Collections, table.number);
+            let values = table
+                .partition()
+                .iter()
+                .filter_map(|attribute| key.get(&attribute.name));
+            layout::put_partition(&mut collection, values);
+            collection
+        });
+        Self {
+            key: table.item_key(key),
+            table,
+            condition,
+            change,
+            collection,
+        }
+    }
+
+    /// The same for the table as it is now, where that changed since it was checked.
+    pub(crate) fn renewed(self, table: Arc<Table>) -> Result<Self> {
+        if Arc::ptr_eq(&table, &self.table) {
+            return Ok(self);
+        }
+        match &self.change {
+            Change::Put { item, .. } => {
+                let decoded = RawItem::new(item)?.decode()?;
+                check_put(&table, &decoded)?;
+                let change = put_change(&table, Arc::clone(item))?;
+                Ok(Self::new(table, &decoded, self.condition, change))
+            }
+            Change::Update { key, .. } | Change::Delete { key } | Change::Check { key } => {
+                check_key(&table, key)?;
+                let key = key.clone();
+                Ok(Self::new(table, &key, self.condition, self.change))
+            }
+        }
+    }
+
+    /// How many bytes it holds while it waits.
+    pub(crate) fn weight_bytes(&self) -> usize {
+        let held = match &self.change {
+            Change::Put { item, entries } => {
+                let entries = entries.iter().flatten();
+                item.len() + entries.map(|entry| entry.key.len() + entry.bytes.len()).sum::<usize>()
+            }
+            Change::Update { update, .. } => {
+                let values = update
+                    .add
+                    .iter()
+                    .chain(&update.delete)
+                    .map(|(_, value)| value.size_bytes());
+                values.sum::<usize>() + set_bytes(update)
+            }
+            Change::Delete { .. } | Change::Check { .. } => 0,
+        };
+        self.key.len() + held
+    }
+
+    /// How large it is as a part of a transaction.
+    pub(crate) fn request_bytes(&self) -> usize {
+        match &self.change {
+            Change::Put { item, .. } => item.len(),
+            _ => self.weight_bytes(),
+        }
+    }
+
+    /// Refuses it where its condition does not hold in what everybody sees: nobody has to wait for that.
+    pub(crate) fn precheck(&self, view: &impl View) -> std::result::Result<(), Refusal> {
+        let Some(condition) = &self.condition else {
+            return Ok(());
+        };
+        let old = view.value(&self.key)?.map(singlet_keyspace::Bytes::into_shared);
+        match condition.holds(old.as_ref())? {
+            true => Ok(()),
+            false => Err(Refusal::Condition(old)),
+        }
+    }
+
+    /// What it would do.
+    pub(crate) fn evaluate(&self, draft: &Draft<'_>) -> std::result::Result<Outcome, Refusal> {
+        let old = draft.value(&self.key)?.map(singlet_keyspace::Bytes::into_shared);
+        if let Some(condition) = &self.condition
+            && !condition.holds(old.as_ref())?
+        {
+            return Err(Refusal::Condition(old));
+        }
+        let new = match &self.change {
+            Change::Put { item, .. } => Some(Arc::clone(item)),
+            Change::Delete { .. } => None,
+            Change::Check { .. } => old.clone(),
+            Change::Update { key, update } => {
+                let before = decode(old.as_ref())?.unwrap_or_else(|| key.clone());
+                let after = update::apply(&before, update)?;
+                check_updated(&self.table, &before, &after)?;
+                Some(encode_item(&after).into())
+            }
+        };
+        Ok(Outcome { old, new })
+    }
+
+    /// Does it. What it consumes is added up.
+    pub(crate) fn apply(
+        self,
+        draft: &mut Draft<'_>,
+        outcome: &Outcome,
+        mode: WriteMode,
+        moment: &mut Moment,
+        consumed: &mut Consumed,
+    ) -> Result<()> {
+        let (old, new) = (outcome.old.as_ref(), outcome.new.as_ref());
+        let sizes = (size_bytes(old)?, size_bytes(new)?);
+        let table = consumed.tables.entry(self.table.spec.name.clone()).or_default();
+        table.table += Units::write(write_units(sizes.0, sizes.1, mode));
+        if old == new {
+            return Ok(());
+        }
+        let prepared = match self.change {
+            Change::Put { entries, .. } => Some(entries),
+            _ => None,
+        };
+        let change = ItemChange {
+            table: &self.table,
+            key: &self.key,
+            collection: self.collection.as_deref(),
+            old,
+            new,
+            sizes,
+        };
+        for (index, units) in change.apply(draft, prepared, moment, false)? {
+            *table.indexes.entry(index).or_default() += Units::write(units);
+        }
+        Ok(())
+    }
+}
+
+fn put_change(table: &Table, item: Arc<[u8]>) -> Result<Change> {
+    let entries = table.indexes.iter().map(|index| Entry::of(table, index, &item));
+    Ok(Change::Put {
+        entries: entries.collect::<Result<_>>()?,
+        item,
+    })
+}
+
+fn filter(condition: Option<&Condition>) -> Result<Option<Filter>> {
+    condition
+        .map(|condition| {
+            expression::check_condition(condition)?;
+            Ok(Filter::new(condition))
+        })
+        .transpose()
+}
+
+fn set_bytes(update: &Update) -> usize {
+    use singlet_store::{SetOperand, SetValue};
+    fn bytes(operand: &SetOperand) -> usize {
+        match operand {
+            SetOperand::Value(value) => value.size_bytes(),
+            SetOperand::Path(_) => 0,
+            SetOperand::IfNotExists(_, default) => bytes(default),
+            SetOperand::ListAppend(head, tail) => bytes(head) + bytes(tail),
+        }
+    }
+    let values = update.set.iter().map(|(_, value)| match value {
+        SetValue::Operand(operand) => bytes(operand),
+        SetValue::Plus(left, right) | SetValue::Minus(left, right) => bytes(left) + bytes(right),
+    });
+    values.sum()
+}
+
+fn size_bytes(item: Option<&Arc<[u8]>>) -> Result<Option<usize>> {
+    item.map(|bytes| Ok(RawItem::new(bytes)?.size_bytes())).transpose()
+}
+
+/// An item that changes, with everything that follows from it.
+pub(crate) struct ItemChange<'a> {
+    pub(crate) table: &'a Table,
+    pub(crate) key: &'a [u8],
+    pub(crate) collection: Option<&'a [u8]>,
+    pub(crate) old: Option<&'a Arc<[u8]>>,
+    pub(crate) new: Option<&'a Arc<[u8]>>,
+    /// The sizes of both, as DynamoDB counts them.
+    pub(crate) sizes: (Option<usize>, Option<usize>),
+}
+
+impl ItemChange<'_> {
+    /// Puts it all into the draft. Gives what each index consumed that was touched.
+    pub(crate) fn apply(
+        &self,
+        draft: &mut Draft<'_>,
+        prepared: Option<Vec<Option<Entry>>>,
+        moment: &mut Moment,
+        is_expiry: bool,
+    ) -> Result<Vec<(String, WriteUnits)>> {
+        match self.new {
+            Some(bytes) => draft.put(self.key, Arc::clone(bytes)),
+            None => draft.delete(self.key),
+        }
+        .map_err(from_space)?;
+        let (units, local_bytes) = self.apply_indexes(draft, prepared)?;
+        expiry::replace(draft, self.table, self.key, self.old, self.new)?;
+        let stream_bytes = stream::record(draft, self.table, self.old, self.new, moment, is_expiry)?;
+        totals::change(draft, self.table, self.sizes, stream_bytes)?;
+        if let Some(collection) = self.collection {
+            let bytes = totals::signed(self.sizes.1) - totals::signed(self.sizes.0) + local_bytes;
+            totals::change_collection(draft, collection, bytes)?;
+        }
+        Ok(units)
+    }
+
+    /// The second is by how much the entries of local indexes grew.
+    fn apply_indexes(
+        &self,
+        draft: &mut Draft<'_>,
+        prepared: Option<Vec<Option<Entry>>>,
+    ) -> Result<(Vec<(String, WriteUnits)>, i64)> {
+        let mut prepared = prepared.map(Vec::into_iter);
+        let (mut units, mut local_bytes) = (Vec::new(), 0);
+        for index in &self.table.indexes {
+            let entry = |bytes: Option<&Arc<[u8]>>| bytes.map(|bytes| Entry::of(self.table, index, bytes)).transpose();
+            let before = entry(self.old)?.flatten();
+            let after = match &mut prepared {
+                Some(prepared) => prepared.next().flatten(),
+                None => entry(self.new)?.flatten(),
+            };
+            if index.is_local() {
+                let size = |entry: &Option<Entry>| totals::signed(entry.as_ref().map(|entry| entry.size_bytes));
+                local_bytes += size(&after) - size(&before);
+            }
+            let write: IndexWrite = entry::replace(draft, before, after)?;
+            let consumed = write.units();
+            if consumed != WriteUnits::ZERO {
+                units.push((index.spec.name.clone(), consumed));
+            }
+        }
+        Ok((units, local_bytes))
+    }
+}
