@@ -30,7 +30,8 @@ pub(crate) struct Base {
 }
 
 struct Engine {
-    database: Database,
+    /// There until it is dropped.
+    database: Option<Database>,
     file: Arc<dyn DiskFile>,
     failure: Arc<Failure>,
     generation: u64,
@@ -86,12 +87,14 @@ impl Base {
     }
 
     pub(crate) fn get(&self, key: &[u8]) -> Result<Option<Value>> {
-        let found = self.rows.get(key).map_err(broken)?;
-        Ok(found.map(|value| Value::copied(value.value())))
+        reading(|| {
+            let found = self.rows.get(key).map_err(broken)?;
+            Ok(found.map(|value| Value::copied(value.value())))
+        })
     }
 
     pub(crate) fn range(&self, bounds: Bounds<'_>) -> Result<BaseRange> {
-        self.rows.range::<&[u8]>(bounds).map_err(broken)
+        reading(|| self.rows.range::<&[u8]>(bounds).map_err(broken))
     }
 
     pub(crate) fn generation(&self) -> u64 {
@@ -104,15 +107,14 @@ impl Base {
     }
 
     fn newest(engine: Arc<Engine>) -> Result<Self> {
-        let transaction = engine.database.begin_read().map_err(broken)?;
-        let state = transaction.open_table(STATE).map_err(broken)?;
-        let number = state.get(NUMBER).map_err(broken)?;
+        let (rows, number) = reading(|| {
+            let transaction = engine.database()?.begin_read().map_err(broken)?;
+            let state = transaction.open_table(STATE).map_err(broken)?;
+            let number = state.get(NUMBER).map_err(broken)?.map(|number| number.value());
+            Ok((transaction.open_table(ROWS).map_err(broken)?, number))
+        })?;
         let number = number.ok_or_else(|| Error::damaged("the base does not say which commit it shows".to_owned()))?;
-        Ok(Self {
-            rows: transaction.open_table(ROWS).map_err(broken)?,
-            number: number.value(),
-            engine,
-        })
+        Ok(Self { rows, number, engine })
     }
 }
 
@@ -136,11 +138,15 @@ impl Engine {
         let name = base_name(generation);
         let database = database.map_err(|error| Error::unreadable(&format!("`{name}`"), &error.into()))?;
         Ok(Self {
-            database,
+            database: Some(database),
             file,
             failure,
             generation,
         })
+    }
+
+    fn database(&self) -> Result<&Database> {
+        self.database.as_ref().ok_or_else(Error::closed)
     }
 
     /// One transaction that ends with commit `number`, durable when it returns.
@@ -150,7 +156,7 @@ impl Engine {
         changes: impl FnOnce(&mut redb::Table<'_, &'static [u8], &'static [u8]>) -> Result<()>,
     ) -> Result<()> {
         let written = without_panic(|| {
-            let mut transaction = self.database.begin_write().map_err(broken)?;
+            let mut transaction = self.database()?.begin_write().map_err(broken)?;
             // It costs a sync and saves reading the whole file at the opening after a kill.
             transaction.set_quick_repair(true);
             let mut rows = transaction.open_table(ROWS).map_err(broken)?;
@@ -171,6 +177,14 @@ impl Engine {
     }
 }
 
+impl Drop for Engine {
+    /// The engine writes in the end, and reads for that: see [`reading`].
+    fn drop(&mut self) {
+        let database = self.database.take();
+        without_panic(|| drop(database));
+    }
+}
+
 pub(crate) fn base_name(generation: u64) -> String {
     format!("{PREFIX}{generation:016x}")
 }
@@ -188,6 +202,11 @@ pub(crate) fn generations(names: &[String]) -> Vec<u64> {
 
 pub(crate) fn broken(error: impl Into<redb::Error>) -> Error {
     Error::unreadable("the base", &error.into())
+}
+
+/// What a read answers. Where a file is not what it says, the engine panics in places.
+pub(crate) fn reading<T>(read: impl FnOnce() -> Result<T>) -> Result<T> {
+    without_panic(read).unwrap_or_else(|| Err(Error::damaged("the base is not what was written there".to_owned())))
 }
 
 /// What `run` answers, or nothing where it panics.

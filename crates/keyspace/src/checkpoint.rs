@@ -1,6 +1,6 @@
 //! Checkpoints: changes that were frozen in memory are written to the base, and their log is removed.
 
-use crate::answer::Answer;
+use crate::answer::Promise;
 use crate::base::{self, Base};
 use crate::disk;
 use crate::log;
@@ -10,6 +10,10 @@ use crate::{Error, Result};
 use std::collections::VecDeque;
 use std::ops::Bound;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+/// How long a writer waits after a group at most, for a checkpoint to get on.
+const PAUSE_MAX: Duration = Duration::from_millis(50);
 
 /// What the thread that writes to the base is to do.
 #[derive(Default)]
@@ -24,13 +28,18 @@ struct State {
     frozen: bool,
     /// The writer is to freeze what is in memory, however little it is.
     all_wanted: bool,
-    compactions: VecDeque<Arc<Answer<Result<()>>>>,
+    compactions: VecDeque<Promise<(), Error>>,
     end: bool,
+    /// When the one that is under way began, and how long the last one took.
+    began: Option<Instant>,
+    last_took: Duration,
+    /// Nobody does anything of this any more.
+    over: bool,
 }
 
 enum Task {
     Write,
-    Compact(Arc<Answer<Result<()>>>),
+    Compact(Promise<(), Error>),
 }
 
 impl Checkpoints {
@@ -39,7 +48,30 @@ impl Checkpoints {
         self.change(|state| {
             state.frozen = true;
             state.all_wanted = false;
+            state.began = Some(Instant::now());
         });
+    }
+
+    fn finish(&self) {
+        self.change(|state| {
+            state.frozen = false;
+            state.last_took = state.began.take().map_or(Duration::ZERO, |began| began.elapsed());
+        });
+    }
+
+    /// How long the writer is to wait after a group, where `filled` is the share of its memory that it has used.
+    ///
+    /// Without it a writer that comes faster than the base takes its changes would fill its memory and then stand still until
+    /// the end of the checkpoint. Half of the memory is for bursts; the other half is to last as long as the last
+    /// checkpoint took.
+    pub(crate) fn pause(&self, filled: f64) -> Duration {
+        let state = self.lock();
+        let Some(began) = state.began else {
+            return Duration::ZERO;
+        };
+        let beyond_half = (2.0 * filled - 1.0).clamp(0.0, 1.0);
+        let due = state.last_took.mul_f64(beyond_half);
+        due.saturating_sub(began.elapsed()).min(PAUSE_MAX)
     }
 
     pub(crate) fn want_all(&self) {
@@ -56,8 +88,21 @@ impl Checkpoints {
         }
     }
 
-    pub(crate) fn want_compaction(&self, answer: Arc<Answer<Result<()>>>) {
-        self.change(|state| state.compactions.push_back(answer));
+    /// Asks for a compaction. Where nobody does it any more, the promise is dropped, which answers it.
+    pub(crate) fn want_compaction(&self, promise: Promise<(), Error>) {
+        self.change(|state| {
+            if !state.over {
+                state.compactions.push_back(promise);
+            }
+        });
+    }
+
+    /// Whoever did all this does it no more.
+    pub(crate) fn give_up(&self) {
+        self.change(|state| {
+            state.over = true;
+            state.compactions.clear();
+        });
     }
 
     /// No more is to be done than what was asked for already.
@@ -118,9 +163,9 @@ pub(crate) fn run(shared: &Shared, durable: &Durable) {
                 if let Err(error) = write_frozen(shared, durable) {
                     shared.stop(error);
                 }
-                durable.checkpoints.change(|state| state.frozen = false);
+                durable.checkpoints.finish();
             }
-            Task::Compact(answer) => answer.give(compact(shared, durable)),
+            Task::Compact(promise) => promise.keep(compact(shared, durable)),
         }
     }
 }

@@ -99,6 +99,10 @@ pub(crate) fn unfinished(name: &str) -> String {
     format!("{name}{UNFINISHED}")
 }
 
+pub(crate) fn is_unfinished(name: &str) -> bool {
+    name.ends_with(UNFINISHED)
+}
+
 /// The name that a file has, or is to have once it is whole.
 pub(crate) fn whole_name(name: &str) -> &str {
     name.strip_suffix(UNFINISHED).unwrap_or(name)
@@ -117,16 +121,6 @@ pub(crate) fn create_whole(
     file.sync(point)?;
     disk.rename(&first, name)?;
     Ok(file)
-}
-
-/// Removes what was not finished when the process that made it ended.
-pub(crate) fn remove_unfinished(disk: &dyn Disk) -> io::Result<()> {
-    for name in disk.names()? {
-        if name.ends_with(UNFINISHED) {
-            disk.remove(&name)?;
-        }
-    }
-    Ok(())
 }
 
 /// All bytes of a file.

@@ -21,12 +21,7 @@ struct FolderFile {
 impl Folder {
     /// Opens a folder, which is made if it is not there, with its parents.
     pub(crate) fn open(path: &Path) -> io::Result<Self> {
-        if !path.is_dir() {
-            fs::create_dir_all(path)?;
-            if let Some(parent) = path.canonicalize()?.parent() {
-                sync_folder(parent)?;
-            }
-        }
+        create_folders(path)?;
         let lock = private().create(true).truncate(false).open(path.join(LOCK_FILE))?;
         lock_now(&lock)?;
         let folder = Self {
@@ -152,6 +147,21 @@ impl DiskFile for FolderFile {
     fn sync(&self, _: SyncPoint) -> io::Result<()> {
         self.file.sync_data()
     }
+}
+
+/// Makes a folder and those above it that are missing, each of them durable in the one above.
+fn create_folders(path: &Path) -> io::Result<()> {
+    let missing: Vec<&Path> = path
+        .ancestors()
+        .take_while(|folder| !folder.as_os_str().is_empty() && !folder.is_dir())
+        .collect();
+    fs::create_dir_all(path)?;
+    for folder in missing {
+        if let Some(above) = folder.canonicalize()?.parent() {
+            sync_folder(above)?;
+        }
+    }
+    Ok(())
 }
 
 /// For reading and writing, by the owner alone.

@@ -48,7 +48,7 @@ pub use error::{Error, Result};
 pub use range::{Direction, Range};
 pub use snapshot::Snapshot;
 
-use answer::Answer;
+use answer::{Answer, Promise};
 use disk::Disk;
 use folder::Folder;
 use layers::Layers;
@@ -208,7 +208,7 @@ impl Keyspace {
         };
         self.checkpoint()?;
         let answer = Answer::new();
-        durable.checkpoints.want_compaction(Arc::clone(&answer));
+        durable.checkpoints.want_compaction(Promise::new(Arc::clone(&answer)));
         answer::block_on(Answer::wait(answer))
     }
 

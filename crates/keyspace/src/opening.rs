@@ -31,7 +31,7 @@ pub(crate) fn open(disk: &dyn Disk, options: &Options) -> Result<Opened> {
         create(disk, FIRST_GENERATION, std::iter::empty(), 0)?;
     }
     check_format(disk)?;
-    disk::remove_unfinished(disk).map_err(|error| failed(disk, &error))?;
+    remove_unfinished(disk)?;
     let base = open_base(disk, options)?;
     let number = base.number;
     let mut layers = Layers {
@@ -111,6 +111,16 @@ fn remove_unused(disk: &dyn Disk, names: &[String]) -> Result<()> {
     }
     for name in ours {
         disk.remove(name).map_err(|error| failed(disk, &error))?;
+    }
+    Ok(())
+}
+
+/// Removes what a process had not finished when it ended.
+fn remove_unfinished(disk: &dyn Disk) -> Result<()> {
+    for name in names(disk)? {
+        if is_ours(&name) && disk::is_unfinished(&name) {
+            disk.remove(&name).map_err(|error| failed(disk, &error))?;
+        }
     }
     Ok(())
 }

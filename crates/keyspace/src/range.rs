@@ -160,8 +160,8 @@ impl Source<'_> {
             (Self::Memory(rows), Direction::Backward) => rows.next_back(),
             (Self::Draft(rows), Direction::Forward) => rows.next(),
             (Self::Draft(rows), Direction::Backward) => rows.next_back(),
-            (Self::Base(rows), Direction::Forward) => return base_row(rows.next()),
-            (Self::Base(rows), Direction::Backward) => return base_row(rows.next_back()),
+            (Self::Base(rows), Direction::Forward) => return base_row(|| rows.next()),
+            (Self::Base(rows), Direction::Backward) => return base_row(|| rows.next_back()),
         };
         Ok(row.map(|(key, value)| (Key::from(key), value.as_ref().map(Value::from))))
     }
@@ -169,8 +169,10 @@ impl Source<'_> {
 
 type Guard = redb::AccessGuard<'static, &'static [u8]>;
 
-fn base_row(row: Option<redb::Result<(Guard, Guard)>>) -> Result<Option<Row>> {
-    let Some(row) = row else { return Ok(None) };
-    let (key, value) = row.map_err(base::broken)?;
-    Ok(Some((Key::copied(key.value()), Some(Value::copied(value.value())))))
+fn base_row(next: impl FnOnce() -> Option<redb::Result<(Guard, Guard)>>) -> Result<Option<Row>> {
+    base::reading(|| {
+        let Some(row) = next() else { return Ok(None) };
+        let (key, value) = row.map_err(base::broken)?;
+        Ok(Some((Key::copied(key.value()), Some(Value::copied(value.value())))))
+    })
 }

@@ -184,6 +184,11 @@ impl SimulatedDisk {
         }
     }
 
+    /// Another disk with the same files.
+    pub fn copy(&self) -> Self {
+        Self::with(self.lock().now.clone())
+    }
+
     /// How much was done to it so far: the point at which the power goes if it goes now.
     pub fn point(&self) -> usize {
         self.lock().journal.len()

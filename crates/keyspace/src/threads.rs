@@ -1,6 +1,6 @@
 use crate::checkpoint;
 use crate::log::Log;
-use crate::shared::Shared;
+use crate::shared::{Durable, Shared};
 use crate::writer::Writer;
 use crate::{Error, Result};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -44,6 +44,7 @@ impl Threads {
         };
         let check = |shared: &Shared| {
             if let Some(durable) = &shared.durable {
+                let _over = GivesUp(durable);
                 checkpoint::run(shared, durable);
             }
         };
@@ -82,6 +83,15 @@ impl Threads {
 impl Drop for Threads {
     fn drop(&mut self) {
         self.end();
+    }
+}
+
+/// Says that checkpoints are over, however their thread ends.
+struct GivesUp<'d>(&'d Durable);
+
+impl Drop for GivesUp<'_> {
+    fn drop(&mut self) {
+        self.0.checkpoints.give_up();
     }
 }
 

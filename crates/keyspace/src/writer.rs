@@ -101,7 +101,11 @@ impl Writer {
         let (Some(log), Some(durable)) = (&mut self.log, &shared.durable) else {
             return;
         };
-        if !is_due(log, durable, shared) || !durable.checkpoints.wait_until_idle(shared) {
+        if !is_due(log, durable, shared) {
+            pause(durable, shared);
+            return;
+        }
+        if !durable.checkpoints.wait_until_idle(shared) {
             return;
         }
         let next = shared.published().number + 1;
@@ -139,4 +143,12 @@ fn is_due(log: &Log, durable: &Durable, shared: &Shared) -> bool {
     shown.active_bytes >= memory_bytes
         || log.bytes() >= (memory_bytes as u64).saturating_mul(LOG_BYTES_PER_MEMORY_BYTE)
         || durable.checkpoints.is_all_wanted()
+}
+
+fn pause(durable: &Durable, shared: &Shared) {
+    let filled = shared.published().active_bytes as f64 / durable.options.memory_bytes.max(1) as f64;
+    let pause = durable.checkpoints.pause(filled);
+    if !pause.is_zero() {
+        std::thread::sleep(pause);
+    }
 }

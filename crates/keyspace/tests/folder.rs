@@ -101,6 +101,32 @@ fn a_compaction_gives_room_back() {
 }
 
 #[test]
+fn a_folder_within_others_that_are_missing_is_made_and_foreign_files_stay() {
+    let folder = Temporary::new("nested");
+    let inner = folder.0.join("a").join("b");
+    let space = Keyspace::open(&inner, Options::default()).unwrap();
+    commit(&space).unwrap();
+    drop(space);
+    std::fs::write(inner.join("notes.new"), "mine").unwrap();
+    let space = Keyspace::open(&inner, Options::default()).unwrap();
+    assert_eq!(space.snapshot().number(), 1);
+    assert_eq!(std::fs::read_to_string(inner.join("notes.new")).unwrap(), "mine");
+}
+
+#[test]
+fn a_compaction_that_is_asked_for_too_late_is_refused() {
+    let folder = Temporary::new("late");
+    let space = Keyspace::open(&folder.0, Options::default()).unwrap();
+    let other = space.clone();
+    std::thread::scope(|scope| {
+        scope.spawn(|| while other.compact().is_ok() {});
+        std::thread::sleep(std::time::Duration::from_millis(100));
+        space.close().unwrap();
+    });
+    assert!(other.compact().unwrap_err().is_stopped());
+}
+
+#[test]
 fn one_process_a_folder_whatever_is_removed() {
     let folder = Temporary::new("locked");
     let space = Keyspace::open(&folder.0, Options::default()).unwrap();
