@@ -8,9 +8,9 @@ use super::table::{flag, flag_span, whole, word};
 use super::types::TypeTable;
 use super::{Resolver, condition, value};
 use crate::diagnostic::Diagnostic;
-use crate::expression::{self, Args, RowWord, Scope};
+use crate::expression::{self, Args, BinaryOp, Expr, ExprKind, RowWord, Scope};
 use crate::model::{
-    Bounds, Claim, Each, Entity, Let, ParamValue, Read, Return, Route, Selection, SelectionKind, WithPart,
+    Bounds, Claim, Each, Entity, Let, LetValue, ParamValue, Read, Return, Route, Selection, SelectionKind, WithPart,
 };
 use crate::node::{Entry, Node};
 use crate::rules;
@@ -32,7 +32,8 @@ impl Resolver<'_> {
         let args = self.declare_args(node.get("args"), &http, types);
         self.check_query(http.route(), &args);
         let mut bound = Vec::new();
-        let lets = self.lets(node.get("let"), &args, &mut bound);
+        let mut lets = self.lets(node.get("let"), &args, &mut bound);
+        lets.iter_mut().for_each(|bound| find_current_version(bound, entities));
         let each = self.each(node.entry("each"), &args, &mut bound);
         let selection = self.main_selection(entry, &args, &bound);
         let row = selection.as_ref().and_then(Selection::entity);
@@ -383,6 +384,50 @@ impl Resolver<'_> {
         }
         lets
     }
+}
+
+/// Where a read names a row with versions by its key, that key is no row's: the instant is missing. What is meant is the current
+/// version of those that have the key's values, which is a selection as any other, and has a plan or is a finding.
+fn find_current_version(bound: &mut Let, entities: &[Entity]) {
+    let LetValue::Value(named) = &bound.value else { return };
+    let ExprKind::Entity { entity: id, key } = &named.kind else {
+        return;
+    };
+    let Some(entity) = super::entity(entities, *id).filter(|entity| entity.history.is_some()) else {
+        return;
+    };
+    let same = |(name, value): &(String, Expr)| {
+        let attribute = entity.attribute(name)?;
+        let expr = |kind: ExprKind, ty: Type| Expr {
+            kind,
+            ty,
+            optional: false,
+            span: value.span,
+        };
+        let own = expr(ExprKind::Attribute(name.clone()), attribute.ty.clone());
+        let equal = ExprKind::Binary(BinaryOp::Eq, Box::new(own), Box::new(value.clone()));
+        Some(expr(equal, Type::Bool))
+    };
+    let all = key.iter().filter_map(same);
+    let filter = all.reduce(|left, right| Expr {
+        span: named.span,
+        kind: ExprKind::Binary(BinaryOp::And, Box::new(left), Box::new(right)),
+        ty: Type::Bool,
+        optional: false,
+    });
+    bound.value = LetValue::Read(Selection {
+        kind: SelectionKind::Get {
+            optional: bound.optional,
+        },
+        entities: vec![*id],
+        span: named.span,
+        filter,
+        order: Vec::new(),
+        by: Vec::new(),
+        sums: Vec::new(),
+        limit: None,
+        consistent: true,
+    });
 }
 
 fn read_return(

@@ -1,7 +1,6 @@
 //! What stands around the meaning of a read: names, shapes of answers, routes, and conditions written by hand.
 
 use super::formulas::formula;
-use super::pending::ROWS_WITH_VERSIONS;
 use super::read::Writer;
 use super::{GeneratedAttribute, Path, Shape, kinds};
 
@@ -39,7 +38,7 @@ impl Writer<'_> {
     /// A row by its key.
     fn named_row(&mut self, at: usize) -> Option<String> {
         let (name, history) = (self.entity.name.clone(), self.entity.identity.is_some());
-        if !self.entity.has_one_key || (history && !ROWS_WITH_VERSIONS) {
+        if !self.entity.has_one_key {
             return None;
         }
         let mut key = Vec::new();
