@@ -55,8 +55,6 @@ pub struct RowStream<'a> {
     next: Option<Item>,
     ended: bool,
     pages_read: u32,
-    /// Whether a whole primary key is asked for: one row at most.
-    is_one: bool,
     /// The key after which a later page goes on, where no row was taken since.
     after: Option<Item>,
     /// The key of the last row that was taken.
@@ -77,13 +75,6 @@ impl<'a> RowStream<'a> {
         } else {
             Direction::Ascending
         };
-        let sorts = model.table.key.len().saturating_sub(1);
-        let equal = request
-            .range
-            .sort
-            .iter()
-            .filter(|(_, sort)| matches!(sort, SortRange::Equal(_)));
-        let is_one = index.is_none() && equal.count() == sorts;
         RowStream {
             key: index.is_none().then(|| whole_key(model, &request.range)).flatten(),
             scan: query.scan,
@@ -95,7 +86,6 @@ impl<'a> RowStream<'a> {
             next: None,
             ended: false,
             pages_read: 0,
-            is_one,
             after: None,
             taken: None,
             behind: false,
@@ -260,8 +250,7 @@ impl<'a> RowStream<'a> {
                 .await?;
         }
         self.buffer.extend(arrived);
-        // Engines may name a last key though a whole primary key was asked for, and begin anew after it.
-        self.ended = page.last_key.is_none() || self.is_one;
+        self.ended = page.last_key.is_none();
         // Rows that a filter dropped are not read again: a later page goes on after them.
         if let Some(last) = page.last_key.as_ref().filter(|_| self.buffer.is_empty()) {
             (self.after, self.taken) = (Some(last.clone()), None);

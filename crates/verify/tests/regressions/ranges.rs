@@ -4,7 +4,7 @@ use singlet_item::Value;
 use singlet_runtime::Attributes;
 use singlet_verify::Outcome;
 
-use super::{NUMBERED, attributes, check, check_in};
+use super::{Caller, NUMBERED, attributes, check, check_in, check_model};
 
 #[tokio::test]
 async fn an_end_beyond_the_limits_of_an_attribute_leaves_that_side_open() {
@@ -138,4 +138,29 @@ async fn a_key_may_be_made_of_another_name_of_an_attribute() {
         check(entity, read, &rows, attributes(&[("n", "7")])).await,
         Outcome::Same(1)
     );
+}
+
+#[tokio::test]
+async fn a_scan_of_a_table_without_a_sort_key_reads_past_its_first_page() {
+    let text = "singlet: 1
+name: made
+table: {name: made, key: {partition: PK}}
+entities:
+  E:
+    attributes: {o: string 1..9, n: 'int 0..9'}
+    key: {PK: \"P#{o}\"}
+    unique: {n: n}
+reads:
+  r:
+    find: E
+    scan: all of them
+    allow: 'true'
+";
+    let rows: &[&[(&str, &str)]] = &[
+        &[("o", "a"), ("n", "1")],
+        &[("o", "b"), ("n", "2")],
+        &[("o", "c"), ("n", "3")],
+    ];
+    let outcome = check_model(text, rows, Attributes::new(), &Caller::with_id("ada")).await;
+    assert_eq!(outcome, Outcome::Same(3));
 }
