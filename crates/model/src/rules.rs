@@ -301,14 +301,24 @@ key: {aggregateId: \"{store}#{aggregateId}\", seq: \"{seq}\"}      # the key, or
 
 Way out: `stored: otherName` on the attribute, or `stored: none` where the key alone has it; for an index, a key attribute of its own."
 
-LOST_ATTRIBUTE "M022" "lost-attribute" Error "An attribute is stored only in keys, and no key has it.
+LOST_ATTRIBUTE "M022" "lost-attribute" Error "An attribute is stored only in keys, and no key gives it back.
 
-With `stored: none` an attribute has no place in an item but its keys. Where none of them has it, a create takes the value and nobody ever sees it again.
+With `stored: none` an attribute has no place in an item but its keys. Where none of them has it, or only in a form that loses something (`lower(x)`, `day(x)`), a create takes the value and nobody ever sees it again. So it is where the key is not there for every row: an index key by condition, or one that an optional part leaves out.
 
 ```yaml
 attributes: {day: date, note: {type: string 1..40, stored: none}}
 key: {PK: \"DAY#{day}\", SK: NOTE}
 ```
 
-Way out: leave `stored: none` out, or put the attribute into a key."
+Way out: leave `stored: none` out, or put the attribute into a key as it is."
+
+VALUE_NOT_KEPT "M023" "value-not-kept" Error "A value that is new each time is made where nothing keeps it.
+
+`ulid()`, `ksuid()`, `uuid()`, `digits(n)` and `random(n)` give another value each time. A computed attribute, an expiry, a unique value or the condition of a key is computed again whenever its row is written or looked at, and a read stores nothing.
+
+```yaml
+attributes: {id: {is: ulid()}}
+```
+
+Way out: a default, `id: ulid = ulid()`, which a create sets once; in a write, `set` or `let`."
 }

@@ -1,4 +1,8 @@
 //! How the parts of a key get their values before anything is read.
+#![deny(
+    clippy::wildcard_enum_match_arm,
+    reason = "a type or function that is forgotten must not compile"
+)]
 
 use std::borrow::Cow;
 
@@ -139,7 +143,11 @@ fn equality<'a>(part: &KeyPart, conjuncts: &[&'a Expr]) -> Option<Bound<'a>> {
             }
             if is_attribute(side, part) {
                 // Equality of the attribute is equality of the part only where the part keeps the whole value.
-                let settled = if keeps_value(part) { vec![*conjunct] } else { Vec::new() };
+                let settled = if part.keeps_value() {
+                    vec![*conjunct]
+                } else {
+                    Vec::new()
+                };
                 let values = Values::One(value.as_ref().clone());
                 return Some(Bound { values, settled });
             }
@@ -183,7 +191,11 @@ fn listed<'a>(part: &KeyPart, conjuncts: &[&'a Expr]) -> Option<Bound<'a>> {
         }
         is_attribute(left, part).then(|| Bound {
             values: Values::Each(list),
-            settled: if keeps_value(part) { vec![*conjunct] } else { Vec::new() },
+            settled: if part.keeps_value() {
+                vec![*conjunct]
+            } else {
+                Vec::new()
+            },
         })
     })
 }
@@ -194,10 +206,28 @@ fn truth<'a>(part: &KeyPart, conjuncts: &[&'a Expr]) -> Option<Bound<'a>> {
         return None;
     }
     conjuncts.iter().find_map(|conjunct| {
-        let (inner, word) = match &conjunct.kind {
-            ExprKind::Not(inner) => (inner.as_ref(), "false"),
-            _ => (*conjunct, "true"),
-        };
+        let (inner, word): (&Expr, &str) = match &conjunct.kind {
+            ExprKind::Not(inner) => Some((inner.as_ref(), "false")),
+            ExprKind::Attribute(_) | ExprKind::Field(..) | ExprKind::Index(..) => Some((*conjunct, "true")),
+            ExprKind::Literal(_)
+            | ExprKind::Row
+            | ExprKind::Arg(_)
+            | ExprKind::Caller(_)
+            | ExprKind::Now
+            | ExprKind::Today
+            | ExprKind::Setting(_)
+            | ExprKind::Bound(_)
+            | ExprKind::Word(_)
+            | ExprKind::Negate(_)
+            | ExprKind::Binary(..)
+            | ExprKind::Conditional(..)
+            | ExprKind::List(_)
+            | ExprKind::Record(_)
+            | ExprKind::Call(..)
+            | ExprKind::Each { .. }
+            | ExprKind::Entity { .. }
+            | ExprKind::Invalid => None,
+        }?;
         is_attribute(inner, part).then(|| Bound {
             values: Values::All(vec![word.to_owned()]),
             settled: vec![*conjunct],
@@ -233,7 +263,8 @@ fn days<'a>(part: &KeyPart, conjuncts: &[&'a Expr], shifted: bool) -> Option<Bou
                 range.from.push(end(false));
                 range.to.push(end(false));
             }
-            _ => continue,
+            BinaryOp::Eq | BinaryOp::Ne | BinaryOp::In | BinaryOp::And | BinaryOp::Or => continue,
+            BinaryOp::Add | BinaryOp::Sub | BinaryOp::Mul | BinaryOp::Div | BinaryOp::Rem => continue,
         }
         if exact && !shifted {
             settled.push(conjunct);
@@ -272,9 +303,10 @@ pub fn ends<'a>(part: &KeyPart, conjuncts: &[&'a Expr]) -> (Option<End<'a>>, Opt
     let (mut low, mut high) = (None, None);
     for (op, value, conjunct, _) in compared(part, conjuncts).filter(|(.., is_formed)| !is_formed) {
         match op {
-            BinaryOp::Gt | BinaryOp::Ge if low.is_none() => low = Some((value, op == BinaryOp::Gt, conjunct)),
-            BinaryOp::Lt | BinaryOp::Le if high.is_none() => high = Some((value, op == BinaryOp::Lt, conjunct)),
-            _ => {}
+            BinaryOp::Gt | BinaryOp::Ge => low = low.or(Some((value, op == BinaryOp::Gt, conjunct))),
+            BinaryOp::Lt | BinaryOp::Le => high = high.or(Some((value, op == BinaryOp::Lt, conjunct))),
+            BinaryOp::Eq | BinaryOp::Ne | BinaryOp::In | BinaryOp::And | BinaryOp::Or => {}
+            BinaryOp::Add | BinaryOp::Sub | BinaryOp::Mul | BinaryOp::Div | BinaryOp::Rem => {}
         }
     }
     (low, high)
@@ -316,10 +348,10 @@ fn hashed_place(part: &KeyPart, entity: &Entity) -> Option<(String, u8)> {
     let ExprKind::Attribute(name) = &place.kind else {
         return None;
     };
-    let precision = match precision.literal()? {
-        singlet_model::expression::Literal::Number(number) => number.to_u64()?,
-        _ => return None,
+    let singlet_model::expression::Literal::Number(precision) = precision.literal()? else {
+        return None;
     };
+    let precision = precision.to_u64()?;
     Some((name.clone(), u8::try_from(precision).ok()?))
 }
 
@@ -351,7 +383,13 @@ pub(crate) fn small_words(part: &KeyPart) -> Option<Vec<String>> {
                 .map(|step| (first + step).to_string())
                 .collect()
         }
-        _ => return None,
+        Type::Text(_) | Type::Number(_) | Type::Bytes(_) | Type::Json => return None,
+        Type::Date | Type::Time | Type::Seconds | Type::Millis | Type::Now | Type::Duration | Type::Month => {
+            return None;
+        }
+        Type::Ulid | Type::Ksuid | Type::Uuid | Type::Version => return None,
+        Type::Geo(_) | Type::Object(_) | Type::List(..) | Type::Set(..) | Type::Map(..) => return None,
+        Type::OrWords(..) | Type::Row(_) | Type::Group(..) | Type::Absent | Type::Unknown => return None,
     };
     // A number as it prints may begin another, so that a range of the one would hold the other's rows.
     let begins_another = |word: &String| {
@@ -363,21 +401,6 @@ pub(crate) fn small_words(part: &KeyPart) -> Option<Vec<String>> {
         return None;
     }
     (words.len() as u64 <= Bounds::USUAL.values_max as u64).then_some(words)
-}
-
-/// Whether the part holds the attribute's whole value, so that equal parts are equal attributes.
-pub(crate) fn keeps_value(part: &KeyPart) -> bool {
-    !matches!(
-        part.function,
-        Some(
-            PartFunction::Lower
-                | PartFunction::Upper
-                | PartFunction::Day
-                | PartFunction::Month
-                | PartFunction::Year
-                | PartFunction::Geohash(_)
-        )
-    )
 }
 
 fn is_attribute(expr: &Expr, part: &KeyPart) -> bool {

@@ -1,4 +1,8 @@
 //! What is left of a meaning after the key, as a filter that the store checks; and what only the process can check.
+#![deny(
+    clippy::wildcard_enum_match_arm,
+    reason = "a type or function that is forgotten must not compile"
+)]
 
 use singlet_item::Value;
 use singlet_item::limits::IN_OPERANDS_MAX;
@@ -140,7 +144,13 @@ impl<'a> Lowering<'a> {
                 Some(path) => Known::Decided(Lowered::Filter(Condition::equal(path, Value::Bool(true)))),
                 None => Known::Decided(Lowered::No),
             },
-            _ => Known::Decided(Lowered::No),
+            ExprKind::Attribute(_) | ExprKind::Field(..) | ExprKind::Index(..) => Known::Decided(Lowered::No),
+            ExprKind::Binary(..) | ExprKind::Call(..) | ExprKind::Conditional(..) => Known::Decided(Lowered::No),
+            ExprKind::Negate(_) | ExprKind::List(_) | ExprKind::Record(_) => Known::Decided(Lowered::No),
+            ExprKind::Each { .. } | ExprKind::Entity { .. } | ExprKind::Row => Known::Decided(Lowered::No),
+            ExprKind::Literal(_) | ExprKind::Arg(_) | ExprKind::Caller(_) => Known::Decided(Lowered::No),
+            ExprKind::Now | ExprKind::Today | ExprKind::Setting(_) => Known::Decided(Lowered::No),
+            ExprKind::Bound(_) | ExprKind::Word(_) | ExprKind::Invalid => Known::Decided(Lowered::No),
         };
         Ok(match (lowered, wanted) {
             (Known::Unknown, _) => Lowered::False,
@@ -172,9 +182,10 @@ impl<'a> Lowering<'a> {
         };
         let (path, attribute) = side;
         if other.is_absent() {
-            let test = match op {
-                BinaryOp::Ne => Condition::exists(path),
-                _ => Condition::not_exists(path),
+            // Nothing but `==` and `!=` tests for absence.
+            let test = match op == BinaryOp::Ne {
+                true => Condition::exists(path),
+                false => Condition::not_exists(path),
             };
             return Ok(Lowered::Filter(test).into());
         }
@@ -194,9 +205,13 @@ impl<'a> Lowering<'a> {
             BinaryOp::Gt => Comparison::Greater,
             BinaryOp::Ge => Comparison::GreaterOrEqual,
             // `!=` is true of an absent attribute; engines differ in what `<>` says there.
-            _ => {
+            BinaryOp::Ne => {
                 let differs = Condition::compare(path.clone(), Comparison::NotEqual, value);
                 return Ok(Lowered::Filter(Condition::not_exists(path).or(differs)).into());
+            }
+            BinaryOp::In | BinaryOp::And | BinaryOp::Or => return Ok(Lowered::No.into()),
+            BinaryOp::Add | BinaryOp::Sub | BinaryOp::Mul | BinaryOp::Div | BinaryOp::Rem => {
+                return Ok(Lowered::No.into());
             }
         };
         Ok(Lowered::Filter(Condition::compare(path, comparison, value)).into())
@@ -256,9 +271,10 @@ impl<'a> Lowering<'a> {
         if value.as_str() == Some("") {
             return Ok(Lowered::Filter(Condition::exists(path)).into());
         }
-        let test = match &expr.kind {
-            ExprKind::Call(FunctionId::StartsWith, _) => Condition::begins_with(path, value),
-            _ => Condition::contains(path, value),
+        let begins = matches!(expr.kind, ExprKind::Call(FunctionId::StartsWith, _));
+        let test = match begins {
+            true => Condition::begins_with(path, value),
+            false => Condition::contains(path, value),
         };
         Ok(Lowered::Filter(test).into())
     }

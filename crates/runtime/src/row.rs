@@ -1,4 +1,8 @@
 //! Between rows as entities see them and items as the table stores them.
+#![deny(
+    clippy::wildcard_enum_match_arm,
+    reason = "a type or function that is forgotten must not compile"
+)]
 
 use std::borrow::Cow;
 use std::cmp::Ordering;
@@ -189,18 +193,10 @@ fn is_over(seconds: &Value, now: i64) -> bool {
     seconds.is_some_and(|seconds| seconds.saturating_mul(1_000) <= now)
 }
 
-/// Attributes that stand only in keys.
+/// Attributes that stand only in keys, and what else those keys have.
 fn decode_keys(entity: &Entity, item: &Item) -> Result<Attributes, RuntimeError> {
-    let needed = entity
-        .attributes
-        .iter()
-        .any(|attribute| attribute.stored == Stored::No && entity.is_key_attribute(&attribute.name));
-    if !needed {
-        return Ok(Attributes::new());
-    }
     let mut found = Attributes::new();
-    let keys = entity.key.iter().flat_map(|choice| &choice.keys);
-    for key in keys {
+    for key in entity.keys_to_read() {
         if let Some(value) = item.get(&key.attribute) {
             let parts = key
                 .template
@@ -425,9 +421,12 @@ pub fn encode_key<'v>(
 ) -> Result<Option<Value>, RuntimeError> {
     let hashed = |path: &str| {
         let value = lookup(path)?;
-        let precision = key.parts.iter().find_map(|part| match part.function {
-            Some(PartFunction::Geohash(precision)) if part.path == path => Some(precision),
-            _ => None,
+        let mut parts = key.parts.iter().filter(|part| part.path == path);
+        let precision = parts.find_map(|part| {
+            let Some(PartFunction::Geohash(precision)) = part.function else {
+                return None;
+            };
+            Some(precision)
         });
         match precision {
             Some(precision) => Some(Cow::Owned(Value::S(Place::from_value(value)?.geohash(precision)))),

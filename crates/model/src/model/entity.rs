@@ -56,6 +56,44 @@ impl Entity {
         self.key.iter().flat_map(|choice| &choice.keys)
     }
 
+    /// The key attribute from which an attribute is read back that is stored nowhere else: one of the primary key, or else one of
+    /// an index, which the table has too. It is there for every row that has the attribute.
+    pub fn key_that_holds(&self, name: &str) -> Option<&KeyTemplate> {
+        let indexed = self.index.iter().map(IndexEntry::choices);
+        std::iter::once(self.key.as_slice())
+            .chain(indexed)
+            .filter_map(|choices| match choices {
+                [choice] if choice.when.is_none() => Some(&choice.keys),
+                _ => None,
+            })
+            .flatten()
+            .find(|key| key.gives_back(name) && key.optional_part_beside(name).is_none())
+    }
+
+    /// Under which name an item holds an attribute: its own, another, or that of a key in which it stands.
+    pub fn name_in_item<'a>(&'a self, attribute: &'a Attribute) -> Option<&'a str> {
+        match &attribute.stored {
+            Stored::Own => Some(&attribute.name),
+            Stored::As(name) => Some(name),
+            Stored::No => self.key_that_holds(&attribute.name).map(|key| key.attribute.as_str()),
+        }
+    }
+
+    /// The keys from which attributes are read back that are stored nowhere else.
+    pub fn keys_to_read(&self) -> Vec<&KeyTemplate> {
+        let key_only = self
+            .attributes
+            .iter()
+            .filter(|attribute| attribute.stored == Stored::No);
+        let mut keys: Vec<&KeyTemplate> = Vec::new();
+        for key in key_only.filter_map(|attribute| self.key_that_holds(&attribute.name)) {
+            if !keys.iter().any(|known| known.attribute == key.attribute) {
+                keys.push(key);
+            }
+        }
+        keys
+    }
+
     /// Whether an attribute is part of the primary key.
     pub fn is_key_attribute(&self, name: &str) -> bool {
         self.key_templates()
@@ -165,6 +203,18 @@ pub struct KeyTemplate {
     pub parts: Vec<KeyPart>,
 }
 
+impl KeyTemplate {
+    /// Whether the value of an attribute can be read from the key again: it stands there whole, and in a form that loses nothing.
+    pub fn gives_back(&self, name: &str) -> bool {
+        self.parts.iter().any(|part| part.path == name && part.keeps_value())
+    }
+
+    /// A part without which the key is not there, though the attribute is.
+    pub fn optional_part_beside(&self, name: &str) -> Option<&KeyPart> {
+        self.parts.iter().find(|part| part.optional && part.root() != name)
+    }
+}
+
 /// A variable part of a template.
 #[derive(Clone, Debug)]
 pub struct KeyPart {
@@ -186,6 +236,17 @@ impl KeyPart {
     /// The attribute at the root of the path.
     pub fn root(&self) -> &str {
         self.path.split('.').next().unwrap_or(&self.path)
+    }
+
+    /// Whether the part holds the attribute's whole value, so that equal parts are equal attributes.
+    pub fn keeps_value(&self) -> bool {
+        match self.function {
+            None => true,
+            Some(PartFunction::Rank | PartFunction::Desc | PartFunction::Ordered) => true,
+            Some(PartFunction::Plain | PartFunction::Raw) => true,
+            Some(PartFunction::Lower | PartFunction::Upper | PartFunction::Geohash(_)) => false,
+            Some(PartFunction::Day | PartFunction::Month | PartFunction::Year) => false,
+        }
     }
 }
 

@@ -7,10 +7,11 @@ use singlet_item::limits::{
 };
 
 use crate::diagnostic::{Diagnostic, Diagnostics};
-use crate::model::{Attribute, Billing, Entity, Index, KeyAttribute, Projection, Stored, Table};
+use crate::model::{Attribute, Billing, Entity, Index, KeyAttribute, KeyTemplate, Projection, Stored, Table};
 use crate::node::Node;
 use crate::rules;
 use crate::source::Span;
+use crate::types::Type;
 
 /// The longest name of a system: it is a folder, a path and an audience.
 const SYSTEM_NAME_CHARS_MAX: usize = 64;
@@ -150,20 +151,41 @@ fn check_stored_names(entity: &Entity, table: &Table, out: &mut Diagnostics) {
     }
 }
 
-/// What is stored only in a key must stand in one: else every write loses it.
+/// What is stored only in a key must stand in one from which every row gives it back: else a write takes the value, and nobody
+/// sees it again.
 fn check_stands_in_key(entity: &Entity, attribute: &Attribute, out: &mut Diagnostics) {
-    let indexed = entity.index.iter().flat_map(|entry| entry.choices());
-    let keys = entity.key.iter().chain(indexed).flat_map(|choice| &choice.keys);
-    if keys
-        .flat_map(|key| &key.parts)
-        .any(|part| part.root() == attribute.name)
-    {
-        return;
-    }
-    let message = format!(
-        "`{}` is stored only in keys, and no key of `{}` has it",
-        attribute.name, entity.name
-    );
-    let help = "leave `stored: none` out, or put the attribute into a key";
+    let Some(why) = why_lost(entity, attribute) else { return };
+    let message = format!("`{}` is stored only in keys, and {why}", attribute.name);
+    let help = "leave `stored: none` out, or put the attribute into the primary key";
     out.push(Diagnostic::new(&rules::LOST_ATTRIBUTE, attribute.span, message).help(help));
+}
+
+/// Why some rows do not give back an attribute that stands only in keys, or a write cannot ask for it there.
+fn why_lost(entity: &Entity, attribute: &Attribute) -> Option<String> {
+    let name = attribute.name.as_str();
+    if entity.key_that_holds(name).is_some() {
+        let is_asked_for = attribute.ty == Type::Version
+            || entity.states.as_ref().is_some_and(|states| states.of == name)
+            || entity.history.as_ref().is_some_and(|history| {
+                [Some(&history.until), history.tombstone.as_ref()].contains(&Some(&attribute.name))
+            });
+        return is_asked_for.then(|| "conditions of writes ask for it".to_owned());
+    }
+    let indexed = entity.index.iter().flat_map(|entry| entry.choices());
+    let keys: Vec<&KeyTemplate> = entity
+        .key
+        .iter()
+        .chain(indexed)
+        .flat_map(|choice| &choice.keys)
+        .collect();
+    let gives_back = keys.iter().find(|key| key.gives_back(name));
+    let stands = keys.iter().flat_map(|key| &key.parts).any(|part| part.root() == name);
+    Some(match (gives_back, stands) {
+        (Some(key), _) => match key.optional_part_beside(name) {
+            Some(other) => format!("`{}` is not there without `{}`", key.attribute, other.path),
+            None => format!("`{}` takes other templates by condition", key.attribute),
+        },
+        (None, true) => format!("no key of `{}` gives it back", entity.name),
+        (None, false) => format!("no key of `{}` has it", entity.name),
+    })
 }

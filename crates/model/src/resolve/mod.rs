@@ -19,6 +19,7 @@ mod key_names;
 mod keys;
 mod limits;
 mod named_rows;
+mod new_values;
 mod numbers;
 mod operation;
 mod promises;
@@ -90,6 +91,7 @@ pub(crate) fn resolve(root: &Node, out: &mut Diagnostics) -> Model {
     let writes = resolver.writes(root.get("writes"), &entities, &steps, &mut types);
     routes::check(&reads, &writes, resolver.out);
     named_rows::check((&entities, &steps), (&reads, &writes), resolver.out);
+    new_values::check((&entities, &steps), (&reads, &writes), resolver.out);
     let Resolver { table, names, .. } = resolver;
     let catalog = names.catalog;
     let operations = reads

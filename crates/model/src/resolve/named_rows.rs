@@ -81,7 +81,7 @@ fn beside_rows<'a>(excludes: &'a Expr, all: &mut Vec<&'a Expr>) {
     }
 }
 
-fn in_read(read: &Read, refuse: &mut dyn FnMut(&Expr, &str)) {
+pub(super) fn in_read(read: &Read, refuse: &mut dyn FnMut(&Expr, &str)) {
     for bound in &read.lets {
         match &bound.value {
             // The row itself is read; what its key is made of is not.
@@ -114,7 +114,7 @@ fn in_found(value: &LetValue, refuse: &mut dyn FnMut(&Expr, &str)) {
     }
 }
 
-fn in_selection(selection: &Selection, refuse: &mut dyn FnMut(&Expr, &str)) {
+pub(super) fn in_selection(selection: &Selection, refuse: &mut dyn FnMut(&Expr, &str)) {
     selection.filter.iter().for_each(|filter| refuse(filter, IN_WHERE));
     selection.sums.iter().for_each(|(_, sum)| refuse(sum, IN_READ));
 }

@@ -67,7 +67,7 @@ impl PartValues {
             path: part.path.clone(),
             function: part.function,
             values,
-            exact: values::keeps_value(part),
+            exact: part.keeps_value(),
             small: part.ty.cardinality().is_some(),
             lapses: Vec::new(),
         }

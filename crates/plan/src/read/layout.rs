@@ -10,7 +10,7 @@ use singlet_model::model::{Entity, Index, Projection, Stored};
 pub struct Layout {
     /// By name, in the order of names, as items have them.
     pub held: Vec<Held>,
-    /// Whether an attribute stands only in the key.
+    /// Whether an attribute stands only in a key.
     pub has_key_only: bool,
     /// Whether items hold more than that, which pages leave out: the keys of other indexes.
     pub has_others: bool,
@@ -52,10 +52,11 @@ impl Layout {
         if let Some(name) = &model.table.type_attribute {
             held.entry(name).or_default();
         }
-        let key_only = entity
-            .attributes
-            .iter()
-            .any(|attribute| attribute.stored == Stored::No && entity.is_key_attribute(&attribute.name));
+        let read_back = entity.keys_to_read();
+        for key in &read_back {
+            held.entry(&key.attribute).or_default();
+        }
+        let key_only = !read_back.is_empty();
         let carries_all = index.is_none_or(|index| index.projection == Projection::All);
         let choices = entity.index.iter().flat_map(|entry| entry.choices());
         let mut keys = choices.flat_map(|choice| &choice.keys);

@@ -1,4 +1,8 @@
 //! Whether the store itself can decide a clause about one row.
+#![deny(
+    clippy::wildcard_enum_match_arm,
+    reason = "a type or function that is forgotten must not compile"
+)]
 
 use singlet_model::Model;
 use singlet_model::expression::{BinaryOp, Expr, ExprKind, FunctionId};
@@ -9,10 +13,10 @@ use singlet_model::types::Type;
 pub fn about_row(expr: &Expr, row: &str) -> Expr {
     let again = |part: &Expr| Box::new(about_row(part, row));
     let kind = match &expr.kind {
-        ExprKind::Field(of, field) => match &of.kind {
-            ExprKind::Bound(name) if name == row => ExprKind::Attribute(field.clone()),
-            _ => ExprKind::Field(again(of), field.clone()),
-        },
+        ExprKind::Field(of, field) if matches!(&of.kind, ExprKind::Bound(name) if name == row) => {
+            ExprKind::Attribute(field.clone())
+        }
+        ExprKind::Field(of, field) => ExprKind::Field(again(of), field.clone()),
         ExprKind::Bound(name) if name == row => ExprKind::Row,
         ExprKind::Index(of, at) => ExprKind::Index(again(of), again(at)),
         ExprKind::Not(inner) => ExprKind::Not(again(inner)),
@@ -37,7 +41,18 @@ pub fn about_row(expr: &Expr, row: &str) -> Expr {
             var: var.clone(),
             body: again(body),
         },
-        other => other.clone(),
+        ExprKind::Literal(_)
+        | ExprKind::Attribute(_)
+        | ExprKind::Row
+        | ExprKind::Arg(_)
+        | ExprKind::Caller(_)
+        | ExprKind::Now
+        | ExprKind::Today
+        | ExprKind::Setting(_)
+        | ExprKind::Bound(_)
+        | ExprKind::Word(_)
+        | ExprKind::Entity { .. }
+        | ExprKind::Invalid => expr.kind.clone(),
     };
     Expr { kind, ..expr.clone() }
 }
@@ -76,7 +91,14 @@ pub fn is_pushable(model: &Model, entity: &Entity, expr: &Expr) -> bool {
             _ => false,
         },
         ExprKind::Attribute(_) => expr.ty == Type::Bool && is_stored(model, entity, expr),
-        _ => false,
+        // A number, a list or a row is no condition; what else computes one of the row's attributes, the process does.
+        ExprKind::Binary(..) | ExprKind::Call(..) | ExprKind::Conditional(..) | ExprKind::Each { .. } => false,
+        ExprKind::Field(..) | ExprKind::Index(..) | ExprKind::Negate(_) | ExprKind::List(_) | ExprKind::Record(_) => {
+            false
+        }
+        ExprKind::Literal(_) | ExprKind::Row | ExprKind::Arg(_) | ExprKind::Caller(_) | ExprKind::Now => false,
+        ExprKind::Today | ExprKind::Setting(_) | ExprKind::Bound(_) | ExprKind::Word(_) => false,
+        ExprKind::Entity { .. } | ExprKind::Invalid => false,
     }
 }
 
@@ -96,14 +118,17 @@ fn is_stored(model: &Model, entity: &Entity, expr: &Expr) -> bool {
 /// Whether the store can compare an attribute with a value of another type as the type means it: enums sort by rank, and a coarser
 /// instant rounds. What is planned as the store's to decide is sent to it by this same answer.
 pub fn compares_as_stored(op: BinaryOp, attribute: &Type, other: &Type) -> bool {
-    let same_form = match (attribute, other) {
-        (Type::Time | Type::Millis, Type::Now) => true,
-        (attribute, other) if attribute.is_instant() || other.is_instant() => attribute == other,
-        (Type::OrWords(..), _) => matches!(op, BinaryOp::Eq | BinaryOp::Ne),
-        _ => true,
-    };
-    let by_rank = op.is_ordering() && (attribute.members().is_some() || *attribute == Type::Duration);
-    same_form && !by_rank
+    let same = !other.is_instant();
+    match attribute {
+        Type::Time | Type::Millis => attribute == other || *other == Type::Now,
+        Type::Seconds | Type::Now => attribute == other,
+        Type::OrWords(..) => same && matches!(op, BinaryOp::Eq | BinaryOp::Ne),
+        Type::Enum(_) | Type::Duration => same && !op.is_ordering(),
+        Type::Text(_) | Type::Int(_) | Type::Number(_) | Type::Bool | Type::Bytes(_) | Type::Version => same,
+        Type::Date | Type::Month | Type::Ulid | Type::Ksuid | Type::Uuid => same,
+        Type::Geo(_) | Type::Json | Type::Object(_) | Type::List(..) | Type::Set(..) | Type::Map(..) => same,
+        Type::Row(_) | Type::Group(..) | Type::Absent | Type::Unknown => same,
+    }
 }
 
 /// Whether time changes an attribute: a state that lapses, or what holds only during one.

@@ -73,13 +73,8 @@ fn unlike_source(
 fn pin(loading: &Loading<'_>, copy: &Copy, item: &Item) -> Option<Pin> {
     let source = loading.model().entity(copy.entity)?;
     let attribute = source.attribute(&copy.attribute)?;
-    let name = match &attribute.stored {
-        singlet_model::model::Stored::As(name) => name,
-        singlet_model::model::Stored::Own => &attribute.name,
-        // What stands only in the key does not change.
-        singlet_model::model::Stored::No => return None,
-    };
-    let path = Path::attribute(name.as_str());
+    let name = source.name_in_item(attribute)?;
+    let path = Path::attribute(name);
     let key = key_in(loading.model(), item);
     if key.contains_key(name) {
         return None;

@@ -200,10 +200,10 @@ impl<'a> Touched<'a> {
                 Some(alias) => self.entity.attribute(alias),
                 None => Some(attribute),
             };
-            let Some(source) = source.filter(|source| wanted && source.stored != Stored::No) else {
-                continue;
-            };
-            let name = stored_name(&source.stored, &source.name);
+            let name = source
+                .filter(|_| wanted)
+                .and_then(|source| self.entity.name_in_item(source));
+            let Some(name) = name else { continue };
             if !self.key.contains_key(name) {
                 pins.push(Check::pin(same(item, name)));
             }

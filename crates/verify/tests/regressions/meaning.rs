@@ -83,3 +83,40 @@ async fn what_is_not_known_of_a_caller_differs_from_nothing() {
         Outcome::Same(0)
     );
 }
+
+const IN_INDEX_KEY: &str = "    attributes: {o: string 1..9, n: 'int 0..9', x: {type: 'string 1..9', stored: none}}\n    key: {PK: \"P#{o}\", SK: \"N#{n}\"}\n    index:\n      GX1: {G1P: \"G#{n}\", G1S: \"X#{x}#{o}\"}\n";
+
+#[tokio::test]
+async fn what_stands_only_in_an_index_key_is_read_from_it_on_every_path() {
+    let rows: [&[_]; 2] = [
+        &[("o", "a"), ("n", "1"), ("x", "u#v")],
+        &[("o", "a"), ("n", "2"), ("x", "w")],
+    ];
+    let args = attributes(&[("o", "a")]);
+    let all = "    args: {o: string}\n    where: 'o == args.o'\n    order: n\n";
+    assert_eq!(check(IN_INDEX_KEY, all, &rows, args.clone()).await, Outcome::Same(2));
+    let some = "    args: {o: string}\n    where: 'o == args.o && x > \"v\"'\n";
+    assert_eq!(check(IN_INDEX_KEY, some, &rows, args.clone()).await, Outcome::Same(1));
+    let beside = "    args: {o: string}\n    where: 'o == args.o'\n    with:\n      same: {find: E, where: o == row.o && x == row.x}\n";
+    assert_eq!(check(IN_INDEX_KEY, beside, &rows, args).await, Outcome::Same(2));
+    let indexed = "    where: 'n == 1'\n";
+    assert_eq!(
+        check(IN_INDEX_KEY, indexed, &rows, Attributes::new()).await,
+        Outcome::Same(1)
+    );
+}
+
+#[tokio::test]
+async fn side_by_side_rows_have_what_only_a_key_has() {
+    let text = format!(
+        "{HEAD}{IN_INDEX_KEY}reads:\n  r:\n    args: {{o: string}}\n    with:\n      one: {{get: 'E?', where: o == args.o && n == 1}}\n      \
+         all: {{find: E, where: o == args.o, limit: 5}}\n    allow: 'true'\n"
+    );
+    let rows: [&[_]; 2] = [
+        &[("o", "a"), ("n", "1"), ("x", "u")],
+        &[("o", "a"), ("n", "2"), ("x", "w")],
+    ];
+    let args = attributes(&[("o", "a")]);
+    let outcome = check_model(&text, &rows, args, &Caller::with_id("ada")).await;
+    assert!(matches!(outcome, Outcome::Same(_)), "{outcome:?}");
+}
