@@ -1,12 +1,12 @@
 //! Rows that the model itself keeps beside those of its entities: guards of unique values, records of requests, progress.
 //!
 //! They have partitions of their own whose keys begin with `$`, the character that escapes: no part of a key that a caller
-//! fills can begin so, except where a model leaves it unescaped.
+//! fills can begin so, except where a model leaves it unescaped. Where the partition key is a number, one of its own stands for the text.
 
 use std::collections::BTreeMap;
 
 use sha2::{Digest, Sha256};
-use singlet_item::key::Delimiter;
+use singlet_item::key::{Delimiter, kept_number};
 use singlet_item::{Item, Number, Value};
 use singlet_model::Model;
 use singlet_model::evaluate::evaluate;
@@ -42,12 +42,7 @@ pub(super) fn place(model: &Model, kind: &str, parts: &[&str]) -> Result<Item, R
         let value = match (at, table::key_type(model, attribute)) {
             (0, KeyType::String) => Value::S(text.clone()),
             (0, KeyType::Binary) => Value::B(text.clone().into_bytes()),
-            (0, KeyType::Number) => {
-                return Err(RuntimeError::Request(format!(
-                    "`{}` is a number, so the table has no place for `{kind}` rows",
-                    attribute.name
-                )));
-            }
+            (0, KeyType::Number) => Value::N(number_of(&text)?),
             (_, KeyType::String) => Value::S("$".to_owned()),
             (_, KeyType::Binary) => Value::B(b"$".to_vec()),
             (_, KeyType::Number) => Value::N(Number::from(0)),
@@ -55,6 +50,17 @@ pub(super) fn place(model: &Model, kind: &str, parts: &[&str]) -> Result<Item, R
         key.insert(attribute.name.clone(), value);
     }
     Ok(key)
+}
+
+/// The number that stands for a text.
+fn number_of(text: &str) -> Result<Number, RuntimeError> {
+    let hash = Sha256::digest(text.as_bytes());
+    let first = hash
+        .iter()
+        .take(16)
+        .fold(0_u128, |all, byte| all << 8 | u128::from(*byte));
+    let unreachable = || RuntimeError::Stored("a hash has no number".to_owned());
+    kept_number(first).ok_or_else(unreachable)
 }
 
 fn delimiter(model: &Model) -> Delimiter {
@@ -177,7 +183,7 @@ fn key_of(
 }
 
 /// Whose guards they are: the row's identity, without the instants of its versions.
-fn owner(model: &Model, entity: &Entity, row: &Attributes) -> String {
+pub(super) fn owner(model: &Model, entity: &Entity, row: &Attributes) -> String {
     let delimiter = delimiter(model);
     let parts = identity_of(model, entity, row);
     let escaped: Vec<String> = parts.iter().map(|part| delimiter.escaped(part)).collect();

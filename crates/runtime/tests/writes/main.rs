@@ -26,6 +26,7 @@ mod invariants;
 mod looked_at;
 mod meanwhile;
 mod measured;
+mod numbered;
 mod place;
 mod races;
 mod replays;

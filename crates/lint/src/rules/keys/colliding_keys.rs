@@ -1,8 +1,9 @@
 use std::collections::HashSet;
 
-use singlet_item::key::{Delimiter, Part, Template, Witness, collide};
+use singlet_item::Number;
+use singlet_item::key::{Delimiter, KeyType, Part, Template, Witness, collide, kept_number};
 use singlet_model::Model;
-use singlet_model::model::{IdempotencyNeed, Role};
+use singlet_model::model::{Entity, IdempotencyNeed, Role};
 use singlet_plan::access::AccessPath;
 
 use crate::context::{enumerated, templates};
@@ -16,7 +17,8 @@ design_rule! {
     /// replaces the first, or a create is refused because a row of another kind is there, for exactly the values that the
     /// message shows. It is decided over all values that the attributes' types, limits and patterns allow, for mirrors and
     /// idempotency records too, and for the rows that Singlet keeps beside them: guards of unique values, records of requests
-    /// and the progress of bulk writes, whose partition keys begin with `$`.
+    /// and the progress of bulk writes, whose partition keys begin with `$`,
+    /// or are negative numbers with 130 decimals.
     ///
     /// ```yaml
     /// Order:    {key: {PK: "USER#{userId}", SK: "{orderId}"}}
@@ -86,11 +88,25 @@ fn kept_rows(model: &Model) -> Vec<(&'static str, Vec<Template>)> {
         (recorded && !shaped, "$request", "records of requests"),
         (bulk, "$progress", "the progress of bulk writes"),
     ];
+    let is_number = |at: usize| {
+        let name = model.table.key.get(at).map(|key| key.name.as_str());
+        let mut keys = model.entities.iter().flat_map(Entity::key_templates);
+        keys.any(|key| Some(key.attribute.as_str()) == name && key.template.key_type() == KeyType::N)
+    };
+    let number = |number: Number| Template::new(vec![Part::Number(number)], delimiter);
     let mut rows = Vec::new();
     for (_, start, what) in kinds.into_iter().filter(|(kept, _, _)| *kept) {
         let parts = vec![Part::text(&format!("{start}{}", model.table.delimiter)), Part::Anything];
-        let Ok(partition) = Template::new(parts, delimiter) else { continue };
-        let sort = model.table.key.get(1).map(|_| Template::text("$", delimiter));
+        // All such numbers are of one kind: where an entity may have one, it may have any.
+        let partition = match kept_number(0).filter(|_| is_number(0)) {
+            Some(kept) => number(kept),
+            None => Template::new(parts, delimiter),
+        };
+        let Ok(partition) = partition else { continue };
+        let sort = match model.table.key.get(1) {
+            Some(_) if is_number(1) => number(Number::from(0)).ok(),
+            sort => sort.map(|_| Template::text("$", delimiter)),
+        };
         rows.push((what, std::iter::once(partition).chain(sort).collect()));
     }
     rows

@@ -1,0 +1,30 @@
+//! Keys of the rows that are kept beside those of entities, where the partition key is a number.
+
+use crate::Number;
+
+/// The digits of a number.
+const DIGITS: u32 = 38;
+
+/// The number that stands for a place: negative, and with more decimals than any number has that a model limits. So no whole number
+/// is one, nor one whose limits say its decimals or begin at zero.
+pub fn kept_number(hash: u128) -> Option<Number> {
+    let least = 10_u128.pow(DIGITS - 1);
+    let digits = least + hash % (9 * least);
+    format!("-{digits}E-130").parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+    use super::kept_number;
+
+    #[test]
+    fn every_hash_has_a_number_that_dynamodb_takes() {
+        let all = [0, 1, 9 * 10_u128.pow(37) - 1, 9 * 10_u128.pow(37), u128::MAX];
+        let numbers = all.map(|hash| kept_number(hash).unwrap().to_string());
+        assert_eq!(numbers.first(), numbers.get(3));
+        assert_ne!(numbers.first(), numbers.get(1));
+        assert!(numbers.iter().all(|number| number.starts_with('-')), "{numbers:?}");
+    }
+}
