@@ -350,7 +350,7 @@ impl<'a> Reading<'a> {
         }
         match best {
             Some((_, query)) => Ok(vec![query]),
-            None => Err(RuntimeError::Request("the circle is too large".to_owned())),
+            None => Err(keys::too_near_a_pole(plan.latitude())),
         }
     }
 
@@ -364,7 +364,7 @@ impl<'a> Reading<'a> {
         let mut calls = Vec::new();
         for branch in branches.iter_mut() {
             // A filter drops rows that count toward the limit: a little more is read at once. One row is mostly the first.
-            let filtered = !branch.residue.is_empty() || !branch.query.rest.is_empty();
+            let filtered = !branch.query.rest.is_empty();
             let first = rows_asked(bounds, u64::from(wanted), filtered && !one);
             let first = u32::try_from(first).unwrap_or(u32::MAX);
             let entity = branch.entity;

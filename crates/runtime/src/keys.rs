@@ -12,6 +12,7 @@ use singlet_plan::read::{End, Ends, KeyEnd, Query, SortBound};
 use singlet_store::{KeyRange, SortRange};
 
 use self::values::Known;
+pub(crate) use self::values::too_near_a_pole;
 use crate::error::RuntimeError;
 use crate::scope::Scope;
 

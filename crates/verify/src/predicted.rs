@@ -32,10 +32,7 @@ pub(crate) fn page_difference(
     }
     let worked = worked?;
     let consumed: ReadUnits = sent.iter().map(|one| one.consumed).sum();
-    let queries = || combination.parts.iter().flat_map(|part| &part.plan.queries);
-    // One entry more than a page holds tells whether there is another page, and its row is got as well.
-    let follows = queries().any(|query| query.follow);
-    let most = worked.most.filter(|_| combination.neighbours.is_none() && !follows);
+    let most = worked.most.filter(|_| combination.neighbours.is_none());
     // What the request settles, or no key can be, is not asked for.
     let least_sent: u64 = combination.requests.iter().map(|cost| cost.sent().0).sum();
     // A key that several parts name is got once.

@@ -79,6 +79,12 @@ impl SelectionPlan {
         !self.queries.is_empty() && self.excess().is_none()
     }
 
+    /// The degrees of latitude, north and south, up to which its circle is answered; of several covers that of the widest.
+    pub fn latitude(&self) -> Option<f64> {
+        let all = self.queries.iter().chain(&self.covers);
+        all.filter_map(|query| query.reach.latitude).reduce(f64::max)
+    }
+
     /// The query that makes most of the ranges, where a request may make more than are read at once. Of several covers of one
     /// circle the one that suffices is taken.
     pub fn excess(&self) -> Option<&Query> {

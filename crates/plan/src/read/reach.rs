@@ -25,6 +25,8 @@ pub struct Reach {
     pub most: Option<u64>,
     /// What they are made of, that of which nothing limits the number alone.
     pub factors: Vec<Factor>,
+    /// Of a circle: the degrees of latitude, north and south, up to which its cells are no more than are read at once.
+    pub latitude: Option<f64>,
 }
 
 /// What multiplies the ranges of a query.
@@ -58,11 +60,13 @@ impl Reach {
     pub(super) const ONE: Reach = Reach {
         most: Some(1),
         factors: Vec::new(),
+        latitude: None,
     };
 
     /// The reach of a query.
     pub(super) fn of(query: &Query) -> Self {
-        let mut factors = Vec::new();
+        let mut factors: Vec<Factor> = Vec::new();
+        let mut circle = None;
         let mut seen: Vec<&PartValues> = Vec::new();
         for part in query.key_parts() {
             if seen.iter().any(|known| known.follows(part)) {
@@ -70,14 +74,27 @@ impl Reach {
             }
             seen.push(part);
             factors.extend(factor(part));
+            if let Values::Cells { km, precision, .. } = &part.values {
+                circle = greatest(km).map(|km| (km, *precision));
+            }
         }
         let most = factors
             .iter()
             .try_fold(1_u64, |all, factor| Some(all.saturating_mul(factor.most?)));
+        let mut others = factors.iter().filter(|factor| factor.kind != FactorKind::Cells);
+        let others = others.try_fold(1_u64, |all, factor| Some(all.saturating_mul(factor.most?)));
+        let latitude = circle.zip(others).map(|((km, precision), others)| {
+            let cells = Bounds::USUAL.ranges_max as u64 / others.max(1);
+            latitude_most(km, precision, cells)
+        });
         if most.is_none() {
             factors.retain(|factor| factor.most.is_none());
         }
-        Reach { most, factors }
+        Reach {
+            most,
+            factors,
+            latitude,
+        }
     }
 
     /// Whether it may be more than are read at once.
@@ -98,7 +115,7 @@ fn factor(part: &PartValues) -> Option<Factor> {
         }
         Values::Days(range) => (FactorKind::Days, show::day_range(range), span::units_most(range)),
         Values::Cells { km, precision, .. } => {
-            let most = greatest(km).map(|km| cells_most(km, *precision));
+            let most = greatest(km).map(|km| cells_most(km, *precision, CIRCLE_LATITUDE_DEGREES_MAX));
             (FactorKind::Cells, show::expression(km), most)
         }
         Values::All(words) => (FactorKind::Values, words.join("|"), Some(words.len() as u64)),
@@ -160,11 +177,31 @@ const CENTRES_TRIED: u32 = 16;
 /// With more rows than this nobody asks any more.
 const CELL_ROWS_MAX: f64 = 10_000.0;
 
-/// The most cells that a circle touches, wherever it lies up to [`CIRCLE_LATITUDE_DEGREES_MAX`].
-pub fn cells_most(km: f64, precision: u8) -> u64 {
+/// The tenths of a degree up to the last at which cells have a width.
+const LATITUDE_TENTHS_MAX: u32 = 899;
+
+/// Up to which latitude, in tenths of a degree, a circle touches no more cells than `most`: the nearer to a pole, the more.
+fn latitude_most(km: f64, precision: u8, most: u64) -> f64 {
+    let (mut fits, mut exceeds) = (0, LATITUDE_TENTHS_MAX + 1);
+    while exceeds - fits > 1 {
+        let middle = fits.midpoint(exceeds);
+        match cells_most(km, precision, f64::from(middle) / 10.0) <= most {
+            true => fits = middle,
+            false => exceeds = middle,
+        }
+    }
+    f64::from(fits) / 10.0
+}
+
+/// The most cells that a circle touches, wherever its centre lies up to a latitude.
+fn cells_most(km: f64, precision: u8, latitude: f64) -> u64 {
     let (height_degrees, width_degrees) = geo::cell_degrees(precision);
     let height = height_degrees * DEGREE_KM;
-    let far = (CIRCLE_LATITUDE_DEGREES_MAX + km / DEGREE_KM).min(89.9);
+    let far = latitude + km / DEGREE_KM;
+    if far > f64::from(LATITUDE_TENTHS_MAX) / 10.0 {
+        // It comes near the pole, round which a row of cells is as long as it is anywhere.
+        return u64::MAX;
+    }
     let width = width_degrees * DEGREE_KM * far.to_radians().cos();
     if km / height > CELL_ROWS_MAX {
         return u64::MAX;
@@ -194,6 +231,28 @@ mod tests {
     use super::*;
 
     #[test]
+    fn up_to_its_latitude_a_circle_has_no_more_cells_than_are_asked_for() {
+        for (km, precision) in [(1.0, 5), (5.0, 5), (25.0, 4), (100.0, 3), (0.5, 6)] {
+            let latitude = latitude_most(km, precision, 200);
+            assert!(
+                (70.0..90.0).contains(&latitude),
+                "{km} km, cells of {precision}: {latitude}"
+            );
+            let (height, width) = geo::cell_degrees(precision);
+            for step in 0..200 {
+                let share = f64::from(step) / 200.0;
+                let center = geo::Place {
+                    lat: latitude - share * height,
+                    lon: -179.9 + share * 7.0 * width,
+                };
+                let cells = geo::cover(center, km, precision, 200);
+                assert!(cells.is_some(), "{km} km, cells of {precision}, at {center:?}");
+            }
+            assert_eq!(latitude_most(km, precision, 0), 0.0);
+        }
+    }
+
+    #[test]
     fn no_circle_touches_more_cells() {
         for (km, precision) in [
             (0.5, 7),
@@ -205,7 +264,7 @@ mod tests {
             (100.0, 3),
             (100.0, 4),
         ] {
-            let most = cells_most(km, precision);
+            let most = cells_most(km, precision, CIRCLE_LATITUDE_DEGREES_MAX);
             for lat in [-70.0, -33.3, 0.0, 0.01, 21.5, 45.0, 52.2297, 60.7, 69.99, 70.0] {
                 for step in 0..40 {
                     let (height, width) = geo::cell_degrees(precision);

@@ -77,6 +77,8 @@ pub struct PlanRow<'p> {
     pub bare: bool,
     /// Other queries that answer it too: which is cheaper is known with the request.
     pub or: Vec<String>,
+    /// Of a circle: the degrees of latitude, north and south, up to which it is answered.
+    pub latitude: Option<f64>,
     /// What it costs.
     pub cost: &'p RequestCost,
 }
@@ -103,6 +105,7 @@ fn row<'p>(model: &Model, read: &str, combination: &'p Combination, cost: &'p Re
         projection: Vec::new(),
         bare: false,
         or: Vec::new(),
+        latitude: None,
         cost,
     };
     match &cost.origin {
@@ -120,6 +123,7 @@ fn row<'p>(model: &Model, read: &str, combination: &'p Combination, cost: &'p Re
                 let names = query.projection(!bare).filter(|_| !is_counted(model, read, part));
                 row.bare = bare;
                 row.projection = names.into_iter().flatten().collect();
+                row.latitude = plan.latitude();
                 row.or = plan.covers.iter().map(|cover| describe(model, cover)).collect();
             }
         }
@@ -284,7 +288,8 @@ impl PlanRow<'_> {
             (false, true) => "; without keys",
             (false, false) => "; without the keys of other indexes",
         };
-        format!("{}{left_out}", self.cost.promise())
+        let latitude = self.latitude.map(|degrees| format!("; up to {degrees}° of latitude"));
+        format!("{}{left_out}{}", self.cost.promise(), latitude.unwrap_or_default())
     }
 }
 

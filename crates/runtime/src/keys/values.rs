@@ -45,7 +45,7 @@ pub(super) fn combinations(types: &[&Type], query: &Query, scope: Scope<'_>) -> 
         let ty = types.get(at).copied().unwrap_or(&Type::Unknown);
         taken.push(columns.len());
         leaders.push(part);
-        columns.push(with_lapsing(values_of(&part.values, ty, scope)?, &part.lapses));
+        columns.push(with_lapsing(values_of(&part.values, ty, query, scope)?, &part.lapses));
     }
     let count = columns
         .iter()
@@ -79,7 +79,7 @@ fn within_ranges(asked: u64, scope: Scope<'_>) -> Result<(), RuntimeError> {
     }
 }
 
-fn values_of(values: &Values, ty: &Type, scope: Scope<'_>) -> Result<Vec<Known>, RuntimeError> {
+fn values_of(values: &Values, ty: &Type, query: &Query, scope: Scope<'_>) -> Result<Vec<Known>, RuntimeError> {
     Ok(match values {
         Values::One(_) | Values::Formed(_) => one_of(values, ty, scope)?.into_iter().collect(),
         Values::Each(list) => {
@@ -98,7 +98,10 @@ fn values_of(values: &Values, ty: &Type, scope: Scope<'_>) -> Result<Vec<Known>,
                 .collect()
         }
         Values::Days(range) => days(range, ty, scope)?,
-        Values::Cells { center, km, precision } => cells(center, km, *precision, scope)?,
+        Values::Cells { center, km, precision } => {
+            let cells = cells(center, km, *precision, scope)?;
+            cells.ok_or_else(|| too_near_a_pole(query.reach.latitude))?
+        }
         Values::All(words) => words.iter().map(|word| Known::Value(word_value(word, ty))).collect(),
     })
 }
@@ -259,14 +262,23 @@ fn moved(day: Date, unit: CalendarUnit, by: i64) -> Date {
     day.checked_add(span).unwrap_or(day)
 }
 
-fn cells(center: &Expr, km: &Expr, precision: u8, scope: Scope<'_>) -> Result<Vec<Known>, RuntimeError> {
+/// What a circle is refused with that has more cells than are asked for at once. How far north and south there are none is known
+/// with the plan; a distance without a limit is an error of the model.
+pub(crate) fn too_near_a_pole(latitude: Option<f64>) -> RuntimeError {
+    RuntimeError::Request(match latitude {
+        Some(latitude) => format!("the circle lies too near a pole: it is answered up to {latitude}° of latitude"),
+        None => "the circle is too large".to_owned(),
+    })
+}
+
+/// The cells of a circle; none where there are too many.
+fn cells(center: &Expr, km: &Expr, precision: u8, scope: Scope<'_>) -> Result<Option<Vec<Known>>, RuntimeError> {
     let center = evaluate(center, &scope)?.and_then(|value| geo::Place::from_value(&value));
     let km = evaluate(km, &scope)?.and_then(|value| value.as_number());
     let km = km.and_then(|number| number.to_string().parse::<f64>().ok());
     let (Some(center), Some(km)) = (center, km) else {
-        return Ok(Vec::new());
+        return Ok(Some(Vec::new()));
     };
     let cells = geo::cover(center, km, precision, scope.setting.bounds.ranges_max);
-    let cells = cells.ok_or_else(|| RuntimeError::Request("the circle is too large".to_owned()))?;
-    Ok(cells.into_iter().map(Known::Formed).collect())
+    Ok(cells.map(|cells| cells.into_iter().map(Known::Formed).collect()))
 }
