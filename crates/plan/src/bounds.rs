@@ -75,7 +75,7 @@ bounds! {
         "Items that one call gets by their keys.";
     batch_write_items: Step = BATCH_WRITE_ITEMS_MAX,
         "Items that one call puts while rows are loaded.";
-    bulk_rows_per_page: Step = 100,
+    bulk_rows_per_page: Step = 25,
         "Rows that a `bulk` write looks up before it takes their turns.";
     versions_per_call: Step = 10,
         "Items that one call reads while the last version of a row is looked for.";

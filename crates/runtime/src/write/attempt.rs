@@ -388,7 +388,10 @@ impl<'a> Attempt<'a> {
         plan: &'a SelectionPlan,
     ) -> Result<Option<usize>, Stop> {
         self.look_through_filter(selection).await?;
-        let (row, consumed) = read_on::only_row(self.reading(selection, plan)).await?;
+        let (row, consumed) = match read_on::only_row(self.reading(selection, plan)).await {
+            Err(several @ RuntimeError::Several(_)) => return Err(self.several(several).await),
+            found => found?,
+        };
         self.consumed += &consumed;
         match row {
             Some(row) => self.found_row(entity, row, selection).await,

@@ -3,26 +3,36 @@
 
 use std::collections::HashSet;
 
+use sha2::{Digest, Sha256};
 use singlet_item::{Item, Number, Value};
-use singlet_model::model::{LetValue, Step};
+use singlet_model::model::{Entity, LetValue, Step};
 use singlet_plan::write::StepPlan;
 use singlet_store::{Condition, Consumed, DeleteRequest, ErrorKind, GetRequest, Path, Update};
 
 use super::attempt::Attempt;
-use super::guards::{hashed, place};
+use super::guards::{hashed, owner, place};
 use super::steps::Element;
 use super::touched::{Action, Check, Doing};
 use super::{Operation, Stop, Written, mistake, record};
+use crate::cursor::Positions;
 use crate::error::RuntimeError;
+use crate::find::Onward;
 use crate::scope::Attributes;
 use crate::{retry, row, values};
 
 /// How far an operation came: which step, which element, how many turns did something.
+///
+/// **Invariant:** of a loop over rows, every row before `from` had its turn, and of those after it the rows in `seen`. A row that a
+/// turn changes may still be one that is looked for, so that where it stands says nothing of whether it is done.
 #[derive(Clone, Debug, Default, PartialEq)]
 struct Progress {
     step: u64,
     element: u64,
     done: u64,
+    /// Where the page of rows begins; none at the first.
+    from: Option<Positions>,
+    /// The rows of that page which had their turn.
+    seen: Vec<Mark>,
     /// The instant at which it began: all of it is of that instant.
     now: i64,
 }
@@ -33,6 +43,13 @@ const DONE: &str = "$done";
 const NOW: &str = "$now";
 const TURN: &str = "$turn";
 const BOUND: &str = "$bound";
+const FROM: &str = "$from";
+const SEEN: &str = "$seen";
+
+/// What stands for a row in a progress: the beginning of a hash of its identity.
+type Mark = [u8; MARK_BYTES];
+
+const MARK_BYTES: usize = 16;
 
 /// Does an operation from where it stopped.
 pub(super) async fn run(operation: &Operation<'_>) -> Result<Written, RuntimeError> {
@@ -173,6 +190,15 @@ impl<'o> Bulk<'o> {
             step: count(item, STEP)?,
             element: count(item, ELEMENT)?,
             done: count(item, DONE)?,
+            from: match item.get(FROM) {
+                Some(from) => Some(positions_in(from).ok_or_else(unreadable)?),
+                None => None,
+            },
+            seen: match item.get(SEEN) {
+                Some(Value::B(seen)) => seen.as_chunks().0.to_vec(),
+                Some(_) => return Err(unreadable()),
+                None => Vec::new(),
+            },
             now,
         };
         self.turn = count(item, TURN)?;
@@ -188,7 +214,7 @@ impl<'o> Bulk<'o> {
         attempt.prepare().await?;
         let bound = attempt.bound.clone();
         let mut item = self.key.clone();
-        item.extend(self.fields());
+        item.extend(self.fields()?);
         item.insert(BOUND.to_owned(), Value::M(bound.clone()));
         if let Some(name) = &self.operation.model.table.type_attribute {
             item.insert(name.clone(), Value::S("$progress".to_owned()));
@@ -212,16 +238,24 @@ impl<'o> Bulk<'o> {
         })
     }
 
-    fn fields(&self) -> Vec<(String, Value)> {
+    fn fields(&self) -> Result<Vec<(String, Value)>, Stop> {
         let number = |number: u64| Value::N(Number::from(i64::try_from(number).unwrap_or(i64::MAX)));
-        vec![
+        let mut fields = vec![
             (STEP.to_owned(), number(self.progress.step)),
             (ELEMENT.to_owned(), number(self.progress.element)),
             (DONE.to_owned(), number(self.progress.done)),
             (NOW.to_owned(), Value::N(Number::from(self.progress.now))),
             (TURN.to_owned(), number(self.turn)),
             record::expiry(self.operation),
-        ]
+        ];
+        if let Some(from) = &self.progress.from {
+            let text = serde_json::to_string(from).map_err(|_| mistake("a place cannot be written down"))?;
+            fields.push((FROM.to_owned(), Value::S(text)));
+        }
+        if !self.progress.seen.is_empty() {
+            fields.push((SEEN.to_owned(), Value::B(self.progress.seen.concat())));
+        }
+        Ok(fields)
     }
 
     async fn steps(&mut self, operation: &Operation<'_>) -> Result<(), RuntimeError> {
@@ -246,30 +280,43 @@ impl<'o> Bulk<'o> {
                 }
                 Some((_, LetValue::Read(_))) => self.found(operation, step, plan).await?,
             }
-            self.progress.step = at as u64 + 1;
-            self.progress.element = 0;
+            self.progress = self.progress.at_step(at as u64 + 1);
         }
         Ok(())
     }
 
-    /// Every row that is found, page by page. Rows that a turn removed are not found again.
+    /// Every row that is found, page by page, from where an earlier run stopped.
     async fn found(&mut self, operation: &Operation<'_>, step: &Step, plan: &StepPlan) -> Result<(), RuntimeError> {
         let (Some((_, LetValue::Read(selection))), Some(found)) = (&step.repeat, &plan.rows) else {
             return Err(RuntimeError::Internal("a loop over rows has no plan".to_owned()));
         };
         let rows_per_page = operation.engine.bounds().bulk_rows_per_page;
-        let mut onward = crate::find::Onward::Start;
-        while onward != crate::find::Onward::End {
+        let entity = selection.entity().and_then(|id| operation.model.entity(id));
+        let entity = entity.ok_or_else(|| RuntimeError::Internal("a loop has no entity".to_owned()))?;
+        let mut onward = self.progress.from.clone().map_or(Onward::Start, Onward::At);
+        while onward != Onward::End {
             let none = HashSet::new();
             let mut attempt = Attempt::new(operation, &none);
             attempt.bound.extend(self.bound.clone());
             let page = attempt.found_page(selection, found, rows_per_page, &onward).await;
             self.consumed += &attempt.consumed;
-            let page = ended(page)?;
+            let page = match page {
+                // Rows are no longer looked for as they were when it began, so that the place says nothing.
+                Err(Stop::Failed(RuntimeError::Cursor)) => return Err(unreadable()),
+                page => ended(page)?,
+            };
             for row in page.rows {
-                self.turn(operation, step, plan, Some(Turn::Row(row)), false).await?;
+                let mark = mark_of(operation, entity, &row);
+                if !self.progress.seen.contains(&mark) {
+                    self.turn(operation, step, plan, Some(Turn::Row(row, mark)), false)
+                        .await?;
+                }
             }
             onward = page.onward;
+            if let Onward::At(positions) = &onward {
+                self.progress.from = Some(positions.clone());
+                self.progress.seen.clear();
+            }
         }
         Ok(())
     }
@@ -293,14 +340,14 @@ impl<'o> Bulk<'o> {
             match ended_turn {
                 Ok(did) => {
                     self.turn += u64::from(did);
-                    self.progress.done += u64::from(did && element.is_some());
-                    self.progress.element += u64::from(matches!(element, Some(Turn::Element(_))));
+                    self.progress = self.progress.after(element.as_ref(), did);
                     return Ok(());
                 }
                 Err(Stop::ReadFirst(keys)) => super::remember(&mut read_first, keys)?,
                 Err(Stop::Failed(error)) => return Err(error),
                 // A row that is gone or no longer fits was somebody else's, or this operation's own before it stopped.
                 Err(Stop::Refused(refused)) if refused.status == 404 && (self.resumed || self.turn > 0) => {
+                    self.progress = self.progress.after(element.as_ref(), false);
                     return Ok(());
                 }
                 Err(Stop::Refused(refused)) => {
@@ -333,7 +380,7 @@ impl<'o> Bulk<'o> {
         if let (Some((name, list)), Some(element)) = (&step.repeat, element) {
             let bound: Option<Element> = match (element, list) {
                 (Turn::Element(value), LetValue::Value(list)) => Some(attempt.element_of(list, value.clone())?),
-                (Turn::Row(found), LetValue::Read(selection)) => {
+                (Turn::Row(found, _), LetValue::Read(selection)) => {
                     let entity = selection.entity().ok_or_else(|| mistake("a loop has no entity"))?;
                     let entity = attempt.entity(entity)?;
                     match attempt.found_row(entity, found.clone(), selection).await? {
@@ -353,20 +400,17 @@ impl<'o> Bulk<'o> {
         }
         attempt.answers = false;
         attempt.turn(step, plan).await?;
-        let mut next = self.progress.clone();
-        next.done += u64::from(element.is_some());
-        next.element += u64::from(matches!(element, Some(Turn::Element(_))));
+        let mut next = self.progress.after(element, true);
         if last {
-            next.step += 1;
-            next.element = 0;
+            next = next.at_step(next.step + 1);
         }
-        let progress = self.moved(&next);
+        let progress = self.moved(&next)?;
         attempt.finish(vec![progress]).await?;
         Ok(true)
     }
 
     /// The progress, moved on by one turn.
-    fn moved<'a>(&self, next: &Progress) -> Action<'a> {
+    fn moved<'a>(&self, next: &Progress) -> Result<Action<'a>, Stop> {
         let after = Bulk {
             operation: self.operation,
             key: self.key.clone(),
@@ -376,15 +420,20 @@ impl<'o> Bulk<'o> {
             bound: Attributes::new(),
             consumed: Consumed::default(),
         };
+        let fields = after.fields()?;
+        let is_set = |name: &str| fields.iter().any(|(known, _)| known == name);
         let mut update = Update::new();
-        for (name, value) in after.fields() {
+        for name in [FROM, SEEN].into_iter().filter(|name| !is_set(name)) {
+            update = update.remove(name);
+        }
+        for (name, value) in fields {
             update = update.set(name.as_str(), value);
         }
-        Action {
+        Ok(Action {
             key: self.key.clone(),
             doing: Doing::Update(update),
             checks: vec![Check::pin(self.is_ours())],
-        }
+        })
     }
 
     /// Removes the row of the progress, where it is still this run's: another may have begun meanwhile.
@@ -455,6 +504,40 @@ impl<'o> Bulk<'o> {
     }
 }
 
+impl Progress {
+    /// After a turn, which did something or found that there was nothing to do.
+    fn after(&self, turn: Option<&Turn>, did: bool) -> Self {
+        let mut next = self.clone();
+        next.done += u64::from(did && turn.is_some());
+        match turn {
+            Some(Turn::Element(_)) => next.element += 1,
+            Some(Turn::Row(_, mark)) => next.seen.push(*mark),
+            None => {}
+        }
+        next
+    }
+
+    /// At the beginning of a step.
+    fn at_step(&self, step: u64) -> Self {
+        Progress {
+            step,
+            element: 0,
+            from: None,
+            seen: Vec::new(),
+            ..*self
+        }
+    }
+}
+
+fn positions_in(value: &Value) -> Option<Positions> {
+    serde_json::from_str(value.as_str()?).ok()
+}
+
+fn mark_of(operation: &Operation<'_>, entity: &Entity, row: &Attributes) -> Mark {
+    let hash = Sha256::digest(owner(operation.model, entity, row).as_bytes());
+    hash.first_chunk().copied().unwrap_or_default()
+}
+
 fn count(item: &Item, name: &str) -> Result<u64, RuntimeError> {
     let number = item.get(name).and_then(Value::as_number).and_then(Number::to_u64);
     number.ok_or_else(unreadable)
@@ -467,7 +550,7 @@ fn unreadable() -> RuntimeError {
 /// What a turn is about.
 enum Turn {
     Element(Value),
-    Row(Attributes),
+    Row(Attributes, Mark),
 }
 
 /// What stops an operation that is not tried again.

@@ -140,18 +140,25 @@ impl<'a> Attempt<'a> {
         if self.skipping {
             return Stop::Skipped;
         }
+        self.said_before(order).await.unwrap_or(Stop::Refused(refused))
+    }
+
+    /// More than one row where one is expected; but that another is missing is said first.
+    pub async fn several(&mut self, several: RuntimeError) -> Stop {
+        self.said_before(ORDER_ALLOW).await.unwrap_or(Stop::Failed(several))
+    }
+
+    /// What the store would have said before.
+    async fn said_before(&mut self, order: u32) -> Option<Stop> {
         let failed = match self.failing(|known| known < order).await {
             Ok(failed) => failed,
-            Err(stop) => return stop,
+            Err(stop) => return Some(stop),
         };
-        if failed.is_empty() {
-            return Stop::Refused(refused);
-        }
         let failed: Vec<_> = failed
             .iter()
             .map(|(action, item)| (action.checks.as_slice(), item.as_ref()))
             .collect();
-        refuse::why(self.operation, &failed)
+        (!failed.is_empty()).then(|| refuse::why(self.operation, &failed))
     }
 
     /// What the store would refuse of what was said so far, by the order of its checks.

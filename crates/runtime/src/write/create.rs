@@ -13,7 +13,7 @@ use super::generate::Generating;
 use super::guards::Guards;
 use super::refuse::{Denial, Rule};
 use super::touched::{Action, Change, Check, Doing, absent_now};
-use super::{Refused, Stop, mistake};
+use super::{Stop, mistake};
 use crate::error::RuntimeError;
 use crate::scope::Attributes;
 use crate::{row, values};
@@ -33,7 +33,7 @@ impl<'a> Attempt<'a> {
         }
         let touched = self.touched(at)?;
         if touched.change != Change::Nothing {
-            return Err(Stop::Refused(Refused::new("same_item", 409)));
+            return Err(self.same_item().await);
         }
         if !touched.is_read() {
             let now = self.operation.request.now;

@@ -126,7 +126,7 @@ impl<'a> Attempt<'a> {
         self.read(at).await?;
         let touched = self.touched(at)?;
         if touched.change != Change::Nothing {
-            return Err(Stop::Refused(Refused::new("same_item", 409)));
+            return Err(self.same_item().await);
         }
         if touched.row().is_some() {
             let rule = Rule::of(entity, step_refusal(step, &Why::Exists), &Why::Exists);

@@ -264,6 +264,13 @@ impl<'a> Attempt<'a> {
         self.refused(order, refused).await
     }
 
+    /// Two steps that do not fit together on one row: what was said before speaks first, and `else: skip` does not mean this.
+    pub async fn same_item(&mut self) -> Stop {
+        let order = self.order();
+        self.skipping = false;
+        self.refused(order, Refused::new("same_item", 409)).await
+    }
+
     pub fn order(&self) -> u32 {
         ORDER_STEP + 2 * self.step + 1
     }

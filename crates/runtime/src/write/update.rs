@@ -20,7 +20,7 @@ impl<'a> Attempt<'a> {
         let touched = self.touched(at)?;
         let entity = touched.entity;
         if matches!(touched.change, Change::Create | Change::Delete) {
-            return Err(Stop::Refused(Refused::new("same_item", 409)));
+            return Err(self.same_item().await);
         }
         self.must_be_present(step, at).await?;
         self.check_version(at).await?;
@@ -237,7 +237,7 @@ impl<'a> Attempt<'a> {
         let touched = self.touched(at)?;
         let entity = touched.entity;
         if touched.change != Change::Nothing {
-            return Err(Stop::Refused(Refused::new("same_item", 409)));
+            return Err(self.same_item().await);
         }
         let follows = !entity.unique.is_empty() || self.operation.model.mirrors_of(entity.id).next().is_some();
         if !touched.is_read() && follows {

@@ -29,6 +29,7 @@ entities:
     attributes:
       id: List.id
       entry: ulid = ulid()
+      seen: int 0.. = 0
     key: {PK: "LIST#{id}", SK: "ENTRY#{entry}"}
 reads:
   list:
@@ -67,6 +68,25 @@ writes:
       - for: {e: {find: Entry, where: id == args.id}}
         delete: e
     return: {cleared: done}
+  look:
+    http: POST /lists/{id}/look
+    allow: caller.authenticated
+    bulk: true
+    do:
+      - for: {e: {find: Entry, where: id == args.id}}
+        update: e
+        add: {seen: 1}
+    return: {looked: done}
+  lookAt:
+    http: POST /lists/{id}/look-at
+    args: {entries: "list(Entry.entry) ..40"}
+    allow: caller.authenticated
+    bulk: true
+    do:
+      - for: {e: args.entries}
+        update: Entry(args.id, e)
+        add: {seen: 1}
+    return: {looked: done}
 "#;
 
 /// Ada's list of five.
@@ -127,6 +147,61 @@ async fn what_is_interrupted_goes_on_where_it_stopped() {
         Ok(json!({"cleared": 5}))
     );
     assert_eq!(system.keys().await, ["LIST#l | LIST"]);
+}
+
+/// How often each entry was looked at.
+async fn seen(system: &System) -> Vec<i64> {
+    let mut all = Vec::new();
+    for key in system.keys_under("LIST#l | ENTRY#").await {
+        all.push(system.attribute(&key, "seen").await.unwrap().as_i64().unwrap());
+    }
+    all
+}
+
+#[tokio::test]
+async fn rows_that_are_still_found_have_one_turn_however_often_it_stops() {
+    for rows in [5, 60] {
+        let store = Disturbed::new(0, 1);
+        let system = with_list(store.clone()).await;
+        let list = json!({"id": "l"});
+        for _ in 5..rows {
+            system.write("add", &user("ada"), list.clone()).await.unwrap();
+        }
+        // Some turns arrive; the next is lost for good, done or not.
+        for (turns, lost) in [(3, Fault::LostBefore), (1, Fault::LostAfter), (27, Fault::LostAfter)] {
+            store.expect(&vec![Fault::None; turns]);
+            store.expect(&[lost; 20]);
+            let stopped = system.write("look", &user("ada"), list.clone()).await;
+            store.calm();
+            assert!(stopped.is_err() || rows == 5, "{stopped:?}");
+            if stopped.is_ok() {
+                break;
+            }
+        }
+        if seen(&system).await.contains(&0) {
+            let looked = system.write("look", &user("ada"), list).await;
+            assert_eq!(looked, Ok(json!({"looked": rows})));
+        }
+        assert_eq!(seen(&system).await, vec![1; rows]);
+        assert_eq!(system.keys_under("$progress").await, Vec::<String>::new());
+    }
+}
+
+#[tokio::test]
+async fn an_element_that_is_passed_over_is_counted() {
+    let store = Disturbed::new(0, 1);
+    let system = with_list(store.clone()).await;
+    let keys = system.keys_under("LIST#l | ENTRY#").await;
+    let mut entries: Vec<&str> = keys.iter().filter_map(|key| key.rsplit('#').next()).collect();
+    // The second is nobody's.
+    entries.insert(1, "00000000000000000000000000");
+    let asked = json!({"id": "l", "entries": entries});
+    store.expect(&[Fault::None; 4]);
+    store.expect(&[Fault::LostBefore; 20]);
+    system.write("lookAt", &user("ada"), asked.clone()).await.unwrap_err();
+    store.calm();
+    system.write("lookAt", &user("ada"), asked).await.unwrap();
+    assert_eq!(seen(&system).await, [1; 5]);
 }
 
 #[tokio::test]
