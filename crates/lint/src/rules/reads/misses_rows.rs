@@ -1,7 +1,8 @@
 use singlet_item::Value;
 use singlet_item::key::{Part, Variable};
-use singlet_model::expression::{BinaryOp, Expr, FunctionId, Literal};
+use singlet_model::expression::{BinaryOp, Expr, ExprKind, FunctionId, Literal};
 use singlet_model::model::{Comparison, Entity, KeyPart, KeyTemplate, PartFunction, UsingKey};
+use singlet_model::types::Type;
 use singlet_plan::alignment::{Given, align};
 use singlet_plan::by_hand::ByHand;
 use singlet_plan::facts::{Fact, Facts, Relation};
@@ -174,6 +175,9 @@ fn allowed(by_hand: &ByHand<'_>, facts: &Facts<'_>, entity: &Entity, part: &KeyP
             Relation::Compared(..) => {}
         }
     }
+    if let Some(shards) = shards(facts, entity, part).filter(|_| said.is_empty()) {
+        return Allowed::Several((0..shards).map(|shard| shard.to_string()).collect());
+    }
     if is_decided_elsewhere(by_hand, entity, part) {
         return Allowed::Covered;
     }
@@ -183,6 +187,32 @@ fn allowed(by_hand: &ByHand<'_>, facts: &Facts<'_>, entity: &Entity, part: &KeyP
         None if part.ty.cardinality().is_some() => Allowed::Covered,
         None => Allowed::Any,
     }
+}
+
+/// The most shards that are counted one by one.
+const SHARDS_MAX: u64 = 10_000;
+
+/// How many values a shard has, `hash(id) % 10` or `random(10)`: all of them, where the meaning says nothing of what it is made of
+/// and that has more values than anybody counts.
+fn shards(facts: &Facts<'_>, entity: &Entity, part: &KeyPart) -> Option<u64> {
+    let attribute = entity.attribute(part.root())?;
+    let made = attribute.is.as_ref().or(attribute.default.as_ref())?;
+    let count = match &made.kind {
+        ExprKind::Binary(BinaryOp::Rem, hash, count) => match &hash.kind {
+            ExprKind::Call(FunctionId::Hash, args) => {
+                let [source] = args.as_slice() else { return None };
+                let source = entity.attribute(&source.path()?)?;
+                let is_free = matches!(source.ty, Type::Ulid | Type::Ksuid | Type::Uuid)
+                    && facts.about(&source.name).next().is_none();
+                is_free.then_some(count.as_ref())?
+            }
+            _ => return None,
+        },
+        ExprKind::Call(FunctionId::Random, args) => args.first()?,
+        _ => return None,
+    };
+    let Literal::Number(count) = count.literal()? else { return None };
+    count.to_u64().filter(|count| *count <= SHARDS_MAX)
 }
 
 /// A fact about a function of the attribute concerns only a part with that function.
