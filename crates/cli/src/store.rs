@@ -38,6 +38,12 @@ impl StoreArgs {
     /// Opens a model on a table that is there, whoever wrote its rows: to get at them.
     pub async fn open_as_it_is(&self, model: Model) -> Result<Engine, String> {
         let place = self.place()?;
+        // Opening would make it, and what is only looked at is not made.
+        if let Place::Folder(folder) = &place
+            && !folder.is_dir()
+        {
+            return Err(format!("there is no folder `{}`", folder.display()));
+        }
         let engine = self.engine(&place, model).await?;
         let table = &engine.model().table.name;
         let tables = engine
