@@ -63,6 +63,7 @@ pub(super) fn table(rng: &mut Rng) -> (String, Vec<GeneratedEntity>) {
     {
         first.mirror(rng);
     }
+    made.iter_mut().for_each(|entity| entity.keep_in_index(rng));
     let zone = rng
         .choice(["UTC", "UTC", "America/New_York", "Pacific/Auckland"])
         .unwrap_or_default();
@@ -229,8 +230,6 @@ impl Entity {
             false => primary(rng, self.name, &self.attributes, self.history, alone),
         };
         self.key = made.text.clone();
-        // Guards are rows with keys of text.
-        self.unique &= made.types.0 == "string" && made.types.1 == "string";
         let condition = when(rng, &self.attributes).filter(|_| !alone && !self.history && rng.u8(..6) == 0);
         if let Some((when, contrary)) = condition {
             let other = primary(rng, self.name, &self.attributes, false, false);
@@ -283,6 +282,45 @@ impl Entity {
                 attribute.said = Said::KeyOnly;
             }
         }
+    }
+
+    /// Lets an attribute stand only in the key of an index, where every row has that key.
+    fn keep_in_index(&mut self, rng: &mut Rng) {
+        let of_others = self.paths.iter().filter(|path| path.templates.is_empty());
+        let taken: Vec<&Part> = of_others
+            .flat_map(|path| path.partition.iter().chain(&path.sort))
+            .collect();
+        let is_free = |part: &Part| {
+            let attribute = &part.attribute;
+            let is_named =
+                ["state", "until_free", "at", "until", "gone", "id", "ends"].contains(&attribute.name.as_str());
+            let is_plain = part.function.is_empty() && attribute.said == Said::Nothing && !attribute.name.contains('.');
+            let is_taken = taken.iter().any(|other| other.attribute.name == attribute.name);
+            is_plain && !is_named && !is_taken
+        };
+        let mut found = None;
+        for path in self.paths.iter().filter(|path| !path.templates.is_empty()) {
+            let index = path.index.as_deref().unwrap_or_default();
+            // Several templates by condition stand below one another.
+            if index.is_empty() || !self.index.contains(&format!("      {index}: {{")) {
+                continue;
+            }
+            for side in [&path.partition, &path.sort] {
+                let unsure = side.iter().filter(|part| part.attribute.optional);
+                let unsure: Vec<&str> = unsure.map(|part| part.attribute.name.as_str()).collect();
+                let alone = |part: &&Part| unsure.iter().all(|name| *name == part.attribute.name);
+                found = found.or_else(|| {
+                    side.iter()
+                        .find(|part| is_free(part) && alone(part))
+                        .map(|part| part.attribute.name.clone())
+                });
+            }
+        }
+        let Some(name) = found.filter(|_| self.mirror.is_empty() && rng.u8(..5) == 0) else {
+            return;
+        };
+        let kept = self.attributes.iter_mut().filter(|attribute| attribute.name == name);
+        kept.for_each(|attribute| attribute.said = Said::KeyOnly);
     }
 
     /// An index with templates of its own: one, or two of which the first has a condition.

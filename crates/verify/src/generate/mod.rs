@@ -9,7 +9,6 @@ mod formulas;
 mod joined;
 mod keys;
 mod kinds;
-pub(crate) mod pending;
 mod read;
 mod tail;
 pub mod writes;
@@ -252,11 +251,6 @@ impl Generated {
 }
 
 impl GeneratedEntity {
-    /// Whether some attribute stands only in the key.
-    fn has_key_only(&self) -> bool {
-        self.attributes.iter().any(|attribute| attribute.said == Said::KeyOnly)
-    }
-
     fn row(&self, rng: &mut Rng) -> Attributes {
         let mut row = Attributes::new();
         let given = self

@@ -4,7 +4,6 @@ use fastrand::Rng;
 
 use super::formulas::formula_test;
 use super::joined::with_itself;
-use super::pending::{KEY_ONLY_BESIDE, REQUEST_STOPS, SCANS_WITHOUT_SORT_KEY};
 use super::{GeneratedArg, GeneratedAttribute, GeneratedEntity, GeneratedRead, Kind, Part, Path, Shape, tail};
 
 /// The most optional arguments: each doubles the plans.
@@ -21,7 +20,7 @@ pub(super) fn read(rng: &mut Rng, entity: &GeneratedEntity, at: usize) -> Option
         bound: Vec::new(),
     };
     let body = match writer.rng.u8(..16) {
-        0 if KEY_ONLY_BESIDE || !entity.has_key_only() => writer.groups(path),
+        0 => writer.groups(path),
         _ => writer.selection(path),
     };
     let allow = match body.starts_with("    with:") {
@@ -79,12 +78,7 @@ impl Writer<'_> {
         let verb = self.rng.choice(verb).unwrap_or_default();
         let together = verb == "get" && self.rng.u8(..3) == 0;
         let names = if together { String::new() } else { self.names() };
-        let has_sort = self
-            .entity
-            .paths
-            .last()
-            .is_some_and(|primary| primary.templates.len() > 1);
-        let scan = verb != "get" && self.rng.u8(..14) == 0 && (has_sort || SCANS_WITHOUT_SORT_KEY);
+        let scan = verb != "get" && self.rng.u8(..14) == 0;
         let (bound, each) = match self.rng.u8(..8) {
             _ if together => (self.bind_primary(), String::new()),
             _ if scan => (0, String::new()),
@@ -136,7 +130,7 @@ impl Writer<'_> {
                 "    empty: 404\n",
                 "    bare: true\n",
                 "    requests: 90\n",
-                if REQUEST_STOPS { "    requests: ..2\n" } else { "" },
+                "    requests: ..2\n",
             ];
             if self.rng.u8(..4) == 0 {
                 text.push_str(self.rng.choice(more).unwrap_or_default());

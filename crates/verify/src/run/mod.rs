@@ -9,8 +9,6 @@ use fastrand::Rng;
 use singlet_model::{Source, load};
 use singlet_runtime::Bounds;
 
-use crate::generate::pending::SMALL_STEPS;
-
 /// 2026-11-16T12:00:00.500Z: between two seconds.
 pub const NOW: i64 = 1_794_830_400_500;
 
@@ -21,7 +19,7 @@ pub fn rng_of(seed: u64, model: u64) -> Rng {
 
 /// Bounds as they usually are, or with every step from 1 to 4.
 pub fn bounds_of(rng: &mut Rng) -> Bounds {
-    match rng.bool() || !SMALL_STEPS {
+    match rng.bool() {
         true => Bounds::USUAL,
         false => Bounds::USUAL.with_steps(|name, _| match name {
             // It is of bytes: the place of one range takes some.

@@ -1,7 +1,7 @@
 //! What a write means, by looking at every row.
 
 use std::cell::{Cell, RefCell};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use singlet_item::{Number, Value};
 use singlet_model::Model;
@@ -13,7 +13,7 @@ use singlet_runtime::{Attributes, Refused, Scope, Setting, WriteRequest};
 
 use super::request::{Recorded, RequestId};
 use super::steps::{Operation, same_item_refusal};
-use super::world::Row;
+use super::world::{self, Row};
 
 /// What must become of an operation.
 #[derive(Clone, Debug, PartialEq)]
@@ -41,6 +41,11 @@ pub enum Outcome {
     VersionRequired,
     /// The idempotency key was used for something else.
     KeyReused,
+    /// More than one row fits where one is expected.
+    Several,
+    /// Left open: rows appeared while an operation that had stopped was waiting to go on, and whether they have their turn
+    /// depends on where they lie.
+    Open,
 }
 
 impl Outcome {
@@ -92,6 +97,17 @@ struct Progress {
     done: u64,
     now: i64,
     bound: Attributes,
+    /// The rows of the step's loop that had their turn.
+    seen: BTreeSet<Turned>,
+    /// The rows that there were when it stopped.
+    known: BTreeSet<Turned>,
+}
+
+/// A row by its identity, in words.
+type Turned = String;
+
+fn turned(model: &Model, entity: EntityId, row: &Attributes) -> Turned {
+    format!("{entity:?} {:?}", world::identity(model, entity, row))
 }
 
 impl Meant {
@@ -318,6 +334,8 @@ impl Oracle {
                     done: 0,
                     now: request.now,
                     bound: operation.bound,
+                    seen: BTreeSet::new(),
+                    known: BTreeSet::new(),
                 }
             }
         };
@@ -333,6 +351,14 @@ impl Oracle {
         let steps = frame.write.steps.iter().enumerate().skip(progress.step);
         for (at, step) in steps {
             for element in elements(frame, step, &meant.rows, &args, &progress)? {
+                let row = element.as_ref().and_then(|(_, (_, row))| row.as_ref());
+                let row = row.map(|(entity, row)| turned(frame.model, *entity, row));
+                if row.as_ref().is_some_and(|row| progress.seen.contains(row)) {
+                    continue;
+                }
+                if resumed && row.as_ref().is_some_and(|row| !progress.known.contains(row)) {
+                    return Err(Outcome::Open);
+                }
                 let mut turn = Operation::new(frame, &meant.rows, args.clone());
                 turn.bound = progress.bound.clone();
                 let done = match element {
@@ -352,16 +378,22 @@ impl Oracle {
                     Err(Outcome::Refused(why))
                         if (resumed || turns > 0) && why.iter().all(|refused| refused.status == 404) => {}
                     Err(why) => {
+                        let rows = meant.rows.iter();
+                        progress.known = rows.map(|(entity, row)| turned(frame.model, *entity, row)).collect();
                         let stays = (resumed || turns > 0).then_some(progress);
                         meant.progress = Some((place, stays));
                         return Err(why);
                     }
                 }
-                let counted = matches!(&step.repeat, Some((_, LetValue::Value(_))));
-                progress.element += usize::from(counted);
+                match &step.repeat {
+                    Some((_, LetValue::Value(_))) => progress.element += 1,
+                    Some((_, LetValue::Read(_))) => progress.seen.extend(row),
+                    None => {}
+                }
             }
             progress.step = at + 1;
             progress.element = 0;
+            progress.seen.clear();
         }
         meant.progress = Some((place, None));
         let mut last = Operation::new(frame, &meant.rows, args);

@@ -70,7 +70,11 @@ impl<'a> Operation<'a> {
                     self.bound.insert(bound.name.clone(), Value::L(rows));
                     return Ok(());
                 }
-                let found = self.found(selection)?.into_iter().next();
+                let found = self.found(selection)?;
+                if selection.order.is_empty() && found.len() > 1 {
+                    return Err(Outcome::Several);
+                }
+                let found = found.into_iter().next();
                 let at = found.map(|row| self.touch(entity, &row)).transpose()?.flatten();
                 (entity, at)
             }

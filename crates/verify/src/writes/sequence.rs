@@ -45,6 +45,8 @@ pub struct Sequence {
     oracle: Oracle,
     /// The engine's values of what the oracle made up.
     made: BTreeMap<String, String>,
+    /// Whether something was left open, so that what the table holds is not known any more.
+    is_open: bool,
 }
 
 impl Sequence {
@@ -75,6 +77,7 @@ impl Sequence {
             engine,
             oracle,
             made: BTreeMap::new(),
+            is_open: false,
         }
     }
 
@@ -107,7 +110,7 @@ impl Sequence {
         translated(&back, request)
     }
 
-    /// Does an operation and says what came of it.
+    /// Does an operation and says what came of it. After [`Outcome::Open`] nothing more can be said of the table.
     ///
     /// # Errors
     ///
@@ -122,6 +125,10 @@ impl Sequence {
             .oracle
             .meant(&model, self.engine.setting(), write, &request, op.number);
         let got = tokio::time::timeout(ANSWER_WITHIN, self.engine.write(&op.write, &request)).await;
+        self.is_open |= meant.outcome == Outcome::Open;
+        if self.is_open {
+            return Ok(Outcome::Open);
+        }
         // Nobody else is there, so that nothing can be in the way.
         let got = got.unwrap_or(Err(RuntimeError::Conflict));
         let mut made = Made::new(std::mem::take(&mut meant.made));
@@ -210,7 +217,8 @@ fn compare(made: &mut Made, meant: &Outcome, got: Result<Written, RuntimeError>)
         | (Outcome::BadRequest, Err(RuntimeError::Request(_)))
         | (Outcome::VersionMismatch, Err(RuntimeError::VersionMismatch))
         | (Outcome::VersionRequired, Err(RuntimeError::VersionRequired))
-        | (Outcome::KeyReused, Err(RuntimeError::IdempotencyKeyReused)) => true,
+        | (Outcome::KeyReused, Err(RuntimeError::IdempotencyKeyReused))
+        | (Outcome::Several, Err(RuntimeError::Several(_))) => true,
         _ => false,
     };
     match same {

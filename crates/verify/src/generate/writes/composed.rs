@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 use fastrand::Rng;
 
 use super::Traits;
-use crate::generate::pending::LISTS_IN_WRITES;
 
 /// How many writes are put together.
 const WRITES: usize = 7;
@@ -165,7 +164,7 @@ impl Draft<'_> {
             self.lets.push(format!("a: \"{target}{mark}\""));
         }
         match self.rng.u8(..5) {
-            0 if LISTS_IN_WRITES => {
+            0 => {
                 self.lines = true;
                 let limit = 1 + self.rng.u8(..4);
                 self.lets.push(format!(
@@ -174,8 +173,10 @@ impl Draft<'_> {
             }
             1 => {
                 self.args.insert("no", "int 0..9");
+                let which = ["no == args.no", "no >= args.no", "amount == args.no"];
+                let which = self.rng.choice(which).unwrap_or_default();
                 self.lets
-                    .push("g: {get: \"Line?\", where: id == args.id && no == args.no}".to_owned());
+                    .push(format!("g: {{get: \"Line?\", where: id == args.id && {which}}}"));
                 self.requires
                     .push("(g == absent || g.amount < 8) else line_full(no = args.no)".to_owned());
             }
