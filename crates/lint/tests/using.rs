@@ -234,10 +234,10 @@ const CASES: &[Case] = &[
         args: "",
         meaning: "owner != absent",
         wrong: &[
-            r##"index: GSI, key: {GP: "M#0"}"##,
-            r##"index: GSI, key: {GP: "M#0"}, queries: 63"##,
+            r##"index: GSI, key: {GP: "M#00"}"##,
+            r##"index: GSI, key: {GP: "M#00"}, queries: 63"##,
         ],
-        right: &[r##"index: GSI, key: {GP: "M#0"}, queries: 64"##],
+        right: &[r##"index: GSI, key: {GP: "M#00"}, queries: 64"##],
     },
     Case {
         name: "a query for each of two words",

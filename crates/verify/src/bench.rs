@@ -17,7 +17,7 @@ use crate::mismatch::Mismatch;
 use crate::predicted::{WorkedCosts, page_difference, worked_costs};
 
 /// The most pages that one case may take: a cursor that does not move would never end.
-const PAGES_MAX: usize = 700;
+pub(crate) const PAGES_MAX: usize = 700;
 
 /// The most ranges of keys that are shown of a case.
 const RANGES_SHOWN_MAX: usize = 20;
@@ -145,6 +145,29 @@ impl Bench {
         })
     }
 
+    /// The engine.
+    pub(crate) fn engine(&self) -> &Engine {
+        &self.engine
+    }
+
+    /// A case that came out otherwise than it is meant.
+    pub(crate) fn mismatch(&self, case: &Case, what: String) -> Mismatch {
+        let plan = self.engine.plan(&case.read);
+        Mismatch {
+            what,
+            model: self.text.clone(),
+            rows: self.rows.clone(),
+            case: case.clone(),
+            given: self.given.clone(),
+            plan: plan
+                .map(|plan| plan_text(self.engine.model(), plan, false))
+                .unwrap_or_default(),
+            asked: self.asked(case),
+            expected: Vec::new(),
+            got: Vec::new(),
+        }
+    }
+
     /// The rows of the table.
     pub fn rows(&self) -> &[Row] {
         &self.rows
@@ -193,19 +216,9 @@ impl Bench {
         match what {
             None => Ok(Outcome::Same(meant.map_or(0, |meant| meant.rows.len()))),
             Some(what) => Err(Box::new(Mismatch {
-                what,
-                model: self.text.clone(),
-                rows: self.rows.clone(),
-                case: case.clone(),
-                given: self.given.clone(),
-                plan: self
-                    .engine
-                    .plan(&case.read)
-                    .map(|plan| plan_text(model, plan, false))
-                    .unwrap_or_default(),
-                asked: self.asked(case),
                 expected: meant.map(|meant| meant.shown()).unwrap_or_default(),
                 got,
+                ..self.mismatch(case, what)
             })),
         }
     }
@@ -245,7 +258,7 @@ impl Bench {
     }
 
     /// Why the planner refuses a read with these arguments; none where it has a plan.
-    fn refusal(&self, read: &Read, args: &Attributes) -> Option<&'static str> {
+    pub(crate) fn refusal(&self, read: &Read, args: &Attributes) -> Option<&'static str> {
         let known = self.combination(read, args)?;
         let is_open = |selection: &Selection| {
             let plan = plan_selection(self.engine.model(), selection, None, None, &|_| true);
@@ -407,7 +420,7 @@ fn primary_key(model: &Model, item: &Item) -> String {
     parts.collect::<Vec<_>>().join(" ")
 }
 
-fn scope<'a>(engine: &'a Engine, now: i64, args: &'a Attributes, caller: &'a Caller) -> Scope<'a> {
+pub(crate) fn scope<'a>(engine: &'a Engine, now: i64, args: &'a Attributes, caller: &'a Caller) -> Scope<'a> {
     static NOTHING: Attributes = Attributes::new();
     Scope {
         setting: engine.setting(),

@@ -15,6 +15,7 @@
 
 pub mod answer;
 pub mod bench;
+mod changing;
 pub mod emptied;
 pub mod generate;
 pub mod metered;

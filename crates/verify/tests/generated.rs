@@ -114,6 +114,7 @@ fn hold_reads(report: &RunReport) {
     );
     assert!(share(tally.with_rows, tally.cases) > 0.25, "too few cases have rows");
     assert!(share(tally.not_reads, tally.reads) < 0.05, "too many reads are none");
+    assert!(tally.changing > 100, "too few lists are walked while rows change");
 }
 
 fn hold_writes(report: &RunReport) {

@@ -13,6 +13,7 @@
 mod answers;
 mod assignments;
 mod attributes;
+mod chosen_keys;
 mod cycles;
 mod key_forms;
 mod key_names;
@@ -91,6 +92,7 @@ pub(crate) fn resolve(root: &Node, out: &mut Diagnostics) -> Model {
     let writes = resolver.writes(root.get("writes"), &entities, &steps, &mut types);
     routes::check(&reads, &writes, resolver.out);
     named_rows::check((&entities, &steps), (&reads, &writes), resolver.out);
+    chosen_keys::check((&entities, &steps), (&reads, &writes), resolver.out);
     new_values::check((&entities, &steps), (&reads, &writes), resolver.out);
     let Resolver { table, names, .. } = resolver;
     let catalog = names.catalog;

@@ -14,37 +14,37 @@ callers:
 entities:
   Seat:
     attributes:
-      row: int 0..
+      number: int 0..
       holder: string 1..40
-    key: {PK: "{row}", SK: "SEAT"}
+    key: {PK: "{number}", SK: "SEAT"}
     unique: {holder: holder}
   Price:
     attributes:
-      row: int 0..
+      number: int 0..
       at: time
       until: time?
       amount: int 0..
-    key: {PK: "{row}", SK: "PRICE#{at}"}
+    key: {PK: "{number}", SK: "PRICE#{at}"}
     history: {at: at, until: until}
   Ticket:
     attributes:
-      row: int 0..
+      number: int 0..
       id: ulid = ulid()
-    key: {PK: "{row}", SK: "TICKET#{id}"}
+    key: {PK: "{number}", SK: "TICKET#{id}"}
 reads:
   seats: {find: Seat, scan: all of them, allow: true}
 writes:
-  take: {allow: true, do: [{create: Seat, take: [row, holder]}]}
-  leave: {args: {row: int 0..}, allow: true, do: [{delete: Seat(args.row)}]}
-  price: {allow: true, do: [{create: Price, take: [row, amount]}]}
-  dearer: {args: {row: int 0..}, allow: true, do: [{update: Price(args.row), add: {amount: 1}}]}
-  sell: {args: {row: int 0..}, allow: true, do: [{create: Ticket, set: {row: args.row}}]}
+  take: {allow: true, do: [{create: Seat, take: [number, holder]}]}
+  leave: {args: {number: int 0..}, allow: true, do: [{delete: Seat(args.number)}]}
+  price: {allow: true, do: [{create: Price, take: [number, amount]}]}
+  dearer: {args: {number: int 0..}, allow: true, do: [{update: Price(args.number), add: {amount: 1}}]}
+  sell: {args: {number: int 0..}, allow: true, do: [{create: Ticket, set: {number: args.number}}]}
   clear:
-    args: {row: int 0..}
+    args: {number: int 0..}
     allow: true
     bulk: true
     do:
-      - for: {t: {find: Ticket, where: row == args.row}}
+      - for: {t: {find: Ticket, where: number == args.number}}
         delete: t
     return: {cleared: done}
 "#;
@@ -58,19 +58,19 @@ async fn unique_values_are_kept() {
     let system = system().await;
     let ada = user("ada");
     system
-        .write("take", &ada, json!({"row": 1, "holder": "ada"}))
+        .write("take", &ada, json!({"number": 1, "holder": "ada"}))
         .await
         .unwrap();
-    let again = system.write("take", &ada, json!({"row": 2, "holder": "ada"})).await;
+    let again = system.write("take", &ada, json!({"number": 2, "holder": "ada"})).await;
     assert_eq!(again, refused("holder_taken 409"));
-    system.write("leave", &ada, json!({"row": 1})).await.unwrap();
+    system.write("leave", &ada, json!({"number": 1})).await.unwrap();
     system
-        .write("take", &ada, json!({"row": 2, "holder": "ada"}))
+        .write("take", &ada, json!({"number": 2, "holder": "ada"}))
         .await
         .unwrap();
     // Guards are no rows of an entity.
     let seats = system.read("seats", &ada, json!({})).await.unwrap();
-    assert_eq!(seats, json!([{"row": 2, "holder": "ada"}]));
+    assert_eq!(seats, json!([{"number": 2, "holder": "ada"}]));
 }
 
 #[tokio::test]
@@ -78,16 +78,22 @@ async fn versions_requests_and_bulk_writes_have_their_places() {
     let system = system().await;
     let ada = user("ada");
     system
-        .write("price", &ada, json!({"row": 1, "amount": 5}))
+        .write("price", &ada, json!({"number": 1, "amount": 5}))
         .await
         .unwrap();
-    let again = system.write("price", &ada, json!({"row": 1, "amount": 5})).await;
+    let again = system.write("price", &ada, json!({"number": 1, "amount": 5})).await;
     assert_eq!(again, refused("price_exists 409"));
     system.pass(10);
-    system.write("dearer", &ada, json!({"row": 1})).await.unwrap();
-    let first = system.write_once("sell", &ada, "k", json!({"row": 1})).await.unwrap();
-    assert_eq!(system.write_once("sell", &ada, "k", json!({"row": 1})).await, Ok(first));
-    let cleared = system.write("clear", &ada, json!({"row": 1})).await.unwrap();
+    system.write("dearer", &ada, json!({"number": 1})).await.unwrap();
+    let first = system
+        .write_once("sell", &ada, "k", json!({"number": 1}))
+        .await
+        .unwrap();
+    assert_eq!(
+        system.write_once("sell", &ada, "k", json!({"number": 1})).await,
+        Ok(first)
+    );
+    let cleared = system.write("clear", &ada, json!({"number": 1})).await.unwrap();
     assert_eq!(cleared, json!({"cleared": 1}));
 }
 

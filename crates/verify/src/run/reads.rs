@@ -15,6 +15,8 @@ use crate::smallest::{StoreMaker, smallest_case};
 const ROWS_PER_MODEL: usize = 60;
 const ROWS_PER_MODEL_MAX: usize = 240;
 const CASES_PER_READ: usize = 6;
+/// Of so many cases one is walked again while rows come and go.
+const CHANGING_ONE_IN: u8 = 3;
 
 /// What came of cases.
 #[derive(Debug, Default)]
@@ -43,6 +45,8 @@ pub struct ReadTally {
     pub mistakes: BTreeMap<String, usize>,
     /// Whether the store counts otherwise than the plan does, so that costs are not compared.
     pub costs_differ: bool,
+    /// Lists that were walked while rows came and went.
+    pub changing: usize,
 }
 
 impl ReadTally {
@@ -62,6 +66,7 @@ impl ReadTally {
         for (message, count) in other.mistakes {
             *self.mistakes.entry(message).or_default() += count;
         }
+        self.changing += other.changing;
         self.coverage.add(other.coverage);
     }
 }
@@ -103,6 +108,12 @@ pub async fn read_cases(
             match bench.check(&case).await {
                 Ok(outcome) => rows += tally.count(outcome),
                 Err(mismatch) => return Err(Box::new(smallest_case(*mismatch, store).await)),
+            }
+            if rng.u8(..CHANGING_ONE_IN) == 0
+                && let Some(walked) = bench.check_changing(&case, rng.u64(..)).await
+            {
+                tally.changing += 1;
+                walked.map_err(|what| Box::new(bench.mismatch(&case, what)))?;
             }
         }
         if rows > 0 {
