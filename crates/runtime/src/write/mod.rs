@@ -282,7 +282,9 @@ impl<'a> Operation<'a> {
             match ended {
                 Ok(written) => return Ok(Written { consumed, ..written }),
                 Err(Stop::ReadFirst(keys)) => remember(&mut read_first, keys)?,
-                Err(Stop::Failed(error @ (RuntimeError::VersionMismatch | RuntimeError::VersionRequired))) => {
+                Err(Stop::Failed(
+                    error @ (RuntimeError::VersionMismatch | RuntimeError::VersionRequired | RuntimeError::Several(_)),
+                )) => {
                     return self.refused(error, consumed).await;
                 }
                 Err(Stop::Failed(error)) => return Err(error),
