@@ -3,10 +3,13 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use indicatif::ProgressBar;
 use singlet_face::Company;
 use singlet_store::{Store, StoreError};
 use singlet_store_dynamodb::{DynamoDbStore, Settings};
 use singlet_store_embedded::EmbeddedStore;
+
+use crate::progress::count_bar;
 
 /// Where the data is.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -69,10 +72,7 @@ impl Place {
     pub async fn open(&self) -> Result<Arc<dyn Store>, String> {
         Ok(match self {
             Place::Memory => Arc::new(EmbeddedStore::memory().map_err(|error| error.to_string())?),
-            Place::Folder(folder) => Arc::new(
-                EmbeddedStore::open(folder)
-                    .map_err(|error| format!("`{}` cannot be opened: {error}", folder.display()))?,
-            ),
+            Place::Folder(folder) => Arc::new(open_folder(folder)?),
             Place::DynamoDb { endpoint_url, region } => {
                 let settings = settings(endpoint_url.as_ref(), region.as_ref())?;
                 let store = DynamoDbStore::connect(&settings).await;
@@ -105,6 +105,25 @@ impl Place {
     pub fn makes_tables(&self) -> bool {
         !matches!(self, Place::DynamoDb { .. })
     }
+}
+
+/// Opens the store in a folder, and shows how far a folder of before is taken over.
+fn open_folder(folder: &Path) -> Result<EmbeddedStore, String> {
+    let mut shown: Option<(String, ProgressBar)> = None;
+    let opened = EmbeddedStore::open_with_progress(folder, &mut |progress| {
+        if shown.as_ref().is_none_or(|(table, _)| *table != progress.table) {
+            // Every row is copied, then compared.
+            let bar = count_bar(progress.rows * 2, "rows of before");
+            shown = Some((progress.table.clone(), bar));
+        }
+        if let Some((_, bar)) = &shown {
+            bar.set_position(progress.copied_rows + progress.compared_rows);
+        }
+    });
+    if let Some((_, bar)) = shown {
+        bar.finish_and_clear();
+    }
+    opened.map_err(|error| format!("`{}` cannot be opened: {error}", folder.display()))
 }
 
 /// How DynamoDB is reached. Engines on this machine take any credentials, so none are looked for.
