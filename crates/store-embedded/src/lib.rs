@@ -15,7 +15,7 @@
 //! # What it is not
 //!
 //! It is not shared between processes: opening a folder that another process has open is refused. Expired items stay until
-//! [`EmbeddedStore::delete_expired`] is called, and changes until [`EmbeddedStore::trim_changes`] is.
+//! [`EmbeddedStore::delete_expired`] is called. Changes of a stream go with later writes, as [`Retention`] says.
 
 mod bounds;
 mod catalogue;
