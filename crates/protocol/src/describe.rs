@@ -69,8 +69,6 @@ impl Endpoint {
             "IndexName": index.name,
             "KeySchema": key_schema(&index.key),
             "Projection": projection(&index.projection),
-            "IndexSizeBytes": 0,
-            "ItemCount": 0,
             "IndexArn": format!("{}/index/{}", self.table_arn(&table.spec.name), index.name),
         });
         if let (Json::Object(json), IndexKind::Global) = (&mut json, index.kind) {

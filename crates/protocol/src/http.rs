@@ -17,6 +17,8 @@ const BODY_BYTES_MAX: usize = 25 * 1024 * 1024;
 const BODY_TIME_MAX: Duration = Duration::from_secs(30);
 /// How long a call may take.
 const CALL_TIME_MAX: Duration = Duration::from_secs(60);
+/// How long a call that makes or changes a table may take: an index is filled meanwhile.
+const TABLE_CALL_TIME_MAX: Duration = Duration::from_secs(600);
 
 const JSON_1_0: &str = "application/x-amz-json-1.0";
 
@@ -37,7 +39,16 @@ impl Endpoint {
         if parts.method != Method::POST {
             return plain(StatusCode::NOT_FOUND, "");
         }
-        let answered = match tokio::time::timeout(CALL_TIME_MAX, self.call(&parts.headers, body)).await {
+        let target = parts
+            .headers
+            .get("x-amz-target")
+            .map(HeaderValue::as_bytes)
+            .unwrap_or_default();
+        let time = match target.ends_with(b"Table") {
+            true => TABLE_CALL_TIME_MAX,
+            false => CALL_TIME_MAX,
+        };
+        let answered = match tokio::time::timeout(time, self.call(&parts.headers, body)).await {
             Ok(answered) => answered,
             Err(_) => Err(Fault::new(FaultKind::Internal, "the call took too long")),
         };

@@ -19,6 +19,8 @@ use crate::value::item_json;
 const PAGE_STREAMS_MAX: i64 = 100;
 /// The most pages that are read to find a sequence number.
 const SEARCH_PAGES_MAX: usize = 10_000;
+/// The most bytes of one page of records; a single record may have more.
+const PAGE_BYTES_MAX: usize = 1024 * 1024;
 /// DynamoDB's sequence numbers have at least this many digits, and SDKs insist.
 const SEQUENCE_DIGITS_MIN: usize = 21;
 
@@ -241,20 +243,37 @@ pub(crate) async fn records(endpoint: &Endpoint, input: &Input<'_>) -> Result<Js
         return Err(Fault::validation("Invalid ShardIterator"));
     };
     let (table, view) = stream_of(endpoint, &arn).await?;
-    let request = StreamRequest {
+    let mut request = StreamRequest {
         table: table.spec.name.clone(),
         position,
         limit: limit
             .and_then(|limit| u32::try_from(limit).ok())
             .unwrap_or(STREAM_PAGE_RECORDS_MAX),
     };
-    let page = endpoint.store.read_stream(&request).await?;
+    let mut page = endpoint.store.read_stream(&request).await?;
+    let fitting = fitting(&page.records, PAGE_BYTES_MAX);
+    if fitting < page.records.len() {
+        // Where a page ends only the store knows, so it is asked for the shorter one.
+        request.limit = u32::try_from(fitting).unwrap_or(1);
+        page = endpoint.store.read_stream(&request).await?;
+    }
     let records: Vec<Json> = page
         .records
         .iter()
         .map(|record| record_json(&endpoint.settings.region, view, record))
         .collect();
     Ok(json!({ "Records": records, "NextShardIterator": written(&arn, &page.next) }))
+}
+
+/// How many records one page holds, at least one.
+fn fitting(records: &[StreamRecord], most: usize) -> usize {
+    let mut bytes = 0;
+    let taken = records.iter().take_while(|record| {
+        let images = record.new.iter().chain(&record.old);
+        bytes += item_size_bytes(&record.key) + images.map(item_size_bytes).sum::<usize>();
+        bytes <= most
+    });
+    taken.count().max(1)
 }
 
 fn record_json(region: &str, view: StreamView, record: &StreamRecord) -> Json {
@@ -289,4 +308,43 @@ fn record_json(region: &str, view: StreamView, record: &StreamRecord) -> Json {
         json.insert("userIdentity".to_owned(), identity);
     }
     json
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use singlet_item::{Item, Value};
+
+    #[test]
+    fn a_page_ends_before_its_bytes_do_and_has_a_record() {
+        let record = |bytes: usize| StreamRecord {
+            sequence: String::new(),
+            event: StreamEvent::Insert,
+            key: Item::new(),
+            old: None,
+            // The name and its value.
+            new: Some(Item::from([("a".to_owned(), Value::S("x".repeat(bytes - 1)))])),
+            at_seconds: 0,
+            expired: false,
+        };
+        assert_eq!(fitting(&[], 10), 1);
+        assert_eq!(fitting(&[record(50)], 10), 1);
+        assert_eq!(fitting(&[record(5), record(5), record(1)], 10), 2);
+        assert_eq!(fitting(&[record(5), record(6)], 10), 1);
+    }
+
+    #[test]
+    fn an_iterator_is_read_as_it_was_written() {
+        for position in [
+            StreamPosition::Start,
+            StreamPosition::Latest,
+            StreamPosition::After("a|b".to_owned()),
+        ] {
+            let iterator = written("arn", &position);
+            assert_eq!(read(&iterator), Some(("arn".to_owned(), position)));
+        }
+        for wrong in ["", "|", "arn|1|", "arn|1|e30", "arn|1|%"] {
+            assert_eq!(read(wrong), None);
+        }
+    }
 }

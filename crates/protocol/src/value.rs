@@ -83,12 +83,14 @@ fn invalid(words: impl std::fmt::Display) -> Fault {
     Fault::validation(format!("One or more parameter values were invalid: {words}"))
 }
 
+/// What a value that is nested too deep is refused with.
+pub(crate) const NESTED_TOO_DEEP: &str = "Nesting Levels have exceeded supported limits";
+
 fn deeper(levels: usize) -> Result<usize, Fault> {
-    match levels < NESTING_LEVELS_MAX {
+    // What stands inside counts as a level too.
+    match levels + 1 < NESTING_LEVELS_MAX {
         true => Ok(levels + 1),
-        false => Err(Fault::validation(format!(
-            "Nesting Levels have exceeded supported limits: Attributes can be nested up to {NESTING_LEVELS_MAX} levels"
-        ))),
+        false => Err(Fault::validation(NESTED_TOO_DEEP)),
     }
 }
 
@@ -207,9 +209,9 @@ mod tests {
     }
 
     #[test]
-    fn thirty_two_levels_nest_and_one_more_does_not() {
+    fn thirty_one_levels_nest_around_a_value_and_one_more_does_not() {
         let nested = |levels: usize| (0..levels).fold(json!({"S": "x"}), |inner, _| json!({"L": [inner]}));
-        assert!(attribute_value(&nested(NESTING_LEVELS_MAX)).is_ok());
-        assert!(refused(nested(NESTING_LEVELS_MAX + 1)).contains("Nesting Levels"));
+        assert!(attribute_value(&nested(NESTING_LEVELS_MAX - 1)).is_ok());
+        assert!(refused(nested(NESTING_LEVELS_MAX)).contains("Nesting Levels"));
     }
 }

@@ -18,6 +18,7 @@ use aws_sdk_dynamodb::operation::scan::ScanError;
 use aws_sdk_dynamodb::operation::transact_get_items::TransactGetItemsError;
 use aws_sdk_dynamodb::operation::transact_write_items::TransactWriteItemsError;
 use aws_sdk_dynamodb::operation::update_item::UpdateItemError;
+use aws_sdk_dynamodb::operation::update_table::UpdateTableError;
 use aws_sdk_dynamodb::operation::update_time_to_live::UpdateTimeToLiveError;
 use aws_sdk_dynamodb::types::CancellationReason;
 use aws_sdk_dynamodbstreams::operation::describe_stream::DescribeStreamError;
@@ -112,6 +113,7 @@ no_detail!(
     ListTablesError,
     QueryError,
     ScanError,
+    UpdateTableError,
     UpdateTimeToLiveError,
 );
 

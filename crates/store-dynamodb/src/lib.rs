@@ -32,8 +32,9 @@ pub use tables::TABLE_WAIT_SECONDS_MAX;
 use async_trait::async_trait;
 use singlet_store::{
     BatchGetAnswer, BatchGetRequest, BatchWriteAnswer, BatchWriteRequest, DeleteRequest, GetAnswer, GetRequest,
-    PageAnswer, PutRequest, QueryRequest, Result, ScanRequest, Store, StreamPage, StreamRequest, TableDescription,
-    TableSpec, TransactGetAnswer, TransactGetRequest, TransactWriteRequest, UpdateRequest, WriteAnswer,
+    PageAnswer, PutRequest, QueryRequest, Result, ScanRequest, Store, StreamPage, StreamRequest, TableChange,
+    TableDescription, TableSpec, TransactGetAnswer, TransactGetRequest, TransactWriteRequest, UpdateRequest,
+    WriteAnswer,
 };
 use std::fmt;
 
@@ -116,6 +117,10 @@ impl Store for DynamoDbStore {
 
     async fn list_tables(&self) -> Result<Vec<String>> {
         tables::list(&self.client).await
+    }
+
+    async fn update_table(&self, table: &str, change: &TableChange) -> Result<()> {
+        tables::update(&self.client, table, change).await
     }
 
     async fn update_ttl(&self, table: &str, attribute: Option<&str>) -> Result<()> {

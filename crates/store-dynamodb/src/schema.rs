@@ -2,9 +2,10 @@
 
 use crate::error::from_build;
 use aws_sdk_dynamodb::types::{
-    AttributeDefinition, BillingMode, GlobalSecondaryIndex, KeySchemaElement, KeyType as SdkKeyType,
-    LocalSecondaryIndex, Projection, ProjectionType, ProvisionedThroughput, ScalarAttributeType, StreamSpecification,
-    StreamViewType, TableDescription as SdkTable, TableStatus as SdkStatus, TimeToLiveDescription, TimeToLiveStatus,
+    AttributeDefinition, BillingMode, CreateGlobalSecondaryIndexAction, DeleteGlobalSecondaryIndexAction,
+    GlobalSecondaryIndex, GlobalSecondaryIndexUpdate, KeySchemaElement, KeyType as SdkKeyType, LocalSecondaryIndex,
+    Projection, ProjectionType, ProvisionedThroughput, ScalarAttributeType, StreamSpecification, StreamViewType,
+    TableDescription as SdkTable, TableStatus as SdkStatus, TimeToLiveDescription, TimeToLiveStatus,
 };
 use singlet_store::{
     Billing, IndexKind, IndexProjection, IndexSpec, KeyAttribute, KeySchema, KeyType, Result, StoreError, StreamView,
@@ -96,6 +97,33 @@ pub(crate) fn throughput(billing: Billing) -> Result<Option<ProvisionedThroughpu
             throughput.build().map(Some).map_err(from_build)
         }
     }
+}
+
+/// A global index as it is added to a table.
+pub(crate) fn added_index(index: &IndexSpec, billing: Billing) -> Result<GlobalSecondaryIndexUpdate> {
+    let action = CreateGlobalSecondaryIndexAction::builder()
+        .index_name(&index.name)
+        .set_key_schema(Some(key_schema(&index.key)?))
+        .projection(projection(&index.projection))
+        .set_provisioned_throughput(throughput(billing)?)
+        .build()
+        .map_err(from_build)?;
+    Ok(GlobalSecondaryIndexUpdate::builder().create(action).build())
+}
+
+/// A global index as it is taken away.
+pub(crate) fn removed_index(name: &str) -> Result<GlobalSecondaryIndexUpdate> {
+    let action = DeleteGlobalSecondaryIndexAction::builder().index_name(name).build();
+    let action = action.map_err(from_build)?;
+    Ok(GlobalSecondaryIndexUpdate::builder().delete(action).build())
+}
+
+/// That there is no stream any more.
+pub(crate) fn no_stream() -> Result<StreamSpecification> {
+    StreamSpecification::builder()
+        .stream_enabled(false)
+        .build()
+        .map_err(from_build)
 }
 
 pub(crate) fn stream_specification(view: StreamView) -> Result<StreamSpecification> {

@@ -3,8 +3,8 @@
 use crate::error::from_sdk;
 use crate::schema;
 use aws_sdk_dynamodb::Client;
-use aws_sdk_dynamodb::types::TimeToLiveSpecification;
-use singlet_store::{ErrorKind, Result, StoreError, TableDescription, TableSpec, TableStatus, TtlChange};
+use aws_sdk_dynamodb::types::{IndexStatus, TableDescription as SdkTable, TimeToLiveSpecification};
+use singlet_store::{ErrorKind, Result, StoreError, TableChange, TableDescription, TableSpec, TableStatus, TtlChange};
 use std::time::{Duration, Instant};
 
 /// How long creating or deleting a table is waited for.
@@ -106,6 +106,41 @@ pub(crate) async fn update_ttl(client: &Client, table: &str, attribute: Option<&
     request.send().await.map_err(from_sdk).map(drop)
 }
 
+/// Changes a table, and waits until it and its indexes can be used.
+pub(crate) async fn update(client: &Client, table: &str, change: &TableChange) -> Result<()> {
+    let request = client.update_table().table_name(table);
+    let request = match change {
+        TableChange::AddIndex(index) => {
+            let spec = describe(client, table).await?.spec;
+            let known = spec.key_attributes().into_iter();
+            let new = index
+                .key
+                .attributes()
+                .filter(|new| spec.key_attributes().iter().all(|key| key.name != new.name));
+            let definitions = known.chain(new).map(schema::definition).collect::<Result<Vec<_>>>()?;
+            request
+                .set_attribute_definitions(Some(definitions))
+                .global_secondary_index_updates(schema::added_index(index, spec.billing)?)
+        }
+        TableChange::RemoveIndex(name) => request.global_secondary_index_updates(schema::removed_index(name)?),
+        TableChange::Billing(billing) => request
+            .billing_mode(schema::billing_mode(*billing))
+            .set_provisioned_throughput(schema::throughput(*billing)?),
+        TableChange::Stream(Some(view)) => request.stream_specification(schema::stream_specification(*view)?),
+        TableChange::Stream(None) => request.stream_specification(schema::no_stream()?),
+    };
+    request.send().await.map_err(from_sdk)?;
+    wait_until(client, table, |table| {
+        let is_active = |status: Option<&IndexStatus>| status == Some(&IndexStatus::Active);
+        table.is_some_and(|table| {
+            let indexes = table.global_secondary_indexes().iter();
+            table.table_status.as_ref().map(schema::status) == Some(TableStatus::Active)
+                && indexes.map(|index| index.index_status.as_ref()).all(is_active)
+        })
+    })
+    .await
+}
+
 /// The name of a table's stream.
 pub(crate) async fn stream_arn(client: &Client, table: &str) -> Result<String> {
     let answer = client
@@ -127,18 +162,21 @@ pub(crate) async fn stream_arn(client: &Client, table: &str) -> Result<String> {
 
 /// Looks at a table until its status, or that it is not there, is as wanted.
 async fn wait(client: &Client, table: &str, wanted: impl Fn(Option<TableStatus>) -> bool) -> Result<()> {
+    let status = |table: &SdkTable| table.table_status.as_ref().map(schema::status);
+    wait_until(client, table, |table| wanted(table.and_then(status))).await
+}
+
+/// Looks at a table until it, or that it is not there, is as wanted.
+async fn wait_until(client: &Client, table: &str, wanted: impl Fn(Option<&SdkTable>) -> bool) -> Result<()> {
     let started = Instant::now();
     let mut pause_milliseconds = TABLE_PAUSE_MILLISECONDS_MIN;
     loop {
-        let status = match client.describe_table().table_name(table).send().await.map_err(from_sdk) {
-            Ok(answer) => answer
-                .table
-                .and_then(|table| table.table_status)
-                .map(|status| schema::status(&status)),
+        let found = match client.describe_table().table_name(table).send().await.map_err(from_sdk) {
+            Ok(answer) => answer.table,
             Err(error) if error.is_not_found() => None,
             Err(error) => return Err(error),
         };
-        if wanted(status) {
+        if wanted(found.as_ref()) {
             return Ok(());
         }
         if started.elapsed() > Duration::from_secs(TABLE_WAIT_SECONDS_MAX) {

@@ -3,6 +3,7 @@
 //! A `SELECT` that names its partition is a query, any other one a scan. `INSERT`, `UPDATE` and `DELETE` are one write each,
 //! by the whole key.
 
+mod literal;
 mod parse;
 mod token;
 
@@ -22,7 +23,8 @@ use singlet_store::{
 use self::parse::{Select, Statement};
 use crate::capacity::{self, CapacityMode, Named};
 use crate::endpoint::Endpoint;
-use crate::expression::key_condition;
+use crate::expression::update::paths_of;
+use crate::expression::{check_distinct, key_condition};
 use crate::fault::{Fault, FaultKind};
 use crate::input::{CAPACITY_MODES, Constraints, Input};
 use crate::pages::names_in;
@@ -329,6 +331,7 @@ fn write_of(table: &TableDescription, statement: Statement) -> Result<TransactWr
             returns,
         } => {
             let (key, rest) = key_and_rest(table, condition)?;
+            check_distinct(paths_of(&update)).map_err(Fault::validation)?;
             schema::check_update(&table.spec, &update)?;
             let exists = Condition::exists(partition());
             Ok(TransactWrite::Update(UpdateRequest {

@@ -1,8 +1,6 @@
 //! Statements as trees.
 
-use std::collections::{BTreeMap, BTreeSet};
-
-use singlet_item::{Item, Number, Value};
+use singlet_item::{Item, Value};
 use singlet_store::{
     AttributeType, Comparison, Condition, Direction, Operand, Path, SetOperand, SetValue, Update, UpdateReturn,
 };
@@ -63,6 +61,7 @@ pub(super) fn read(source: &str, parameters: Vec<Value>) -> Result<Statement, St
         end: source.len(),
         parameters: parameters.into_iter(),
         depth: 0,
+        levels: 0,
     };
     let statement = parser.statement()?;
     if parser.peek().is_some() {
@@ -74,31 +73,34 @@ pub(super) fn read(source: &str, parameters: Vec<Value>) -> Result<Statement, St
     }
 }
 
-struct Parser {
+/// A statement in the middle of being read.
+pub(super) struct Parser {
     tokens: Vec<(Token, usize)>,
-    at: usize,
+    pub(super) at: usize,
     end: usize,
-    parameters: std::vec::IntoIter<Value>,
+    pub(super) parameters: std::vec::IntoIter<Value>,
     depth: usize,
+    /// How many values the next one stands in; the item of an `INSERT` is none itself.
+    pub(super) levels: usize,
 }
 
 impl Parser {
-    fn peek(&self) -> Option<&Token> {
+    pub(super) fn peek(&self) -> Option<&Token> {
         self.tokens.get(self.at).map(|(token, _)| token)
     }
 
-    fn unexpected(&self) -> String {
+    pub(super) fn unexpected(&self) -> String {
         let place = self.tokens.get(self.at).map_or(self.end, |(_, place)| *place);
         at_place("unexpected term", place)
     }
 
-    fn take_sign(&mut self, sign: &str) -> bool {
+    pub(super) fn take_sign(&mut self, sign: &str) -> bool {
         let found = matches!(self.peek(), Some(Token::Sign(next)) if *next == sign);
         self.at += usize::from(found);
         found
     }
 
-    fn sign(&mut self, sign: &str) -> Result<(), String> {
+    pub(super) fn sign(&mut self, sign: &str) -> Result<(), String> {
         match self.take_sign(sign) {
             true => Ok(()),
             false => Err(self.unexpected()),
@@ -153,10 +155,9 @@ impl Parser {
             self.word("INTO")?;
             let table = self.name()?;
             self.word("VALUE")?;
-            return match self.value()? {
-                Value::M(item) => Ok(Statement::Insert { table, item }),
-                _ => Err(self.unexpected()),
-            };
+            self.sign("{")?;
+            let item = self.entries()?;
+            return Ok(Statement::Insert { table, item });
         }
         if self.take_word("UPDATE") {
             return self.update();
@@ -493,104 +494,28 @@ impl Parser {
             false => self.value().map(Operand::Value),
         }
     }
-
-    fn value(&mut self) -> Result<Value, String> {
-        self.nested(Self::plain_value)
-    }
-
-    fn plain_value(&mut self) -> Result<Value, String> {
-        let Some(token) = self.peek().cloned() else {
-            return Err(self.unexpected());
-        };
-        self.at += 1;
-        match token {
-            Token::Text(text) => Ok(Value::S(text)),
-            Token::Number(text) => number(&text),
-            Token::Word(word) if word.eq_ignore_ascii_case("TRUE") => Ok(Value::Bool(true)),
-            Token::Word(word) if word.eq_ignore_ascii_case("FALSE") => Ok(Value::Bool(false)),
-            Token::Word(word) if word.eq_ignore_ascii_case("NULL") => Ok(Value::Null),
-            Token::Sign("-") => match self.peek().cloned() {
-                Some(Token::Number(text)) => {
-                    self.at += 1;
-                    number(&format!("-{text}"))
-                }
-                _ => Err(self.unexpected()),
-            },
-            Token::Sign("?") => self
-                .parameters
-                .next()
-                .ok_or_else(|| "Number of parameters in request and statement don't match.".to_owned()),
-            Token::Sign("[") => self.elements("]").map(Value::L),
-            Token::Sign("<<") => {
-                let elements = self.elements(">>")?;
-                set(elements).ok_or_else(|| self.unexpected())
-            }
-            Token::Sign("{") => self.entries().map(Value::M),
-            _ => {
-                self.at -= 1;
-                Err(self.unexpected())
-            }
-        }
-    }
-
-    fn elements(&mut self, end: &str) -> Result<Vec<Value>, String> {
-        let mut elements = Vec::new();
-        if self.take_sign(end) {
-            return Ok(elements);
-        }
-        loop {
-            elements.push(self.value()?);
-            if !self.take_sign(",") {
-                self.sign(end)?;
-                return Ok(elements);
-            }
-        }
-    }
-
-    fn entries(&mut self) -> Result<BTreeMap<String, Value>, String> {
-        let mut entries = BTreeMap::new();
-        if self.take_sign("}") {
-            return Ok(entries);
-        }
-        loop {
-            let name = match self.peek().cloned() {
-                Some(Token::Text(name) | Token::Name(name)) => name,
-                _ => return Err(self.unexpected()),
-            };
-            self.at += 1;
-            self.sign(":")?;
-            let value = self.value()?;
-            entries.insert(name, value);
-            if !self.take_sign(",") {
-                self.sign("}")?;
-                return Ok(entries);
-            }
-        }
-    }
 }
 
-fn number(text: &str) -> Result<Value, String> {
-    let read = crate::value::number(text);
-    read.map(Value::N).map_err(|fault| fault.message().to_owned())
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
 
-/// Elements of one type, at least one and none twice.
-fn set(elements: Vec<Value>) -> Option<Value> {
-    let count = elements.len();
-    let texts: BTreeSet<String> = elements
-        .iter()
-        .filter_map(|value| Some(value.as_str()?.to_owned()))
-        .collect();
-    let numbers: BTreeSet<Number> = elements.iter().filter_map(Value::as_number).collect();
-    let binaries: BTreeSet<Vec<u8>> = elements
-        .iter()
-        .filter_map(|value| Some(value.as_bytes()?.to_vec()))
-        .collect();
-    match count {
-        0 => None,
-        _ if texts.len() == count => Some(Value::Ss(texts)),
-        _ if numbers.len() == count => Some(Value::Ns(numbers)),
-        _ if binaries.len() == count => Some(Value::Bs(binaries)),
-        _ => None,
+    proptest! {
+        #[test]
+        fn any_text_is_read_or_refused(text in "[ -~é]{0,80}", words in prop::collection::vec(
+            prop::sample::select(vec![
+                "SELECT", "*", "FROM", "INSERT INTO", "VALUE", "UPDATE", "SET", "REMOVE", "DELETE FROM", "WHERE", "AND",
+                "OR", "NOT", "IN", "BETWEEN", "IS", "MISSING", "NULL", "EXISTS", "RETURNING", "ALL", "NEW", "OLD", "(",
+                ")", "[", "]", "{", "}", "<<", ">>", ",", ".", ":", "?", "=", "<", "-", "1", "1.5e3", "'x'", "\"y\"",
+                "t", "size", "begins_with", "list_append", "set_add",
+            ]), 0..30,
+        )) {
+            let _ = read(&text, Vec::new());
+            let _ = read(&words.join(" "), vec![Value::Null]);
+            for start in ["SELECT * FROM t WHERE ", "UPDATE t SET a = ", "INSERT INTO t VALUE {'a': "] {
+                let _ = read(&format!("{start}{}", words.join(" ")), vec![Value::Null]);
+            }
+        }
     }
 }

@@ -1,0 +1,119 @@
+//! Values as a statement writes them.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use singlet_item::limits::NESTING_LEVELS_MAX;
+use singlet_item::{Number, Value};
+
+use super::parse::Parser;
+use super::token::Token;
+use crate::value::NESTED_TOO_DEEP;
+
+impl Parser {
+    pub(super) fn value(&mut self) -> Result<Value, String> {
+        // A value in itself is one level; what it stands in are the others.
+        if self.levels == NESTING_LEVELS_MAX {
+            return Err(NESTED_TOO_DEEP.to_owned());
+        }
+        self.levels += 1;
+        let value = self.plain_value();
+        self.levels -= 1;
+        value
+    }
+
+    fn plain_value(&mut self) -> Result<Value, String> {
+        let Some(token) = self.peek().cloned() else {
+            return Err(self.unexpected());
+        };
+        self.at += 1;
+        match token {
+            Token::Text(text) => Ok(Value::S(text)),
+            Token::Number(text) => number(&text),
+            Token::Word(word) if word.eq_ignore_ascii_case("TRUE") => Ok(Value::Bool(true)),
+            Token::Word(word) if word.eq_ignore_ascii_case("FALSE") => Ok(Value::Bool(false)),
+            Token::Word(word) if word.eq_ignore_ascii_case("NULL") => Ok(Value::Null),
+            Token::Sign("-") => match self.peek().cloned() {
+                Some(Token::Number(text)) => {
+                    self.at += 1;
+                    number(&format!("-{text}"))
+                }
+                _ => Err(self.unexpected()),
+            },
+            Token::Sign("?") => self
+                .parameters
+                .next()
+                .ok_or_else(|| "Number of parameters in request and statement don't match.".to_owned()),
+            Token::Sign("[") => self.elements("]").map(Value::L),
+            Token::Sign("<<") => {
+                let elements = self.elements(">>")?;
+                set(elements).ok_or_else(|| self.unexpected())
+            }
+            Token::Sign("{") => self.entries().map(Value::M),
+            _ => {
+                self.at -= 1;
+                Err(self.unexpected())
+            }
+        }
+    }
+
+    fn elements(&mut self, end: &str) -> Result<Vec<Value>, String> {
+        let mut elements = Vec::new();
+        if self.take_sign(end) {
+            return Ok(elements);
+        }
+        loop {
+            elements.push(self.value()?);
+            if !self.take_sign(",") {
+                self.sign(end)?;
+                return Ok(elements);
+            }
+        }
+    }
+
+    pub(super) fn entries(&mut self) -> Result<BTreeMap<String, Value>, String> {
+        let mut entries = BTreeMap::new();
+        if self.take_sign("}") {
+            return Ok(entries);
+        }
+        loop {
+            let name = match self.peek().cloned() {
+                Some(Token::Text(name) | Token::Name(name)) => name,
+                _ => return Err(self.unexpected()),
+            };
+            self.at += 1;
+            self.sign(":")?;
+            let value = self.value()?;
+            entries.insert(name, value);
+            if !self.take_sign(",") {
+                self.sign("}")?;
+                return Ok(entries);
+            }
+        }
+    }
+}
+
+fn number(text: &str) -> Result<Value, String> {
+    let read = crate::value::number(text);
+    read.map(Value::N).map_err(|fault| fault.message().to_owned())
+}
+
+/// Elements of one type, at least one and none twice.
+fn set(elements: Vec<Value>) -> Option<Value> {
+    let count = elements.len();
+    let texts: BTreeSet<String> = elements
+        .iter()
+        .filter_map(|value| Some(value.as_str()?.to_owned()))
+        .collect();
+    let numbers: BTreeSet<Number> = elements.iter().filter_map(Value::as_number).collect();
+    let binaries: BTreeSet<Vec<u8>> = elements
+        .iter()
+        .filter_map(|value| Some(value.as_bytes()?.to_vec()))
+        .collect();
+    match count {
+        0 => None,
+        _ if texts.len() == count => Some(Value::Ss(texts)),
+        _ if numbers.len() == count => Some(Value::Ns(numbers)),
+        _ if binaries.len() == count => Some(Value::Bs(binaries)),
+        _ => None,
+    }
+}
