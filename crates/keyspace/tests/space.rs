@@ -6,8 +6,10 @@
     reason = "a test may stop"
 )]
 
+use singlet_keyspace::simulated::SimulatedDisk;
 use singlet_keyspace::{Direction, Draft, Error, Keyspace, Options, Snapshot};
 use std::ops::Bound;
+use std::sync::Arc;
 
 fn block_on<T>(future: impl Future<Output = T>) -> T {
     tokio::runtime::Builder::new_current_thread()
@@ -172,6 +174,40 @@ fn more_than_the_queue_takes_is_refused() {
     block_on(first).unwrap();
     block_on(second).unwrap();
     assert!(block_on(third).unwrap_err().is_busy());
+}
+
+#[test]
+fn more_bytes_than_the_queue_takes_are_refused_but_one_work_is_not() {
+    let mut options = Options::default();
+    options.queue_bytes_max = 100;
+    let space = Keyspace::in_memory_with(&options);
+    let inner = space.clone();
+    let answers = block_on(space.commit(move |_: &mut Draft<'_>| -> Result<_, Error> {
+        let one = |bytes: usize| inner.commit_weighing(bytes, |draft: &mut Draft<'_>| draft.put(*b"a", *b""));
+        Ok([one(60), one(40), one(1)])
+    }));
+    let [first, second, third] = answers.unwrap();
+    block_on(first).unwrap();
+    block_on(second).unwrap();
+    assert!(block_on(third).unwrap_err().is_busy());
+    block_on(space.commit_weighing(1_000, |draft: &mut Draft<'_>| draft.put(*b"b", *b""))).unwrap();
+}
+
+#[test]
+fn a_work_that_changes_nothing_does_not_wait_for_the_disk() {
+    let disk = SimulatedDisk::default();
+    let space = Keyspace::open_on(Arc::new(disk.clone()), Options::default()).unwrap();
+    put(&space, "a", "1");
+    let before = disk.point();
+    let refused = block_on(space.commit(|draft: &mut Draft<'_>| -> Result<(), Error> {
+        draft.put(*b"a", *b"2")?;
+        draft.put(vec![0; 40_000], *b"too large")
+    }));
+    assert!(refused.unwrap_err().is_too_large());
+    block_on(space.commit(|draft: &mut Draft<'_>| draft.get(b"a").map(drop))).unwrap();
+    assert_eq!(disk.point(), before);
+    put(&space, "a", "3");
+    assert!(disk.point() > before);
 }
 
 #[test]
