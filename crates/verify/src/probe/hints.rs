@@ -63,6 +63,11 @@ impl Hints {
         self.attributes.get(name).into_iter().flatten().map(String::as_str)
     }
 
+    /// Whether an attribute is held against anything.
+    pub fn is_asked(&self, attribute: &str) -> bool {
+        self.literals.contains_key(&Name::Attribute(attribute.to_owned()))
+    }
+
     /// The values written out that something is compared with.
     pub fn literals(&self, name: &Name) -> &[Value] {
         self.literals.get(name).map_or(&[], Vec::as_slice)
@@ -82,7 +87,9 @@ impl Hints {
         for choice in entity.key.iter().chain(entries) {
             choice.when.iter().for_each(|when| self.see(when));
         }
+        let lapses = entity.states.iter().flat_map(|states| &states.lapses);
         let rest = entity.expires.iter().chain(&entity.excludes);
+        let rest = rest.chain(lapses.map(|lapse| &lapse.at));
         rest.for_each(|expr| self.see(expr));
     }
 

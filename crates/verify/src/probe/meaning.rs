@@ -430,7 +430,7 @@ impl<'a> Asking<'a> {
     }
 
     /// `attribute OP args.x` is left out where the optional `x` was not sent; a test of `x` itself is not.
-    fn is_left_out(&self, conjunct: &Expr) -> bool {
+    pub fn is_left_out(&self, conjunct: &Expr) -> bool {
         let unsent = |expr: &Expr| match &expr.kind {
             ExprKind::Arg(name) => !self.args.contains_key(name) && self.read.arg(name).is_some_and(|arg| arg.optional),
             _ => false,
@@ -445,7 +445,7 @@ impl<'a> Asking<'a> {
     }
 
     /// The rows of an entity as everybody sees them; of a mirror, those of its source, with what it carries.
-    fn seen(&self, entity: &Entity, own: bool) -> Result<Vec<Attributes>, Stop> {
+    pub fn seen(&self, entity: &Entity, own: bool) -> Result<Vec<Attributes>, Stop> {
         let source = self.model.source_of(entity);
         let (nothing, scope) = (Attributes::new(), self.scope());
         let scope = Scope {

@@ -11,19 +11,24 @@
 
 mod by_hand;
 mod capacity;
+mod clauses;
 mod counted;
+mod edges;
 mod finding;
 mod hints;
 mod meaning;
 mod pattern;
 mod reads;
+mod records;
 mod request;
 mod shape;
 mod shrink;
+mod siblings;
 mod subject;
 mod table;
 mod usual;
 mod values;
+mod witness;
 mod worker;
 mod writes;
 
@@ -37,6 +42,7 @@ use std::time::Instant;
 use singlet_model::Model;
 use singlet_model::model::Read;
 use singlet_plan::read::plan_read;
+use singlet_plan::write::write_costs;
 use singlet_runtime::{Attributes, Setting};
 
 pub use finding::{Call, Finding, Kind};
@@ -82,6 +88,8 @@ pub struct Options<'a> {
     /// Set when something differs: then nothing more is begun, and what differs is not made small. For those who only want to know
     /// whether.
     pub first_only: Option<&'a AtomicBool>,
+    /// Whether writes are held to what their plans say they consume. Not every endpoint counts as DynamoDB does.
+    pub holds_costs: bool,
     /// Once it is true no more cases are begun.
     pub stop: Option<&'a AtomicBool>,
 }
@@ -97,6 +105,7 @@ impl Options<'_> {
             workers: 2,
             progress: None,
             first_only: None,
+            holds_costs: true,
             stop: None,
         }
     }
@@ -179,10 +188,12 @@ impl OperationReport {
 pub fn run<'s>(judge: &Arc<Model>, settings: &Attributes, subjects: &'s Subjects<'s>, options: &Options<'_>) -> Report {
     let setting = Setting::of(judge, settings.clone());
     let hints = Hints::of_model(judge);
+    let write_costs = options.holds_costs.then(|| write_costs(judge).into());
     let judge = Judge {
         model: judge,
         setting: &setting,
         hints: &hints,
+        write_costs: &write_costs,
     };
     let jobs = jobs(&judge, options);
     let next = AtomicUsize::new(0);

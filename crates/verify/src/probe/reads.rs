@@ -1,22 +1,36 @@
 //! Reads: each answered by the engine and by looking at every row.
 
+use std::collections::BTreeSet;
+
 use singlet_item::Value;
 use singlet_model::model::Read;
+use singlet_model::types::EntityId;
 use singlet_runtime::{Request, RuntimeError};
 
 use super::by_hand;
 use super::capacity::Capacity;
+use super::clauses::{Clauses, Decided, decided_by};
+use super::edges::{Edges, with_edge};
 use super::finding::{Call, Finding, Kind, answer_lines, given_rows, key_lines, sent_lines};
 use super::hints::Hints;
 use super::meaning::{Asking, Expected, expected};
 use super::request::{RequestDraw, entities_of_read};
 use super::shrink;
-use super::table::{Judge, Table, TableDraw};
+use super::table::{Focus, Judge, Table, TableDraw};
+use super::values::ValueDraw;
 use super::worker::{Worker, seeded};
 use super::{OperationReport, Options, cases_per_table};
+use crate::writes::world::Row;
 
 /// The most pages of one answer: a cursor that does not move would never end.
 const PAGES_MAX: usize = 2_000;
+
+/// How many requests are drawn until one shows something new, and how many of a hundred are taken as they come.
+const REQUESTS_TRIED: usize = 5;
+const AS_THEY_COME_PERCENT: u8 = 20;
+
+/// The greatest limit of a list that is exceeded.
+const CROWD_LIMIT_MAX: u64 = 100;
 
 /// Cases on one table: on the first ones, and on all others.
 const CASES_PER_TABLE: [usize; 2] = [4, 16];
@@ -53,12 +67,19 @@ pub(super) async fn try_read(worker: &mut Worker<'_>, tried: Tried<'_>, options:
     let about = entities_of_read(read);
     let own = read.selection.iter().filter_map(|selection| selection.entity());
     let own: Vec<_> = own.chain(about.iter().copied()).collect();
+    let focus = Focus {
+        limited: limited_lists(read),
+        entities: about,
+        records: true,
+    };
+    let mut edges = Edges::of(judge, &read.args);
+    let mut clauses = Clauses::default();
     for round in 0u64.. {
         if report.cases >= options.cases || options.is_over() {
             break;
         }
         let rng = seeded(options.seed, &read.name, round);
-        let draw = TableDraw::new(judge, &hints, rng.clone(), &about);
+        let draw = TableDraw::new(judge, &hints, rng.clone(), &focus);
         let table = draw.table;
         if let Err(reason) = worker.fill(judge, &table).await {
             report.skipped = Some(reason);
@@ -67,10 +88,13 @@ pub(super) async fn try_read(worker: &mut Worker<'_>, tried: Tried<'_>, options:
         let before = report.cases;
         let mut requests = RequestDraw::new(judge, &hints, draw.values.rng, table.now);
         for _ in 0..cases_per_table(round, CASES_PER_TABLE).min(options.cases - report.cases) {
-            let focus = own
-                .get(..1.max(requests.values.rng.usize(..=own.len().min(2))))
-                .unwrap_or(&own);
-            let request = requests.read(read, focus, &table.rows);
+            let mut request = telling_request(tried, &mut requests, &own, &table.rows, &mut clauses);
+            if is_edge_due(&edges, report.cases, &mut requests.values)
+                && let Some(edge) = edges.next()
+            {
+                let parts = (&mut request.args, &mut request.caller);
+                with_edge(edge, &read.args, parts, &mut requests.values);
+            }
             let case = ReadCase {
                 table: table.clone(),
                 request,
@@ -87,6 +111,55 @@ pub(super) async fn try_read(worker: &mut Worker<'_>, tried: Tried<'_>, options:
         options.advance(&read.name, tried.kind, report.cases - before);
     }
     report
+}
+
+/// Of some requests, that which shows what was shown least: a clause that alone keeps a row or drops one.
+fn telling_request(
+    tried: Tried<'_>,
+    requests: &mut RequestDraw<'_>,
+    own: &[EntityId],
+    rows: &[Row],
+    clauses: &mut Clauses,
+) -> Request {
+    let mut best: Option<(usize, Request, BTreeSet<Decided>)> = None;
+    for _ in 0..REQUESTS_TRIED {
+        let focus = own
+            .get(..1.max(requests.values.rng.usize(..=own.len().min(2))))
+            .unwrap_or(own);
+        let request = requests.read(tried.read, focus, rows);
+        let decided = decided_by(tried, &request, rows);
+        let rank = clauses.rarest(&decided).unwrap_or(usize::MAX);
+        if best.as_ref().is_none_or(|(known, ..)| rank < *known) {
+            best = Some((rank, request, decided));
+        }
+        // Some are taken as they come, and what shows something new is taken at once.
+        if rank == 0 || requests.values.chance(AS_THEY_COME_PERCENT) {
+            break;
+        }
+    }
+    match best {
+        Some((_, request, decided)) => {
+            clauses.count(decided);
+            request
+        }
+        None => requests.read(tried.read, own, rows),
+    }
+}
+
+/// Every third case is at an edge, until each was had; then every eighth.
+fn is_edge_due(edges: &Edges, cases: usize, values: &mut ValueDraw) -> bool {
+    match edges.were_all() {
+        true => values.chance(12),
+        false => cases % 3 == 1,
+    }
+}
+
+/// The lists of a read that have a limit within reach.
+fn limited_lists(read: &Read) -> Vec<(EntityId, u64)> {
+    let limited = read
+        .selections()
+        .filter_map(|selection| Some((selection.entity()?, selection.limit?)));
+    limited.filter(|(_, limit)| *limit <= CROWD_LIMIT_MAX).collect()
 }
 
 /// What a case came to, in a word.

@@ -287,7 +287,15 @@ impl<'j> RequestDraw<'j> {
             return None;
         }
         match self.values.chance(35) {
-            true => self.values.rng.choice(REQUEST_KEYS).map(str::to_owned),
+            true => {
+                let key = self.values.rng.choice(REQUEST_KEYS)?;
+                let delimiter = self.values.delimiter;
+                // A key beside the delimiter may meet another caller's.
+                Some(match self.values.chance(20) {
+                    true => format!("b{delimiter}{key}"),
+                    false => key.to_owned(),
+                })
+            }
             false => Some(format!("k{}", self.values.rng.u32(100..))),
         }
     }

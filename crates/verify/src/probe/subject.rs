@@ -39,8 +39,20 @@ impl Subject {
     ///
     /// Where the table cannot be made.
     pub async fn open(model: Arc<Model>, store: Arc<dyn Store>, settings: Attributes) -> Result<Self> {
-        store.create_table(&table::spec(&model)).await?;
+        Self::make_table(&model, store.as_ref()).await?;
         Ok(Self::on_table(model, store, settings))
+    }
+
+    /// Makes the table of a model. It has no stream: what is tried reads none, and the embedded engine looks through all of it
+    /// with every write.
+    ///
+    /// # Errors
+    ///
+    /// Where the table cannot be made.
+    pub async fn make_table(model: &Model, store: &dyn Store) -> Result<()> {
+        let mut spec = table::spec(model);
+        spec.stream = None;
+        store.create_table(&spec).await
     }
 
     /// Opens a model on a store that has its table.

@@ -14,15 +14,25 @@ use singlet_model::evaluate::{evaluate_as, time};
 use singlet_model::expression::{Expr, ExprKind};
 use singlet_model::model::{Attribute, Entity, History, Kept, Stored};
 use singlet_model::types::{EntityId, Type};
+use singlet_plan::write::WriteCost;
 use singlet_runtime::{Attributes, Caller, Scope, Setting, load, values};
 
 use super::hints::{Hints, Name};
+use super::records::MadeUpRequest;
 use super::values::ValueDraw;
 use crate::writes::world::{self, Row};
 
 /// The most rows of an entity that is looked at, and of others.
 const FOCUS_ROWS_MAX: u8 = 12;
 const OTHER_ROWS_MAX: u8 = 3;
+
+/// How many of a hundred rows are beside another, and of tables for a list with a limit, have more rows than that.
+const SIBLINGS_PERCENT: u8 = 45;
+const CROWDED_PERCENT: u8 = 30;
+
+/// How many of a hundred things have more versions than are read at once, and how many those are.
+const MANY_VERSIONS_PERCENT: u8 = 6;
+const MANY_VERSIONS: std::ops::Range<i64> = 22..27;
 
 /// How many ids a pool has: they are seldom equal by themselves.
 const IDS: usize = 7;
@@ -45,6 +55,8 @@ pub(super) struct Judge<'m> {
     pub model: &'m Arc<Model>,
     pub setting: &'m Setting,
     pub hints: &'m Hints,
+    /// What writes cost, as plans say, where they are held to it.
+    pub write_costs: &'m Option<Arc<[WriteCost]>>,
 }
 
 /// Rows, and the instant at which they are looked at.
@@ -82,9 +94,15 @@ impl<'m> Judge<'m> {
 
     /// The items of one row.
     pub fn items_of(&self, id: EntityId, row: &Attributes, now: i64) -> Option<Vec<Item>> {
-        let (nothing, nobody) = (Attributes::new(), Caller::anonymous());
+        let nothing = Attributes::new();
         let entity = self.model.entity(id)?;
-        load::items_of_row(self.model, entity, row, self.scope(now, &nothing, &nobody)).ok()
+        let made = MadeUpRequest::of(entity, row);
+        let scope = Scope {
+            bound: &made.words,
+            row: made.answered.as_ref(),
+            ..self.scope(now, &nothing, &made.caller)
+        };
+        load::items_of_row(self.model, entity, row, scope).ok()
     }
 
     /// Whether rows can stand beside one another, each as its entity allows.
@@ -169,6 +187,17 @@ fn is_storable(model: &Model, item: &Item) -> bool {
         && sorts.into_iter().all(|key| within(&key.name, SORT_KEY_BYTES_MAX))
 }
 
+/// What a table is drawn for.
+#[derive(Debug, Default)]
+pub(super) struct Focus {
+    /// The entities that are looked at.
+    pub entities: Vec<EntityId>,
+    /// Those of which a list has so many rows at most.
+    pub limited: Vec<(EntityId, u64)>,
+    /// Whether rows of the engine's own entities are drawn, where they are looked at. Writes make theirs.
+    pub records: bool,
+}
+
 /// Draws a table.
 pub(super) struct TableDraw<'j> {
     pub judge: &'j Judge<'j>,
@@ -184,7 +213,7 @@ pub(super) struct TableDraw<'j> {
 
 impl<'j> TableDraw<'j> {
     /// A table with rows, most of them of the entities that are looked at.
-    pub fn new(judge: &'j Judge<'j>, own: &'j Hints, mut rng: Rng, focus: &[EntityId]) -> Self {
+    pub fn new(judge: &'j Judge<'j>, own: &'j Hints, mut rng: Rng, focus: &Focus) -> Self {
         let now = Judge::instant(&mut rng);
         let width = usize::from(rng.u8(1..5));
         let mut draw = TableDraw {
@@ -205,10 +234,13 @@ impl<'j> TableDraw<'j> {
         draw
     }
 
-    fn fill(&mut self, focus: &[EntityId]) {
+    fn fill(&mut self, about: &Focus) {
         let model = self.judge.model;
         let mut entities: Vec<&Entity> = model.entities.iter().collect();
-        entities.retain(|entity| entity.mirror.is_none() && entity.role.is_none());
+        entities.retain(|entity| {
+            let is_drawn = entity.role.is_none() || (about.records && about.entities.contains(&entity.id));
+            entity.mirror.is_none() && is_drawn
+        });
         // What is copied must be there before its copies.
         entities.sort_by_key(|entity| {
             entity
@@ -217,11 +249,13 @@ impl<'j> TableDraw<'j> {
                 .filter(|attribute| attribute.copy.is_some())
                 .count()
         });
-        let focus: Vec<EntityId> = focus
+        let source = |id: EntityId| model.entity(id).map(|entity| model.source_of(entity).id);
+        let focus: Vec<EntityId> = about.entities.iter().filter_map(|id| source(*id)).collect();
+        let limited = about
+            .limited
             .iter()
-            .filter_map(|id| model.entity(*id))
-            .map(|entity| model.source_of(entity).id)
-            .collect();
+            .filter_map(|(id, limit)| Some((source(*id)?, *limit)));
+        let limited: Vec<(EntityId, u64)> = limited.collect();
         for entity in entities {
             let most = match focus.contains(&entity.id) {
                 true => FOCUS_ROWS_MAX,
@@ -230,11 +264,23 @@ impl<'j> TableDraw<'j> {
             for _ in 0..self.values.rng.u8(..=most) {
                 self.add_row(entity);
             }
+            let limit = limited.iter().find(|(id, _)| *id == entity.id);
+            if let Some((_, limit)) = limit
+                && self.values.chance(CROWDED_PERCENT)
+            {
+                self.crowd(entity, *limit);
+            }
         }
     }
 
     fn add_row(&mut self, entity: &Entity) {
-        let Some(row) = self.row(entity) else { return };
+        let row = match entity.history.is_none() && self.values.chance(SIBLINGS_PERCENT) {
+            true => self.sibling(entity),
+            false => None,
+        };
+        let Some(row) = row.or_else(|| self.row(entity)) else {
+            return;
+        };
         match &entity.history {
             Some(history) => self.add_versions(entity, history, row),
             None => {
@@ -244,7 +290,7 @@ impl<'j> TableDraw<'j> {
     }
 
     /// Puts rows where nothing else stands, all or none.
-    fn place(&mut self, entity: &Entity, rows: Vec<Attributes>) {
+    pub(super) fn place(&mut self, entity: &Entity, rows: Vec<Attributes>) {
         let mut items = Vec::new();
         for row in &rows {
             match self.judge.items_of(entity.id, row, self.table.now) {
@@ -258,7 +304,7 @@ impl<'j> TableDraw<'j> {
     }
 
     /// Versions of one thing, one after the other; the last may be a deletion.
-    fn add_versions(&mut self, entity: &Entity, history: &History, first: Attributes) {
+    pub(super) fn add_versions(&mut self, entity: &Entity, history: &History, first: Attributes) {
         let same = world::identity(self.judge.model, entity.id, &first);
         let known = self.table.rows.iter();
         if known
@@ -270,7 +316,10 @@ impl<'j> TableDraw<'j> {
         let Some(ty) = entity.attribute(&history.at).map(|attribute| attribute.ty.clone()) else {
             return;
         };
-        let count = self.values.rng.i64(1..4);
+        let count = match self.values.chance(MANY_VERSIONS_PERCENT) {
+            true => self.values.rng.i64(MANY_VERSIONS),
+            false => self.values.rng.i64(1..4),
+        };
         let step = self.values.rng.choice([1_000, 60_000, 86_400_000]).unwrap_or(1_000);
         let mut versions: Vec<Attributes> = Vec::new();
         for at in 0..count {
@@ -321,11 +370,13 @@ impl<'j> TableDraw<'j> {
     }
 
     /// A row; none where a value that it needs has none.
-    fn row(&mut self, entity: &Entity) -> Option<Attributes> {
+    pub(super) fn row(&mut self, entity: &Entity) -> Option<Attributes> {
         let mut row = Attributes::new();
         let state = self.state(entity);
         for attribute in &entity.attributes {
-            if attribute.is.is_some() || attribute.alias.is_some() || attribute.copy.is_some() {
+            // What the engine's own rows are made of comes from requests.
+            let follows = attribute.is.is_some() && entity.role.is_none();
+            if follows || attribute.alias.is_some() || attribute.copy.is_some() {
                 continue;
             }
             let held = held_in(entity, &attribute.name);
@@ -351,14 +402,17 @@ impl<'j> TableDraw<'j> {
     }
 
     /// With all that follows from other attributes.
-    fn completed(&self, entity: &Entity, row: Attributes) -> Option<Attributes> {
+    pub(super) fn completed(&self, entity: &Entity, row: Attributes) -> Option<Attributes> {
+        if entity.role.is_some() {
+            return Some(row);
+        }
         let (nothing, nobody) = (Attributes::new(), Caller::anonymous());
         let scope = self.judge.scope(self.table.now, &nothing, &nobody);
         world::computed(entity, row, scope).ok()
     }
 
     /// A state that a row can be in: the first, or one that a move or time leads to.
-    fn state(&mut self, entity: &Entity) -> Option<(String, String)> {
+    pub(super) fn state(&mut self, entity: &Entity) -> Option<(String, String)> {
         let states = entity.states.as_ref()?;
         let moves = states.moves.iter().map(|step| &step.to);
         let lapses = states.lapses.iter().map(|lapse| &lapse.to);
@@ -379,7 +433,7 @@ impl<'j> TableDraw<'j> {
     }
 
     /// Copies of other rows' attributes. A copy that follows its source is what the source has.
-    fn copy(&mut self, entity: &Entity, row: &mut Attributes) -> Option<()> {
+    pub(super) fn copy(&mut self, entity: &Entity, row: &mut Attributes) -> Option<()> {
         for attribute in &entity.attributes {
             let Some(copy) = &attribute.copy else { continue };
             let mut value = self.copied(row, &copy.source, &copy.attribute);
@@ -423,7 +477,7 @@ impl<'j> TableDraw<'j> {
     }
 
     /// A value of an attribute: mostly one that others have too.
-    fn value(&mut self, entity: &Entity, attribute: &Attribute) -> Option<Value> {
+    pub(super) fn value(&mut self, entity: &Entity, attribute: &Attribute) -> Option<Value> {
         if attribute.ty == Type::Version {
             return Some(Value::N(Number::from(self.values.rng.i64(1..4))));
         }
@@ -452,6 +506,14 @@ impl<'j> TableDraw<'j> {
             }
         }
         self.pooled(&self.domain(entity, attribute), &attribute.ty)
+    }
+
+    /// Whether the operation that is tried, or what becomes of rows by time, looks at an attribute.
+    pub(super) fn is_asked(&self, entity: &Entity, name: &str) -> bool {
+        let lapses = entity.states.iter().flat_map(|states| &states.lapses);
+        let by_time = entity.expires.iter().chain(lapses.map(|lapse| &lapse.at));
+        let is_state = entity.states.as_ref().is_some_and(|states| states.of == name);
+        is_state || self.own.is_asked(name) || by_time.flat_map(Expr::attributes).any(|known| known == name)
     }
 
     /// Now and then what a create would fill in.
@@ -499,7 +561,7 @@ impl<'j> TableDraw<'j> {
 }
 
 /// The states during which alone an attribute holds.
-fn held_in<'e>(entity: &'e Entity, name: &str) -> Option<Vec<&'e String>> {
+pub(super) fn held_in<'e>(entity: &'e Entity, name: &str) -> Option<Vec<&'e String>> {
     let states = entity.states.as_ref()?;
     let holding = states.holding.iter();
     let during = holding.filter(|(_, held)| held.iter().any(|(known, _)| known == name));

@@ -183,11 +183,7 @@ impl ValueDraw {
         if let Some(only) = &limits.only {
             return self.rng.choice(only.iter().copied());
         }
-        let decimals = if whole { 0 } else { limits.decimals.unwrap_or(2) };
-        let step: Number = match decimals {
-            0 => Number::from(1),
-            many => format!("0.{}1", "0".repeat(usize::from(many) - 1)).parse().ok()?,
-        };
+        let step = smallest_step(limits, whole)?;
         let small = self.rng.choice([0, 1, 2, 5, 9, 10, 11, 99, 100, -1, -10])?;
         let near = match self.rng.u8(..8) {
             0 => limits.min,
@@ -295,6 +291,31 @@ impl ValueDraw {
         (0..count).filter_map(|_| self.of_type(element, depth + 1)).collect()
     }
 
+    /// A value so many after another, so that values of one row are all different.
+    pub fn nth_after(&mut self, value: &Value, ty: &Type, at: u64) -> Option<Value> {
+        let shift = i64::try_from(at).ok()?;
+        let after = match (value, ty) {
+            (_, Type::Ulid) => Value::S(format!("01JQ{:022}", at + 100)),
+            (_, Type::Ksuid) => Value::S(format!("2Nk{:024}", at + 100)),
+            (_, Type::Uuid) => Value::S(format!("3f2a0000-0000-7000-8000-{:012}", at + 100)),
+            (Value::S(text), Type::Date) => {
+                let day: jiff::civil::Date = text.parse().ok()?;
+                Value::S(
+                    day.checked_add(jiff::Span::new().try_days(shift).ok()?)
+                        .ok()?
+                        .to_string(),
+                )
+            }
+            (_, Type::Time | Type::Seconds | Type::Millis) => {
+                time::instant(time::millis_of(value, ty).ok()?? + shift * 1_000, ty).ok()?
+            }
+            (Value::S(text), Type::Text(_)) => Value::S(format!("{text}{at}")),
+            (Value::N(number), _) => Value::N(number.checked_add(Number::from(shift)).ok()?),
+            _ => self.fresh(ty)?,
+        };
+        values::checked(&after, ty).ok()
+    }
+
     /// A value beside another: the next day, a longer text, one more.
     pub fn neighbour(&mut self, value: &Value, ty: &Type) -> Option<Value> {
         let near = match (value, ty) {
@@ -341,6 +362,14 @@ impl ValueDraw {
             _ => return None,
         };
         values::checked(&near, ty).ok()
+    }
+}
+
+/// The least by which two numbers differ.
+pub(super) fn smallest_step(limits: &NumberLimits, whole: bool) -> Option<Number> {
+    match if whole { 0 } else { limits.decimals.unwrap_or(2) } {
+        0 => Some(Number::from(1)),
+        many => format!("0.{}1", "0".repeat(usize::from(many) - 1)).parse().ok(),
     }
 }
 

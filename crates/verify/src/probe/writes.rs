@@ -6,17 +6,22 @@ use std::sync::Arc;
 use singlet_model::model::Write;
 use singlet_runtime::{Precondition, WriteRequest};
 
+use super::edges::{Edges, with_edge};
 use super::finding::{Call, Finding, Kind, given_rows, sent_lines};
 use super::hints::Hints;
 use super::request::{RequestDraw, entities_of_write};
 use super::shrink;
-use super::table::{Judge, Table, TableDraw};
+use super::table::{Focus, Judge, Table, TableDraw};
+use super::witness::mended_request;
 use super::worker::{Worker, seeded};
 use super::{OperationReport, Options, cases_per_table};
 use crate::writes::{Op, Sequence};
 
 /// Operations of the write that is tried, on one table: on the first ones, and on all others.
 const OPERATIONS_PER_TABLE: [usize; 2] = [4, 12];
+
+/// How many of a hundred tables are made so that the write can be done.
+const WITNESSES_PERCENT: u8 = 80;
 
 /// How many requests are drawn until one comes to what is wanted.
 const REQUESTS_TRIED: usize = 6;
@@ -71,12 +76,21 @@ pub(super) async fn try_write(
         .iter()
         .find(|(known, _)| std::ptr::eq(*known, write))
         .map_or(&nothing, |(_, hints)| hints);
+    let focus = Focus {
+        entities: entities_of_write(judge.model, write),
+        ..Focus::default()
+    };
+    let mut edges = Edges::of(judge, &write.args);
     for round in 0u64.. {
         if report.cases >= options.cases || options.is_over() {
             break;
         }
         let rng = seeded(options.seed, &write.name, round);
-        let table = TableDraw::new(judge, own, rng.clone(), &entities_of_write(judge.model, write));
+        let mut table = TableDraw::new(judge, own, rng.clone(), &focus);
+        let witness = match table.values.chance(WITNESSES_PERCENT) {
+            true => mended_request(&mut table, write, own),
+            false => None,
+        };
         let mut draw = Draw {
             judge,
             known: &known,
@@ -84,6 +98,10 @@ pub(super) async fn try_write(
             rng: table.values.rng,
             now: table.table.now,
             last: None,
+            witness,
+            // Half of the operations on a table.
+            variants: cases_per_table(round, OPERATIONS_PER_TABLE) / 2,
+            edges: &mut edges,
         };
         let table = table.table;
         let before = report.cases;
@@ -115,7 +133,8 @@ async fn run_sequence(
         Arc::clone(draw.judge.model),
         Arc::clone(engine),
         case.table.rows.clone(),
-    );
+    )
+    .held_to_costs(draw.judge.write_costs.clone());
     let mut own = 0;
     for number in 1..=(most as u64 * 2) {
         if own >= most || report.cases >= cases {
@@ -153,7 +172,8 @@ pub(super) async fn first_difference(
 ) -> Option<(usize, String)> {
     worker.fill(judge, &case.table).await.ok()?;
     let engine = Arc::clone(worker.engine().ok()?);
-    let mut sequence = Sequence::on(Arc::clone(judge.model), engine, case.table.rows.clone());
+    let sequence = Sequence::on(Arc::clone(judge.model), engine, case.table.rows.clone());
+    let mut sequence = sequence.held_to_costs(judge.write_costs.clone());
     for (at, op) in case.ops.iter().enumerate() {
         worker.watch();
         if let Err(what) = sequence.step(op).await {
@@ -171,6 +191,11 @@ struct Draw<'d> {
     rng: fastrand::Rng,
     now: i64,
     last: Option<(&'d Write, WriteRequest)>,
+    /// A request that the table was made for.
+    witness: Option<WriteRequest>,
+    /// How many requests are still made of it that differ in one thing.
+    variants: usize,
+    edges: &'d mut Edges,
 }
 
 /// What an operation is drawn for.
@@ -191,6 +216,9 @@ impl<'d> Draw<'d> {
         sequence: &Sequence,
         outcomes: &BTreeMap<String, usize>,
     ) -> Option<(&'d Write, WriteRequest)> {
+        if let Some(request) = self.of_witness() {
+            return Some((self.write, request));
+        }
         self.now += self.rng.choice(JUMPS).unwrap_or_default();
         if self.rng.u8(..100) < 6
             && let Some((write, request)) = &self.last
@@ -213,6 +241,29 @@ impl<'d> Draw<'d> {
             self.last = Some((write, request.clone()));
         }
         Some((write, request))
+    }
+
+    /// The request that the table was made for, and before it some that differ from it in one thing: what is refused leaves the
+    /// table as it is.
+    fn of_witness(&mut self) -> Option<WriteRequest> {
+        let witness = self.witness.take()?;
+        let often = if self.edges.were_all() { 25 } else { 80 };
+        if self.variants == 0 || self.rng.u8(..100) >= often {
+            return Some(witness);
+        }
+        self.variants -= 1;
+        let edge = self.edges.next()?;
+        let mut request = witness.clone();
+        self.witness = Some(witness);
+        let nothing = Hints::default();
+        let mut requests = RequestDraw::new(self.judge, &nothing, self.rng.fork(), self.now);
+        let parts = (&mut request.args, &mut request.caller);
+        with_edge(edge, &self.write.args, parts, &mut requests.values);
+        // Its key must not be taken when its time comes.
+        if request.idempotency_key.is_some() {
+            request.idempotency_key = Some(format!("v{}", self.rng.u32(..)));
+        }
+        Some(request)
     }
 
     fn request(

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::pin::Pin;
 
 use singlet_model::{Source, load};
+use singlet_plan::write::write_costs;
 
 use super::coverage::Coverage;
 use super::{NOW, bounds_of, errors, rng_of};
@@ -36,6 +37,8 @@ pub struct WriteTally {
     pub writes: usize,
     /// Models in all.
     pub models: usize,
+    /// Whether the store counts otherwise than the plan does, so that costs are not compared.
+    pub costs_differ: bool,
 }
 
 impl WriteTally {
@@ -116,6 +119,7 @@ pub async fn write_cases(seed: u64, model: u64, store: StoreMaker<'_>, tally: &m
     let text = generated.text();
     let given = Given {
         bounds: bounds_of(&mut rng),
+        costs: !tally.costs_differ,
         ..Given::default()
     };
     let mut draw = Draw::new(rng, NOW, &["teller"]);
@@ -134,7 +138,9 @@ pub async fn sequence_cases(
     store: StoreMaker<'_>,
     tally: &mut WriteTally,
 ) -> Result<(), String> {
-    let mut sequence = Sequence::open(text, store(), given.clone()).await?;
+    let sequence = Sequence::open(text, store(), given.clone()).await?;
+    let costs = given.costs.then(|| write_costs(sequence.model()).into());
+    let mut sequence = sequence.held_to_costs(costs);
     let mut ops = Vec::new();
     let mut done: Vec<String> = Vec::new();
     for number in 1..=SEQUENCE {

@@ -5,10 +5,12 @@
 //! every row anew and compares the items, index keys, guards and mirrors included. Ids and digits are made up on both sides:
 //! the oracle's stand for the engine's from the first time they meet ([`unify`]).
 
+mod capacity;
 mod change;
 pub mod draw;
 mod draw_values;
 pub mod dump;
+pub(crate) mod mends;
 pub mod oracle;
 mod prepare;
 mod promises;

@@ -11,6 +11,7 @@ use singlet_model::model::{LetValue, Step, Write};
 use singlet_model::types::EntityId;
 use singlet_runtime::{Attributes, Refused, Scope, Setting, WriteRequest};
 
+use super::mends::Trace;
 use super::request::{Recorded, RequestId};
 use super::steps::{Operation, same_item_refusal};
 use super::world::{self, Row};
@@ -86,6 +87,8 @@ pub struct Meant {
     pub rows: Vec<Row>,
     /// Values that were made up.
     pub made: Vec<String>,
+    /// Whether a row that would be changed is as it was.
+    pub(super) leaves_a_row: bool,
     record: Option<(RequestId, Recorded)>,
     progress: Option<(String, Option<Progress>)>,
 }
@@ -219,6 +222,7 @@ pub(super) struct Frame<'a> {
     pub write: &'a Write,
     pub request: &'a WriteRequest,
     pub maker: &'a Maker,
+    pub trace: &'a Trace,
     /// Whether refusals are passed over, to see whether one item is changed in two ways.
     pub lenient: bool,
 }
@@ -226,6 +230,18 @@ pub(super) struct Frame<'a> {
 impl Oracle {
     /// What an operation must come to. The number tells what it makes up from what others do.
     pub fn meant(&self, model: &Model, setting: &Setting, write: &Write, request: &WriteRequest, number: u64) -> Meant {
+        self.meant_traced((model, setting), write, request, number, &Trace::default())
+    }
+
+    /// The same, with what would have to be otherwise for it to be done.
+    pub(crate) fn meant_traced(
+        &self,
+        (model, setting): (&Model, &Setting),
+        write: &Write,
+        request: &WriteRequest,
+        number: u64,
+        trace: &Trace,
+    ) -> Meant {
         let maker = Maker {
             operation: number,
             count: Cell::new(0),
@@ -237,12 +253,14 @@ impl Oracle {
             write,
             request,
             maker: &maker,
+            trace,
             lenient: false,
         };
         let mut meant = Meant {
             outcome: Outcome::BadRequest,
             rows: self.rows.clone(),
             made: Vec::new(),
+            leaves_a_row: false,
             record: None,
             progress: None,
         };
@@ -274,7 +292,11 @@ impl Oracle {
         let Ok(args) = super::request::arguments(frame) else {
             return false;
         };
-        let frame = Frame { lenient: true, ..frame };
+        let frame = Frame {
+            lenient: true,
+            trace: &Trace::default(),
+            ..frame
+        };
         let mut operation = Operation::new(frame, &self.rows, args);
         if frame.write.bulk || operation.prepare().is_err() {
             return false;
@@ -302,6 +324,8 @@ impl Oracle {
                 let done = operation.steps(&frame.write.steps);
                 operation.kept(done)?;
                 meant.rows = operation.rows_after()?;
+                let mut touched = operation.touched.iter();
+                meant.leaves_a_row = touched.any(|touched| touched.becomes.is_some() && touched.becomes == touched.was);
                 operation.answer()?
             }
         };

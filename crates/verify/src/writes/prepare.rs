@@ -27,6 +27,7 @@ impl<'a> Operation<'a> {
         }
         for clause in write.allow.conjuncts() {
             if !clause.is_of_request() && !self.holds(clause, None)? {
+                self.note_obstacle(clause, None);
                 let name = first_bound(clause, &|name| self.names.contains_key(name));
                 let row = name.and_then(|name| self.touched.get(*self.names.get(name)?));
                 return Err(match row {
@@ -42,6 +43,7 @@ impl<'a> Operation<'a> {
         self.check_version()?;
         for requirement in &write.requirements {
             if !self.holds(&requirement.condition, None)? {
+                self.note_obstacle(&requirement.condition, None);
                 return Err(refused(self.required(requirement, None)?));
             }
         }
@@ -53,7 +55,9 @@ impl<'a> Operation<'a> {
             LetValue::Value(expr) => match &expr.kind {
                 ExprKind::Entity { entity, key } => {
                     let key = self.key(*entity, key, None)?;
-                    (*entity, self.touch(*entity, &key)?)
+                    let at = self.touch(*entity, &key)?;
+                    self.note_missing(*entity, at, key);
+                    (*entity, at)
                 }
                 _ => {
                     let value = self.computed(evaluate_bound(expr, &self.making(None)))?;
@@ -76,6 +80,9 @@ impl<'a> Operation<'a> {
                 }
                 let found = found.into_iter().next();
                 let at = found.map(|row| self.touch(entity, &row)).transpose()?.flatten();
+                if let Some(filter) = selection.filter.as_ref().filter(|_| at.is_none()) {
+                    self.note_missing(entity, at, self.equalities(filter));
+                }
                 (entity, at)
             }
         };

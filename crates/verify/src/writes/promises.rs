@@ -126,6 +126,7 @@ impl<'a> Operation<'a> {
             for other in rest.iter().filter(|_| value.is_some()) {
                 if self.value(&guard.value, Some(other))? == value {
                     problems.push(self.refusal(step, entity, &Why::Taken(guard.name.clone()), touched.was.as_ref())?);
+                    self.note_in_the_way(entity.id, other);
                     break;
                 }
             }
@@ -147,6 +148,7 @@ impl<'a> Operation<'a> {
                     .any(|(known, other)| *known == id && world::identity(model, id, other) == named)
                 {
                     problems.push(self.refusal(step, entity, &Why::Excludes, None)?);
+                    self.note_in_the_way(id, &key);
                 }
             }
         }

@@ -30,6 +30,7 @@ impl<'a> Operation<'a> {
         }
         if problems.is_empty() && touched.was.is_some() {
             problems.push(self.refusal(step, entity, &Why::Exists, None)?);
+            self.note_in_the_way(id, &row);
         }
         if self.refuse(step, problems)? {
             return Ok(());
@@ -367,6 +368,7 @@ impl<'a> Operation<'a> {
             .to_owned();
         if !from.contains(&current) {
             let named = if from.is_empty() { vec![to] } else { from };
+            self.note_state(entity, was, &named);
             return self.refusal(step, entity, &Why::State(named), Some(was)).map(Some);
         }
         for (during, held) in &states.holding {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use singlet_item::Value;
+use singlet_item::{Item, Value};
 use singlet_model::model::Write;
 use singlet_model::{Model, Source};
 use singlet_runtime::{Attributes, Caller, Engine, Refused, RuntimeError, Scope, WriteRequest, Written, table, values};
@@ -13,6 +13,9 @@ use singlet_store::Store;
 use crate::bench::Given;
 use crate::smallest::StoreMaker;
 
+use singlet_plan::write::{WriteCost, write_costs};
+
+use super::capacity::WriteCapacity;
 use super::dump;
 use super::oracle::{Oracle, Outcome};
 use super::request::version_of;
@@ -47,6 +50,8 @@ pub struct Sequence {
     made: BTreeMap<String, String>,
     /// Whether something was left open, so that what the table holds is not known any more.
     is_open: bool,
+    /// What writes may consume, where they are held to it.
+    costs: Option<WriteCapacity>,
 }
 
 impl Sequence {
@@ -78,7 +83,15 @@ impl Sequence {
             oracle,
             made: BTreeMap::new(),
             is_open: false,
+            costs: None,
         }
+    }
+
+    /// Holds every operation that is done to what its plan says it consumes, where these costs are given.
+    #[must_use]
+    pub fn held_to_costs(mut self, costs: Option<Arc<[WriteCost]>>) -> Self {
+        self.costs = costs.map(|costs| WriteCapacity::new(&self.judge, costs));
+        self
     }
 
     /// The model.
@@ -124,6 +137,9 @@ impl Sequence {
         let mut meant = self
             .oracle
             .meant(&model, self.engine.setting(), write, &request, op.number);
+        if let Some(costs) = self.costs.as_mut() {
+            costs.look_first(&self.engine).await?;
+        }
         let got = tokio::time::timeout(ANSWER_WITHIN, self.engine.write(&op.write, &request)).await;
         self.is_open |= meant.outcome == Outcome::Open;
         if self.is_open {
@@ -132,8 +148,18 @@ impl Sequence {
         // Nobody else is there, so that nothing can be in the way.
         let got = got.unwrap_or(Err(RuntimeError::Conflict));
         let mut made = Made::new(std::mem::take(&mut meant.made));
+        let done = got.as_ref().ok().filter(|written| !written.replayed);
+        let consumed = done.map(|written| written.consumed.total().write.get());
         compare(&mut made, &meant.outcome, got)?;
-        self.compare_rows(&mut made, &meant.rows, request.now).await?;
+        let items = self.compare_rows(&mut made, &meant.rows, request.now).await?;
+        if let Some(costs) = self.costs.as_mut() {
+            costs.see(&items);
+            let at = model.writes.iter().position(|known| known.name == write.name);
+            if let (Some(consumed), Some(at)) = (consumed, at) {
+                let least_holds = !write.bulk && !meant.leaves_a_row;
+                costs.compare((at, write), &request, consumed, least_holds)?;
+            }
+        }
         meant.put(&made);
         let outcome = meant.outcome.clone();
         self.made.extend(made.known);
@@ -141,7 +167,7 @@ impl Sequence {
         Ok(outcome)
     }
 
-    async fn compare_rows(&self, made: &mut Made, meant: &[world::Row], now: i64) -> Result<(), String> {
+    async fn compare_rows(&self, made: &mut Made, meant: &[world::Row], now: i64) -> Result<Vec<Item>, String> {
         let model = &self.judge;
         let failed = |error: RuntimeError| format!("the table cannot be read: {error}");
         let items = dump::items(self.engine.model(), self.engine.store())
@@ -176,7 +202,7 @@ impl Sequence {
         }
         match dump::difference(model, &items, scope).map_err(failed)? {
             Some(what) => Err(what),
-            None => Ok(()),
+            None => Ok(items),
         }
     }
 }
@@ -295,10 +321,12 @@ pub async fn smallest(
 
 /// Which of some operations is the first to differ, and how.
 pub async fn first_difference(text: &str, given: &Given, store: Arc<dyn Store>, ops: &[Op]) -> Option<(usize, String)> {
-    let mut sequence = match Sequence::open(text, store, given.clone()).await {
+    let sequence = match Sequence::open(text, store, given.clone()).await {
         Ok(sequence) => sequence,
         Err(what) => return Some((0, what)),
     };
+    let costs = given.costs.then(|| write_costs(sequence.model()).into());
+    let mut sequence = sequence.held_to_costs(costs);
     for (at, op) in ops.iter().enumerate() {
         if let Err(what) = sequence.step(op).await {
             return Some((at, what));

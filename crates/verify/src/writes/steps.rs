@@ -255,6 +255,7 @@ impl<'a> Operation<'a> {
                 was = Some(row);
             }
         }
+        self.frame.trace.touch(|| (entity, identity.clone()));
         self.touched.push(Touched {
             entity,
             identity,
@@ -379,6 +380,7 @@ impl<'a> Operation<'a> {
         if let Some(when) = &step.when
             && !self.holds(when, None)?
         {
+            self.note_skipped(when);
             return Ok(());
         }
         match &step.kind {
@@ -422,6 +424,7 @@ impl<'a> Operation<'a> {
                     return Ok(());
                 };
                 let refusal = self.refusal(step, self.entity(entity)?, &Why::Exists, Some(&row))?;
+                self.note_in_the_way(entity, &row);
                 self.refuse(step, vec![refusal]).map(|_| ())
             }
         }
@@ -455,7 +458,9 @@ impl<'a> Operation<'a> {
             ExprKind::Bound(name) => Ok(self.names.get(name).copied()),
             ExprKind::Entity { entity, key } => {
                 let key = self.key(*entity, key, None)?;
-                self.touch(*entity, &key)
+                let at = self.touch(*entity, &key)?;
+                self.note_missing(*entity, at, key);
+                Ok(at)
             }
             _ => Ok(None),
         }
@@ -481,6 +486,7 @@ impl<'a> Operation<'a> {
     pub fn step_requirements(&self, step: &Step, own: &Attributes) -> Result<Vec<Refused>, Outcome> {
         for requirement in &step.requirements {
             if !self.holds(&requirement.condition, Some(own))? {
+                self.note_obstacle(&requirement.condition, step.entity().map(|entity| (entity, own)));
                 return Ok(vec![self.required(requirement, Some(own))?]);
             }
         }

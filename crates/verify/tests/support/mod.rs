@@ -7,6 +7,7 @@ use singlet_store::Store;
 use singlet_store_embedded::EmbeddedStore;
 
 /// A number that the environment may set.
+#[allow(dead_code, reason = "not every file has settings")]
 pub fn setting(name: &str, usual: u64) -> u64 {
     let text = std::env::var(name).ok();
     text.and_then(|text| text.parse().ok()).unwrap_or(usual)

@@ -1,0 +1,259 @@
+//! Requests that differ from another in one thing: an argument at an end of its limits or one past it, or another caller. For each
+//! limit and each clause about callers there is a request in which it alone decides.
+
+use std::sync::Arc;
+
+use singlet_item::{Number, Value};
+use singlet_model::model::Argument;
+use singlet_model::types::{LengthLimits, NumberLimits, TextLimits, Type};
+use singlet_runtime::{Attributes, Caller};
+
+use super::hints::Name;
+use super::table::Judge;
+use super::values::{ValueDraw, set_of};
+
+/// The longest text that is made, in characters.
+const TEXT_CHARS_MAX: u64 = 70_000;
+
+/// The longest list that is made to be taken, and to be refused.
+const ELEMENTS_MAX: u64 = 60;
+const ELEMENTS_TOO_MANY_MAX: u64 = 2_000;
+
+/// How deep objects are looked into.
+const DEPTH_MAX: usize = 3;
+
+/// Somebody of whom no row knows.
+const STRANGER: &str = "nobody-here";
+
+/// What is otherwise.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Edge {
+    /// An argument, or a field of one.
+    Argument(Vec<String>, End),
+    /// Nobody calls.
+    Anonymous,
+    /// The caller has a claim that no row knows.
+    Stranger(String),
+    /// The caller lacks a claim.
+    Without(String),
+    /// The caller has this word as a claim.
+    Claims(String, String),
+}
+
+/// An end of a type's limits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum End {
+    AboveMost,
+    Most,
+    BelowLeast,
+    /// None of the words or numbers that may be.
+    NoneOfThem,
+    Least,
+}
+
+/// Every edge of an operation, taken in turn.
+#[derive(Debug)]
+pub(super) struct Edges {
+    all: Vec<Edge>,
+    next: usize,
+}
+
+impl Edges {
+    /// Those of an operation with these arguments.
+    pub fn of(judge: &Judge<'_>, args: &[Argument]) -> Self {
+        let mut all = callers(judge);
+        let mut ends = Vec::new();
+        for arg in args {
+            arguments(&mut vec![arg.name.clone()], &arg.ty, &mut ends);
+        }
+        // Mistakes are made at the upper ends most often.
+        ends.sort_by_key(|edge| match edge {
+            Edge::Argument(_, end) => *end,
+            _ => End::AboveMost,
+        });
+        all.extend(ends);
+        Edges { all, next: 0 }
+    }
+
+    /// The next one, and again from the first.
+    pub fn next(&mut self) -> Option<&Edge> {
+        let at = self.next.checked_rem(self.all.len())?;
+        self.next += 1;
+        self.all.get(at)
+    }
+
+    /// Whether each was taken.
+    pub fn were_all(&self) -> bool {
+        self.next >= self.all.len()
+    }
+}
+
+fn callers(judge: &Judge<'_>) -> Vec<Edge> {
+    let callers = &judge.model.callers;
+    let mut all = vec![Edge::Anonymous];
+    let mut names: Vec<String> = callers.claims.iter().map(|(name, _)| name.clone()).collect();
+    if callers.api_key_header.is_some() {
+        names.extend(["id".to_owned(), "role".to_owned()]);
+    }
+    names.sort();
+    names.dedup();
+    for name in names {
+        let written = judge.hints.literals(&Name::Claim(name.clone()));
+        let mut words: Vec<String> = written.iter().filter_map(Value::as_str).map(str::to_owned).collect();
+        if name == "role" {
+            words.extend(callers.roles.iter().cloned());
+        }
+        words.sort();
+        words.dedup();
+        all.extend(words.into_iter().map(|word| Edge::Claims(name.clone(), word)));
+        all.push(Edge::Stranger(name.clone()));
+        if name != "id" {
+            all.push(Edge::Without(name));
+        }
+    }
+    all
+}
+
+fn arguments(path: &mut Vec<String>, ty: &Type, all: &mut Vec<Edge>) {
+    let mut push = |ends: &[(End, bool)]| {
+        let there = ends.iter().filter(|(_, there)| *there);
+        all.extend(there.map(|(end, _)| Edge::Argument(path.clone(), *end)));
+    };
+    let of_length = |length: &LengthLimits| {
+        [
+            (End::BelowLeast, length.min.is_some_and(|least| least > 0)),
+            (End::Least, length.min.is_some()),
+            (End::Most, length.max.is_some()),
+            (End::AboveMost, length.max.is_some()),
+        ]
+    };
+    match ty {
+        Type::Text(TextLimits { length, pattern: None }) => push(&of_length(length)),
+        Type::List(_, length) | Type::Set(_, length) => push(&of_length(length)),
+        Type::Int(limits) | Type::Number(limits) => push(&[
+            (End::BelowLeast, limits.min.is_some()),
+            (End::Least, limits.min.is_some()),
+            (End::Most, limits.max.is_some()),
+            (End::AboveMost, limits.max.is_some()),
+            (End::NoneOfThem, limits.only.is_some()),
+        ]),
+        Type::Enum(_) => push(&[(End::NoneOfThem, true)]),
+        Type::Object(object) if path.len() < DEPTH_MAX => {
+            for field in &object.fields {
+                path.push(field.name.clone());
+                arguments(path, &field.ty, all);
+                path.pop();
+            }
+        }
+        _ => {}
+    }
+}
+
+/// The request with that one thing otherwise; none where it cannot be made.
+pub(super) fn with_edge(
+    edge: &Edge,
+    args: &[Argument],
+    (sent, caller): (&mut Attributes, &mut Caller),
+    draw: &mut ValueDraw,
+) -> Option<()> {
+    match edge {
+        Edge::Argument(path, end) => {
+            let (name, rest) = path.split_first()?;
+            let ty = &args.iter().find(|arg| arg.name == *name)?.ty;
+            let value = at_end(sent.get(name).cloned(), ty, rest, *end, draw)?;
+            sent.insert(name.clone(), value);
+        }
+        Edge::Anonymous => *caller = Caller::anonymous(),
+        Edge::Stranger(claim) => {
+            caller.claims.insert(claim.clone(), Value::from(STRANGER));
+        }
+        Edge::Without(claim) => {
+            caller.claims.remove(claim);
+        }
+        Edge::Claims(claim, word) => {
+            caller.claims.insert(claim.clone(), Value::S(word.clone()));
+        }
+    }
+    Some(())
+}
+
+/// A value with its end, or with that of the field that a path leads to.
+fn at_end(known: Option<Value>, ty: &Type, path: &[String], end: End, draw: &mut ValueDraw) -> Option<Value> {
+    if let (Some((name, rest)), Type::Object(object)) = (path.split_first(), ty) {
+        let whole = known
+            .filter(|value| value.as_map().is_some())
+            .or_else(|| draw.fresh(ty))?;
+        let mut fields = whole.as_map()?.clone();
+        let field = object.fields.iter().find(|field| field.name == *name)?;
+        let value = at_end(fields.get(name).cloned(), &field.ty, rest, end, draw)?;
+        fields.insert(name.clone(), value);
+        return Some(Value::M(fields));
+    }
+    match ty {
+        Type::Text(limits) => {
+            let text = known.as_ref().and_then(Value::as_str).unwrap_or("a").to_owned();
+            Some(Value::S(text_of_length(&text, length_at(limits.length, end)?)?))
+        }
+        Type::Int(limits) | Type::Number(limits) => number_at(limits, matches!(ty, Type::Int(_)), end),
+        Type::List(element, length) => {
+            let wanted = length_at(*length, end).filter(|wanted| *wanted <= most_elements(end))?;
+            let known = known.as_ref().and_then(Value::as_list).unwrap_or_default();
+            let elements = (0..wanted).map(|at| {
+                let again = known.get(usize::try_from(at).ok()?.checked_rem(known.len())?);
+                again.cloned().or_else(|| draw.fresh(element))
+            });
+            // What is drawn where there was nothing to take again is drawn for each.
+            let elements: Option<Vec<Value>> = match known.is_empty() {
+                true => (0..wanted).map(|_| draw.fresh(element)).collect(),
+                false => elements.collect(),
+            };
+            elements.map(Value::L)
+        }
+        Type::Set(element, length) => {
+            let wanted = length_at(*length, end).filter(|wanted| *wanted <= most_elements(end))?;
+            let first = draw.fresh(element)?;
+            let elements = (0..wanted).map(|at| draw.nth_after(&first, element, at));
+            set_of(elements.collect::<Option<Vec<Value>>>()?)
+        }
+        Type::Enum(_) => Some(Value::from("none-of-these")),
+        _ => None,
+    }
+}
+
+fn most_elements(end: End) -> u64 {
+    match end {
+        End::AboveMost => ELEMENTS_TOO_MANY_MAX,
+        _ => ELEMENTS_MAX,
+    }
+}
+
+fn length_at(length: LengthLimits, end: End) -> Option<u64> {
+    match end {
+        End::BelowLeast => length.min?.checked_sub(1),
+        End::Least => length.min,
+        End::Most => length.max,
+        End::AboveMost => length.max?.checked_add(1),
+        End::NoneOfThem => None,
+    }
+}
+
+fn text_of_length(text: &str, length: u64) -> Option<String> {
+    let length = usize::try_from(length).ok().filter(|_| length <= TEXT_CHARS_MAX)?;
+    let more = std::iter::repeat('x');
+    Some(text.chars().chain(more).take(length).collect())
+}
+
+fn number_at(limits: &Arc<NumberLimits>, whole: bool, end: End) -> Option<Value> {
+    let step = super::values::smallest_step(limits, whole)?;
+    let number = match end {
+        End::BelowLeast => limits.min?.checked_sub(step).ok(),
+        End::Least => limits.min,
+        End::Most => limits.max,
+        End::AboveMost => limits.max?.checked_add(step).ok(),
+        End::NoneOfThem => {
+            let most = limits.only.as_ref()?.iter().max()?;
+            most.checked_add(Number::from(1)).ok()
+        }
+    };
+    number.map(Value::N)
+}

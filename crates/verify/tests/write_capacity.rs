@@ -1,0 +1,142 @@
+//! What writes consume, against what their plans say: within the range, but for the exceptions that `docs/plan.md` lists.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "a test fails by panicking, and says what it tried"
+)]
+
+mod support;
+
+use std::ops::RangeInclusive;
+use std::sync::Arc;
+
+use singlet_item::Value;
+use singlet_model::Source;
+use singlet_plan::write::write_costs;
+use singlet_runtime::{Attributes, Caller, Engine, WriteRequest, table};
+use support::memory;
+
+const MODEL: &str = r##"
+singlet: 1
+name: notes
+
+table:
+  name: notes
+  key: {partition: PK, sort: SK}
+  indexes:
+    byDay: {partition: dayPk, sort: daySk}
+  type: kind
+  ttl: ttl
+
+callers:
+  jwt: {audience: notes, claims: {id: sub}}
+
+entities:
+  Note:
+    attributes:
+      owner: string 1..40
+      noteId: string 1..40
+      day: date = today
+      text: string 1..40
+      createdAt: time = now
+    key: {PK: "U#{owner}", SK: "N#{noteId}"}
+    index:
+      byDay: {dayPk: "U#{owner}", daySk: "D#{day}#{noteId}"}
+    expires: createdAt + days(1)
+
+writes:
+  writeNote:
+    allow: caller.authenticated
+    idempotency: optional
+    do:
+      - create: Note
+        set: {owner: caller.id}
+        take: [noteId, text]
+
+  changeNote:
+    args: {noteId: Note.noteId, text: Note.text}
+    allow: caller.authenticated
+    idempotency: none
+    let: {note: 'Note(caller.id, args.noteId)'}
+    do:
+      - update: note
+        set: {text: args.text}
+"##;
+
+const NOW: i64 = 1_773_133_200_000;
+const DAY: i64 = 86_400_000;
+
+struct Notes {
+    engine: Engine,
+}
+
+impl Notes {
+    async fn open() -> Self {
+        let loaded = singlet_model::load(&Source::new("notes", MODEL));
+        let said: Vec<&String> = loaded.diagnostics.iter().map(|finding| &finding.message).collect();
+        let model = loaded.model.unwrap_or_else(|| panic!("{said:?}"));
+        let store = memory();
+        store.create_table(&table::spec(&model)).await.unwrap();
+        let engine = Engine::open(Arc::new(model), store, Attributes::new(), [7; 32]);
+        Notes { engine }
+    }
+
+    /// What the plan says.
+    fn range(&self, write: &str) -> RangeInclusive<u64> {
+        let model = self.engine.model();
+        let at = model.writes.iter().position(|known| known.name == write).unwrap();
+        let costs = write_costs(model);
+        let cost = costs.into_iter().nth(at).unwrap();
+        cost.least..=cost.most.unwrap()
+    }
+
+    /// What a write consumes.
+    async fn consumed(&self, write: &str, text: &str, now: i64, key: Option<&str>) -> u64 {
+        let request = WriteRequest {
+            args: Attributes::from([
+                ("noteId".to_owned(), Value::from("n")),
+                ("text".to_owned(), Value::from(text)),
+            ]),
+            caller: Caller::with_id("ada"),
+            now,
+            idempotency_key: key.map(str::to_owned),
+            precondition: None.into(),
+        };
+        let written = self.engine.write(write, &request).await.unwrap();
+        written.consumed.total().write.get()
+    }
+}
+
+#[tokio::test]
+async fn a_write_consumes_what_its_plan_says() {
+    let notes = Notes::open().await;
+    let units = notes.consumed("writeNote", "a", NOW, None).await;
+    assert!(notes.range("writeNote").contains(&units), "{units}");
+    let units = notes.consumed("changeNote", "b", NOW, None).await;
+    assert!(notes.range("changeNote").contains(&units), "{units}");
+}
+
+#[tokio::test]
+async fn a_row_that_stays_as_it_is_is_only_checked() {
+    let notes = Notes::open().await;
+    notes.consumed("writeNote", "a", NOW, None).await;
+    let units = notes.consumed("changeNote", "a", NOW, None).await;
+    assert!(units < *notes.range("changeNote").start(), "{units}");
+}
+
+#[tokio::test]
+async fn the_index_entries_of_an_expired_row_go_with_it() {
+    let notes = Notes::open().await;
+    notes.consumed("writeNote", "a", NOW, None).await;
+    let units = notes.consumed("writeNote", "a", NOW + 2 * DAY, None).await;
+    let most = *notes.range("writeNote").end();
+    assert_eq!(units, most + 1);
+}
+
+#[tokio::test]
+async fn a_key_that_need_not_be_sent_has_its_record_written() {
+    let notes = Notes::open().await;
+    let units = notes.consumed("writeNote", "a", NOW, Some("k1")).await;
+    assert!(units > *notes.range("writeNote").end(), "{units}");
+}
