@@ -188,10 +188,10 @@ fn on_earth(place: Value) -> Result<Value, Invalid> {
 fn checked_text(text: &str, limits: &TextLimits) -> Result<Value, Invalid> {
     let length = text.chars().count() as u64;
     check_length(length, &limits.length, "characters")?;
-    if let Some(pattern) = &limits.pattern {
-        if !pattern_matches(pattern, text) {
-            return Err(Invalid::new(format!("this must match `{pattern}`")));
-        }
+    if let Some(pattern) = &limits.pattern
+        && !pattern_matches(pattern, text)
+    {
+        return Err(Invalid::new(format!("this must match `{pattern}`")));
     }
     Ok(Value::S(text.to_owned()))
 }

@@ -44,7 +44,7 @@ const CASES_USUAL: u64 = 30;
 const CASES_FIRST: usize = 12;
 
 /// How many of a hundred must be found in so few cases, and in as many as a long run has.
-const FOUND_USUAL: usize = 75;
+const FOUND_USUAL: usize = 90;
 const FOUND_IN_ALL: usize = 95;
 
 /// Mistakes that no row which the model allows tells apart from the model as it is: operator, place, reason.

@@ -118,14 +118,6 @@ async fn a_write_consumes_what_its_plan_says() {
 }
 
 #[tokio::test]
-async fn a_row_that_stays_as_it_is_is_only_checked() {
-    let notes = Notes::open().await;
-    notes.consumed("writeNote", "a", NOW, None).await;
-    let units = notes.consumed("changeNote", "a", NOW, None).await;
-    assert!(units < *notes.range("changeNote").start(), "{units}");
-}
-
-#[tokio::test]
 async fn the_index_entries_of_an_expired_row_go_with_it() {
     let notes = Notes::open().await;
     notes.consumed("writeNote", "a", NOW, None).await;

@@ -30,10 +30,6 @@ const OTHER_ROWS_MAX: u8 = 3;
 const SIBLINGS_PERCENT: u8 = 45;
 const CROWDED_PERCENT: u8 = 30;
 
-/// How many of a hundred things have more versions than are read at once, and how many those are.
-const MANY_VERSIONS_PERCENT: u8 = 6;
-const MANY_VERSIONS: std::ops::Range<i64> = 22..27;
-
 /// How many ids a pool has: they are seldom equal by themselves.
 const IDS: usize = 7;
 
@@ -316,10 +312,7 @@ impl<'j> TableDraw<'j> {
         let Some(ty) = entity.attribute(&history.at).map(|attribute| attribute.ty.clone()) else {
             return;
         };
-        let count = match self.values.chance(MANY_VERSIONS_PERCENT) {
-            true => self.values.rng.i64(MANY_VERSIONS),
-            false => self.values.rng.i64(1..4),
-        };
+        let count = self.values.rng.i64(1..4);
         let step = self.values.rng.choice([1_000, 60_000, 86_400_000]).unwrap_or(1_000);
         let mut versions: Vec<Attributes> = Vec::new();
         for at in 0..count {

@@ -94,7 +94,7 @@ pub async fn read_cases(
     let given = Given {
         settings: generated.settings.clone(),
         bounds: bounds_of(&mut rng),
-        costs: !tally.costs_differ,
+        costs: rng.u8(..4) == 0 && !tally.costs_differ,
     };
     let bench = match Bench::open_with(&text, store(), rows, NOW, given).await {
         Ok(bench) => bench,

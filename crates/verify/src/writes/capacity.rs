@@ -1,11 +1,10 @@
 //! What operations consume, against what their plans say.
 
-use std::sync::Arc;
-
 use singlet_item::capacity::{WriteMode, write_units};
 use singlet_item::{Item, item_size_bytes};
 use singlet_model::Model;
-use singlet_model::model::{IdempotencyNeed, StepKind, Write};
+use singlet_model::model::{IdempotencyNeed, Step, StepKind, Write};
+use singlet_model::types::EntityId;
 use singlet_plan::write::WriteCost;
 use singlet_runtime::{Engine, WriteRequest};
 
@@ -18,22 +17,28 @@ const TURNS_MAX: u64 = 100;
 #[derive(Debug)]
 pub(super) struct WriteCapacity {
     /// Of each write of the model, in its order.
-    costs: Arc<[WriteCost]>,
-    /// How many index entries each write may remove with rows that have expired.
-    replaced: Vec<u64>,
+    ranges: Vec<Range>,
     /// The write units of the largest item that was ever there: plans count for small ones.
     largest_units: Option<u64>,
 }
 
+/// What one write may consume, for small items.
+#[derive(Clone, Copy, Debug, Default)]
+struct Range {
+    /// Nothing where it depends on rows how much is done at least.
+    least: u64,
+    most: Option<u64>,
+    /// Whether a key that need not be sent has a record made, which plans do not count.
+    may_have_record: bool,
+    /// Whether the model says what that key is.
+    is_keyed: bool,
+}
+
 impl WriteCapacity {
-    pub fn new(model: &Model, costs: Arc<[WriteCost]>) -> Self {
+    pub fn new(model: &Model, costs: &[WriteCost]) -> Self {
+        let writes = model.writes.iter().zip(costs);
         WriteCapacity {
-            costs,
-            replaced: model
-                .writes
-                .iter()
-                .map(|write| entries_replaced(model, write))
-                .collect(),
+            ranges: writes.map(|(write, cost)| Range::of(model, write, cost)).collect(),
             largest_units: None,
         }
     }
@@ -47,11 +52,6 @@ impl WriteCapacity {
         Ok(())
     }
 
-    /// What more a write consumes at most where its rows take the places of rows that have expired and are still there.
-    fn replaced(&self, at: usize) -> u64 {
-        self.replaced.get(at).copied().unwrap_or_default()
-    }
-
     /// Takes note of what is there.
     pub fn see(&mut self, items: &[Item]) {
         let sizes = items
@@ -60,54 +60,70 @@ impl WriteCapacity {
         self.largest_units = sizes.chain(self.largest_units).chain([1]).max();
     }
 
-    /// Whether an operation that was done consumed what its plan says, for items as large as they are.
-    ///
-    /// What a bulk operation does at least depends on how many rows there are, and a row that stays as it is is only checked: then
-    /// the least does not hold.
-    pub fn compare(
-        &self,
-        (at, write): (usize, &Write),
-        request: &WriteRequest,
-        consumed: u64,
-        least_holds: bool,
-    ) -> Result<(), String> {
-        let Some(cost) = self.costs.get(at) else {
-            return Ok(());
-        };
-        let least = if least_holds { cost.least } else { 0 };
-        // A key that need not be sent has a record made, which plans do not count.
-        let is_keyed = write.idempotency.need == IdempotencyNeed::Optional
-            && (request.idempotency_key.is_some() || write.idempotency.key.is_some());
-        let most = cost.most.filter(|_| !is_keyed).map(|most| most + self.replaced(at));
+    /// Whether an operation that was done consumed what its plan says, for items as large as they are. A row that stays as it is is
+    /// only checked: then the least does not hold.
+    pub fn compare(&self, at: usize, request: &WriteRequest, consumed: u64, leaves_a_row: bool) -> Result<(), String> {
+        let range = self.ranges.get(at).copied().unwrap_or_default();
+        let least = if leaves_a_row { 0 } else { range.least };
+        let has_record = range.may_have_record && (range.is_keyed || request.idempotency_key.is_some());
+        let most = range.most.filter(|_| !has_record);
         let most = most
             .zip(self.largest_units)
             .map(|(most, each)| most.saturating_mul(each));
         match consumed < least || most.is_some_and(|most| consumed > most) {
             true => Err(format!(
-                "it consumes {consumed} write units, and its plan says {least} to {}: {}",
+                "it consumes {consumed} write units, and its plan says {least} to {}",
                 most.map_or("any".to_owned(), |most| most.to_string()),
-                cost.terms.join(", ")
             )),
             false => Ok(()),
         }
     }
 }
 
-/// The index entries of rows that a write makes and that expire: where such a row stood before, its entries go.
-fn entries_replaced(model: &Model, write: &Write) -> u64 {
-    let made = write
-        .all_steps()
-        .into_iter()
-        .chain(model.steps.iter().flat_map(|named| &named.steps));
-    let made = made.filter(|step| matches!(step.kind, StepKind::Create(_) | StepKind::Upsert(_)));
-    let entities = made.filter_map(|step| step.entity().and_then(|id| model.entity(id)));
+impl Range {
+    fn of(model: &Model, write: &Write, cost: &WriteCost) -> Self {
+        let named = model.steps.iter().flat_map(|named| &named.steps);
+        let steps: Vec<&Step> = write.all_steps().into_iter().chain(named).collect();
+        let any = |is: &dyn Fn(&Step) -> bool| steps.iter().any(|step| is(step));
+        // A document's calls are counted as it has them, and not as they are made.
+        if any(&|step| step.using.is_some()) {
+            return Range::default();
+        }
+        let is_open = write.bulk || any(&|step| step.repeat.is_some() || step.or_skip) || may_change_one_row(&steps);
+        Range {
+            least: if is_open { 0 } else { cost.least },
+            most: cost.most.map(|most| most + entries_replaced(model, &steps)),
+            may_have_record: write.idempotency.need == IdempotencyNeed::Optional,
+            is_keyed: write.idempotency.key.is_some(),
+        }
+    }
+}
+
+/// Whether two steps are about rows of one entity, which may be one row.
+fn may_change_one_row(steps: &[&Step]) -> bool {
+    let mut entities: Vec<EntityId> = steps.iter().filter_map(|step| step.entity()).collect();
+    let all = entities.len();
+    entities.sort_unstable();
+    entities.dedup();
+    entities.len() < all
+}
+
+/// The index entries of rows that expire and that a write makes or moves: where such a row stood before, its entries go.
+fn entries_replaced(model: &Model, steps: &[&Step]) -> u64 {
+    let put = steps.iter().filter(|step| {
+        matches!(
+            step.kind,
+            StepKind::Create(_) | StepKind::Upsert(_) | StepKind::Update(_)
+        )
+    });
+    let entities = put.filter_map(|step| step.entity().and_then(|id| model.entity(id)));
     let expiring = entities.filter(|entity| entity.expires.is_some());
     let entries = expiring.map(|entity| {
         let mirrors = model.mirrors_of(entity.id).map(|mirror| mirror.index.len());
         entity.index.len() + mirrors.sum::<usize>()
     });
     let entries = entries.sum::<usize>() as u64;
-    match write.all_steps().iter().any(|step| step.repeat.is_some()) {
+    match steps.iter().any(|step| step.repeat.is_some()) {
         true => entries * TURNS_MAX,
         false => entries,
     }

@@ -115,26 +115,6 @@ impl Operation<'_> {
         }
     }
 
-    /// What a row must have for the equalities of a condition to hold.
-    pub(super) fn equalities(&self, filter: &Expr) -> Attributes {
-        let making = self.making(None);
-        let mut known = Attributes::new();
-        for conjunct in filter.conjuncts() {
-            let ExprKind::Binary(BinaryOp::Eq, left, right) = &conjunct.kind else {
-                continue;
-            };
-            for (side, other) in [(left, right), (right, left)] {
-                let ExprKind::Attribute(name) = &side.kind else {
-                    continue;
-                };
-                if let Ok(Some(value)) = evaluate_as(other, &side.ty, &making) {
-                    known.insert(name.clone(), value);
-                }
-            }
-        }
-        known
-    }
-
     fn propose(&self, mend: Mend) {
         if self.frame.trace.is_on {
             self.frame.trace.mends.borrow_mut().push(mend);
@@ -150,6 +130,25 @@ impl Operation<'_> {
         };
         place.mends(condition, true)
     }
+}
+
+/// What a row must have for the equalities of a condition to hold.
+pub(super) fn equalities(filter: &Expr, environment: &dyn Environment) -> Attributes {
+    let mut known = Attributes::new();
+    for conjunct in filter.conjuncts() {
+        let ExprKind::Binary(BinaryOp::Eq, left, right) = &conjunct.kind else {
+            continue;
+        };
+        for (side, other) in [(left, right), (right, left)] {
+            let ExprKind::Attribute(name) = &side.kind else {
+                continue;
+            };
+            if let Ok(Some(value)) = evaluate_as(other, &side.ty, environment) {
+                known.insert(name.clone(), value);
+            }
+        }
+    }
+    known
 }
 
 /// Where a condition is asked.

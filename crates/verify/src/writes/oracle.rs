@@ -12,7 +12,7 @@ use singlet_model::types::EntityId;
 use singlet_runtime::{Attributes, Refused, Scope, Setting, WriteRequest};
 
 use super::mends::Trace;
-use super::request::{Recorded, RequestId};
+use super::request::{Recorded, RequestId, kept_until};
 use super::steps::{Operation, same_item_refusal};
 use super::world::{self, Row};
 
@@ -104,6 +104,8 @@ struct Progress {
     seen: BTreeSet<Turned>,
     /// The rows that there were when it stopped.
     known: BTreeSet<Turned>,
+    /// How long it counts: what was left for longer begins anew.
+    until: i64,
 }
 
 /// A row by its identity, in words.
@@ -345,7 +347,11 @@ impl Oracle {
             request.idempotency_key,
             request.args
         );
-        let known = self.progress.get(&place).cloned();
+        let known = self
+            .progress
+            .get(&place)
+            .filter(|known| known.until > request.now)
+            .cloned();
         let resumed = known.is_some();
         let mut progress = match known {
             Some(progress) => progress,
@@ -360,6 +366,7 @@ impl Oracle {
                     bound: operation.bound,
                     seen: BTreeSet::new(),
                     known: BTreeSet::new(),
+                    until: kept_until(request.now),
                 }
             }
         };
@@ -396,6 +403,7 @@ impl Oracle {
                     Ok(()) => {
                         meant.rows = turn.rows_after()?;
                         turns += 1;
+                        progress.until = kept_until(request.now);
                         progress.done += u64::from(step.repeat.is_some());
                     }
                     // What is gone was somebody else's, or this operation's own before it stopped.

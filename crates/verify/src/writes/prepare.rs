@@ -8,6 +8,7 @@ use singlet_model::types::{EntityId, Type};
 use singlet_plan::write::{Default as Why, default_name};
 use singlet_runtime::{Attributes, Refused};
 
+use super::mends::equalities;
 use super::oracle::Outcome;
 use super::request::{first_bound, version_of};
 use super::steps::{Operation, refused};
@@ -81,7 +82,7 @@ impl<'a> Operation<'a> {
                 let found = found.into_iter().next();
                 let at = found.map(|row| self.touch(entity, &row)).transpose()?.flatten();
                 if let Some(filter) = selection.filter.as_ref().filter(|_| at.is_none()) {
-                    self.note_missing(entity, at, self.equalities(filter));
+                    self.note_missing(entity, at, equalities(filter, &self.making(None)));
                 }
                 (entity, at)
             }

@@ -24,6 +24,11 @@ pub(super) struct Recorded {
 /// How long an answer is kept where no entity says so.
 const KEPT_MILLIS: i64 = 86_400_000;
 
+/// Until when an answer, or how far a bulk operation came, counts where no entity says so.
+pub(super) fn kept_until(now: i64) -> i64 {
+    now.div_euclid(1_000) * 1_000 + KEPT_MILLIS
+}
+
 /// The version that the row must have.
 pub(super) fn version_of(request: &WriteRequest) -> Option<Number> {
     match &request.precondition {
@@ -176,7 +181,7 @@ fn asked(frame: Frame<'_>) -> String {
 /// The answer to be given again.
 pub(super) fn recorded(frame: Frame<'_>, outcome: &Outcome) -> Result<Recorded, Outcome> {
     let now = frame.request.now;
-    let mut until = now.div_euclid(1_000) * 1_000 + KEPT_MILLIS;
+    let mut until = kept_until(now);
     if let Some(entity) = record_entity(frame) {
         until = i64::MAX;
         let nothing = Attributes::new();

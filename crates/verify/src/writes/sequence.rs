@@ -90,7 +90,7 @@ impl Sequence {
     /// Holds every operation that is done to what its plan says it consumes, where these costs are given.
     #[must_use]
     pub fn held_to_costs(mut self, costs: Option<Arc<[WriteCost]>>) -> Self {
-        self.costs = costs.map(|costs| WriteCapacity::new(&self.judge, costs));
+        self.costs = costs.map(|costs| WriteCapacity::new(&self.judge, &costs));
         self
     }
 
@@ -156,8 +156,7 @@ impl Sequence {
             costs.see(&items);
             let at = model.writes.iter().position(|known| known.name == write.name);
             if let (Some(consumed), Some(at)) = (consumed, at) {
-                let least_holds = !write.bulk && !meant.leaves_a_row;
-                costs.compare((at, write), &request, consumed, least_holds)?;
+                costs.compare(at, &request, consumed, meant.leaves_a_row)?;
             }
         }
         meant.put(&made);
