@@ -6,12 +6,14 @@
 
 mod commands;
 mod model;
+mod operator;
 mod place;
 mod progress;
 mod report;
 mod request;
 mod source;
 mod store;
+mod sweep;
 mod table;
 
 use std::process::ExitCode;
@@ -46,6 +48,9 @@ enum Command {
     Serve(Box<commands::serve::Serve>),
     Dynamodb(commands::dynamodb::Dynamodb),
     Token(commands::token::Token),
+    Backup(commands::upkeep::Backup),
+    Restore(commands::upkeep::Restore),
+    Compact(commands::upkeep::Compact),
     Schema(commands::schema::Schema),
     Completions(commands::completions::Completions),
 }
@@ -63,6 +68,9 @@ fn main() -> ExitCode {
         Command::Serve(command) => command.run(),
         Command::Dynamodb(command) => command.run(),
         Command::Token(command) => command.run(),
+        Command::Backup(command) => command.run(),
+        Command::Restore(command) => command.run(),
+        Command::Compact(command) => command.run(),
         Command::Schema(command) => command.run(),
         Command::Completions(command) => command.run(),
     }

@@ -9,7 +9,16 @@ use singlet_store::{Store, StoreError};
 use singlet_store_dynamodb::{DynamoDbStore, Settings};
 use singlet_store_embedded::EmbeddedStore;
 
+use crate::operator::{self, Operator};
 use crate::progress::count_bar;
+use crate::sweep::{self, Sweeping};
+
+/// What goes on beside a store of this process while it is served.
+#[derive(Debug)]
+pub struct Upkeep {
+    _operator: Option<Operator>,
+    _sweeping: Sweeping,
+}
 
 /// Where the data is.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -79,6 +88,27 @@ impl Place {
                 Arc::new(store.map_err(|error| self.failed(&error))?)
             }
         })
+    }
+
+    /// Opens the store for a process that serves it: expired rows are removed and operators are answered for as long as what
+    /// comes with it is held. DynamoDB does the one by itself and has others for the other.
+    pub async fn open_to_serve(&self) -> Result<(Arc<dyn Store>, Option<Upkeep>), String> {
+        let (store, folder) = match self {
+            Place::Memory => (EmbeddedStore::memory().map_err(|error| error.to_string())?, None),
+            Place::Folder(folder) => (open_folder(folder)?, Some(folder)),
+            Place::DynamoDb { .. } => return Ok((self.open().await?, None)),
+        };
+        let operator = folder.and_then(|folder| {
+            let operator = operator::listen(folder, store.clone());
+            // A path may be too long for a socket; then commands wait for the end of this process.
+            let operator = operator.inspect_err(|error| tracing::warn!(%error, "operators cannot be answered"));
+            operator.ok()
+        });
+        let upkeep = Upkeep {
+            _operator: operator,
+            _sweeping: sweep::start(store.clone()),
+        };
+        Ok((Arc::new(store), Some(upkeep)))
     }
 
     /// What a store says, with the place where it was asked.

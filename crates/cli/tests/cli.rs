@@ -23,6 +23,8 @@ mod serving;
 mod shell;
 #[path = "cli/transcripts.rs"]
 mod transcripts;
+#[path = "cli/upkeep.rs"]
+mod upkeep;
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read};

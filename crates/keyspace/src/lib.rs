@@ -126,6 +126,11 @@ impl Keyspace {
         Self::open_on(Arc::new(opened), options)
     }
 
+    /// Whether a folder holds a space.
+    pub fn is_in(folder: &Path) -> bool {
+        folder.join(opening::FORMAT_FILE).is_file()
+    }
+
     /// The space on a disk of one's own, as tests put one beneath.
     pub fn open_on(disk: Arc<dyn Disk>, options: Options) -> Result<Self> {
         let opened = opening::open(&*disk, &options)?;

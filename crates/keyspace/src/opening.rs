@@ -9,7 +9,7 @@ use crate::replay::Segment;
 use crate::{Error, Options, Result};
 
 /// The file that says what the folder is. It is made last, so where it is missing nothing was ever answered.
-const FORMAT_FILE: &str = "keyspace";
+pub(crate) const FORMAT_FILE: &str = "keyspace";
 const FORMAT_TEXT: &str = "singlet keyspace ";
 const FORMAT: u32 = 1;
 

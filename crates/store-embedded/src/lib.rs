@@ -55,10 +55,10 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use async_trait::async_trait;
 use singlet_keyspace::{Draft, Keyspace, Options, Snapshot};
 use singlet_store::{
-    BatchGetAnswer, BatchGetRequest, BatchWriteAnswer, BatchWriteRequest, DeleteRequest, GetAnswer, GetRequest,
-    PageAnswer, PutRequest, QueryRequest, Result, ScanRequest, Store, StoreError, StreamPage, StreamRequest,
-    TableChange, TableDescription, TableSpec, TransactGetAnswer, TransactGetRequest, TransactWriteRequest,
-    UpdateRequest, WriteAnswer,
+    BatchGetAnswer, BatchGetRequest, BatchWriteAnswer, BatchWriteRequest, DeleteRequest, ErrorKind, GetAnswer,
+    GetRequest, PageAnswer, PutRequest, QueryRequest, Result, ScanRequest, Store, StoreError, StreamPage,
+    StreamRequest, TableChange, TableDescription, TableSpec, TransactGetAnswer, TransactGetRequest,
+    TransactWriteRequest, UpdateRequest, WriteAnswer,
 };
 
 use catalogue::Catalogue;
@@ -94,6 +94,17 @@ impl EmbeddedStore {
     /// The store in a folder, which is created if it is not there. A folder of before is taken over.
     pub fn open(folder: &Path) -> Result<Self> {
         Self::open_with_progress(folder, &mut |_| {})
+    }
+
+    /// The store in a folder that holds one, or one of before; nothing is made where there is none.
+    pub fn open_existing(folder: &Path) -> Result<Self> {
+        match Keyspace::is_in(folder) || folder.join(takeover::OLD_FILE).is_file() {
+            true => Self::open(folder),
+            false => Err(StoreError::new(
+                ErrorKind::NotFound,
+                format!("there is no data in `{}`", folder.display()),
+            )),
+        }
     }
 
     /// The store in a folder, with word of how far a folder of before is taken over.

@@ -66,7 +66,8 @@ impl Dynamodb {
         let server = bind(&self.listen, self.allow_remote, "--allow-remote")
             .await
             .map_err(|reason| fail(&reason))?;
-        let store = place.open().await.map_err(|reason| fail(&reason))?;
+        let opened = place.open_to_serve().await;
+        let (store, _upkeep) = opened.map_err(|reason| fail(&reason))?;
         let end = signal::end().map_err(|reason| fail(&reason))?;
         super::print(&format!("{}data {}\n", greeting(&server), place.shown()));
         match run(server, Endpoint::new(store, settings), end).await {

@@ -12,6 +12,7 @@ pub mod plan;
 pub mod schema;
 pub mod serve;
 pub mod token;
+pub mod upkeep;
 pub mod verify;
 
 use std::future::Future;

@@ -29,7 +29,7 @@ use self::config::File;
 use self::sources::Source;
 use super::dynamodb;
 use crate::model::fail;
-use crate::place::Place;
+use crate::place::{Place, Upkeep};
 
 /// Where the service keeps its data unless told otherwise.
 pub const DATA_FOLDER: &str = "singlet-data";
@@ -136,6 +136,8 @@ pub struct Serve {
 struct Deployment {
     place: Place,
     store: Arc<dyn Store>,
+    /// Goes on for as long as it serves.
+    _upkeep: Option<Upkeep>,
     secret: Secret,
     jwt_keys: JwtKeys,
     jwt: JwtSettings,
@@ -288,8 +290,10 @@ impl Serve {
             None => JwtKeys::Secret(secret.clone()),
         };
         let rate = self.rate.clone().or(file.rate.take());
+        let (store, upkeep) = place.open_to_serve().await?;
         Ok(Deployment {
-            store: place.open().await?,
+            store,
+            _upkeep: upkeep,
             place,
             secret,
             jwt_keys,
