@@ -190,7 +190,7 @@ impl Side {
     fn spawn(&self, case: Case, stop: Arc<AtomicBool>) -> tokio::task::JoinHandle<Outcome<u64>> {
         let (store, next) = (Arc::clone(&self.store), Arc::clone(&self.next));
         tokio::spawn(async move {
-            let mut done = 0;
+            let mut done: usize = 0;
             while !stop.load(Ordering::Relaxed) {
                 let drawn = done.wrapping_mul(2_654_435_761) % (CUSTOMERS * ORDERS);
                 run(&*store, case, drawn, &next).await?;

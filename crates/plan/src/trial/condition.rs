@@ -192,6 +192,7 @@ impl<'a> Asked<'a> {
                 place: (key.attribute.to_owned(), pair.position),
                 text: part_text(stored, pair.position, item)?,
                 given: self.given_text(pair.given, &given.template),
+                is_computed: computed.is_some(),
                 is_cell: matches!(part.function, Some(PartFunction::Geohash(_)))
                     || computed.is_some_and(|is| crate::show::expression(is).starts_with("geohash(")),
             })
@@ -249,6 +250,8 @@ struct GivenPlace {
     text: String,
     /// What the condition gives.
     given: Option<String>,
+    /// Whether it is computed: rows are not drawn for each of its values, such as each shard of a hash.
+    is_computed: bool,
     /// Whether it is a cell of a place.
     is_cell: bool,
 }
@@ -262,6 +265,8 @@ pub(super) struct Varied {
     queries: BTreeSet<Vec<(Place, String)>>,
     /// What the condition gives there.
     given: BTreeMap<Place, String>,
+    /// Those of them that are computed.
+    computed: BTreeSet<Place>,
     /// Whether a place is among them whose cells are counted elsewhere.
     pub has_cells: bool,
 }
@@ -272,6 +277,7 @@ impl Varied {
         let mut values: BTreeMap<Place, BTreeSet<String>> = BTreeMap::new();
         let mut each: Vec<BTreeMap<Place, String>> = Vec::new();
         let mut given = BTreeMap::new();
+        let mut computed = BTreeSet::new();
         let mut has_cells = false;
         for item in meant.iter().filter_map(|items| items.first()) {
             let mut own = BTreeMap::new();
@@ -279,10 +285,14 @@ impl Varied {
                 place,
                 text,
                 given: one,
+                is_computed,
                 is_cell,
             } in asked.given_places(item)
             {
                 has_cells |= is_cell;
+                if is_computed {
+                    computed.insert(place.clone());
+                }
                 given.extend(one.map(|one| (place.clone(), one)));
                 values.entry(place.clone()).or_default().insert(text.clone());
                 own.insert(place, text);
@@ -297,6 +307,7 @@ impl Varied {
             queries,
             places,
             given,
+            computed,
             has_cells,
         }
     }
@@ -318,7 +329,10 @@ impl Varied {
                 .iter()
                 .flatten()
                 .filter(|((known, at), _)| known == attribute && at == position);
-            texts.any(|(_, text)| text.starts_with(given))
+            // A shard that no drawn row fell into is one all the same, where it is written as they are.
+            let place = (attribute.clone(), *position);
+            let is_like = |text: &str| self.computed.contains(&place) && text.len() == given.len();
+            texts.any(|(_, text)| text.starts_with(given) || is_like(text))
         };
         keys.into_iter().find(|key| {
             let mut of_key = self
