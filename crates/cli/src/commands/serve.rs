@@ -11,6 +11,7 @@ mod sources;
 mod watch;
 
 use std::future::Future;
+use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -105,10 +106,10 @@ pub struct Serve {
     shutdown_seconds_max: Option<u64>,
     /// How many connections there may be at once.
     #[arg(long, env = "SINGLET_CONNECTIONS_MAX", value_name = "NUMBER")]
-    connections_max: Option<usize>,
+    connections_max: Option<NonZeroUsize>,
     /// How many of them one address may have; raise it where everybody comes through one proxy.
     #[arg(long, env = "SINGLET_CONNECTIONS_PER_ADDRESS_MAX", value_name = "NUMBER")]
-    connections_per_address_max: Option<usize>,
+    connections_per_address_max: Option<NonZeroUsize>,
     /// Also speak DynamoDB's protocol at this address, for SDKs and tools. Tables that are served are only read.
     #[arg(long, env = "SINGLET_DYNAMODB", value_name = "ADDRESS")]
     dynamodb: Option<String>,
@@ -350,11 +351,11 @@ impl Serve {
             connections_max: self
                 .connections_max
                 .or(file.connections_max)
-                .unwrap_or(usual.connections_max),
+                .map_or(usual.connections_max, NonZeroUsize::get),
             connections_per_address_max: self
                 .connections_per_address_max
                 .or(file.connections_per_address_max)
-                .unwrap_or(usual.connections_per_address_max),
+                .map_or(usual.connections_per_address_max, NonZeroUsize::get),
             ..usual
         }
     }

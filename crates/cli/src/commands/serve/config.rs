@@ -1,6 +1,7 @@
 //! What a deployment decides: flags before environment before file.
 
 use std::collections::BTreeMap;
+use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
@@ -26,8 +27,8 @@ pub struct File {
     pub body_bytes_max: Option<usize>,
     pub operation_seconds_max: Option<u64>,
     pub shutdown_seconds_max: Option<u64>,
-    pub connections_max: Option<usize>,
-    pub connections_per_address_max: Option<usize>,
+    pub connections_max: Option<NonZeroUsize>,
+    pub connections_per_address_max: Option<NonZeroUsize>,
     pub dynamodb: Option<String>,
     pub dynamodb_writes: Option<bool>,
     pub dynamodb_remote: Option<bool>,
