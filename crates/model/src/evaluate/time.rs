@@ -169,34 +169,52 @@ pub fn millis_of(value: &Value, ty: &Type) -> Result<Option<i64>, EvaluateError>
             Ok(Some(millis))
         }
     };
-    match ty {
-        Type::Time => Ok(value.as_str().and_then(parse_iso)),
-        Type::Seconds => counted(1_000),
-        Type::Millis | Type::Now => counted(1),
-        Type::OrWords(inner, _) => millis_of(value, inner),
-        Type::Text(_)
-        | Type::Int(_)
-        | Type::Number(_)
-        | Type::Bool
-        | Type::Bytes(_)
-        | Type::Date
-        | Type::Duration
-        | Type::Month
-        | Type::Ulid
-        | Type::Ksuid
-        | Type::Uuid
-        | Type::Geo(_)
-        | Type::Json
-        | Type::Version
-        | Type::Enum(_)
-        | Type::Object(_)
-        | Type::List(..)
-        | Type::Set(..)
-        | Type::Map(..)
-        | Type::Row(_)
-        | Type::Group(..)
-        | Type::Absent
-        | Type::Unknown => Err(EvaluateError::Unfit(format!("a value of type {ty} is no instant"))),
+    match InstantForm::of(ty) {
+        Some(InstantForm::Text) => Ok(value.as_str().and_then(parse_iso)),
+        Some(InstantForm::Seconds) => counted(1_000),
+        Some(InstantForm::Millis) => counted(1),
+        None => Err(EvaluateError::Unfit(format!("a value of type {ty} is no instant"))),
+    }
+}
+
+/// How a type stores an instant. Each type is named, so that a new one is decided here or does not compile.
+enum InstantForm {
+    Text,
+    Seconds,
+    Millis,
+}
+
+impl InstantForm {
+    fn of(ty: &Type) -> Option<Self> {
+        match ty {
+            Type::Time => Some(InstantForm::Text),
+            Type::Seconds => Some(InstantForm::Seconds),
+            Type::Millis | Type::Now => Some(InstantForm::Millis),
+            Type::OrWords(inner, _) => InstantForm::of(inner),
+            Type::Text(_)
+            | Type::Int(_)
+            | Type::Number(_)
+            | Type::Bool
+            | Type::Bytes(_)
+            | Type::Date
+            | Type::Duration
+            | Type::Month
+            | Type::Ulid
+            | Type::Ksuid
+            | Type::Uuid
+            | Type::Geo(_)
+            | Type::Json
+            | Type::Version
+            | Type::Enum(_)
+            | Type::Object(_)
+            | Type::List(..)
+            | Type::Set(..)
+            | Type::Map(..)
+            | Type::Row(_)
+            | Type::Group(..)
+            | Type::Absent
+            | Type::Unknown => None,
+        }
     }
 }
 
@@ -212,34 +230,11 @@ pub fn without_words(ty: &Type) -> &Type {
 /// Where it is out of range.
 pub fn instant(millis: i64, ty: &Type) -> Result<Value, EvaluateError> {
     timestamp(millis)?;
-    Ok(match ty {
-        Type::Time => Value::S(iso(millis)?),
-        Type::Seconds => Value::N(Number::from(millis.div_euclid(1_000))),
-        Type::Millis | Type::Now => Value::N(Number::from(millis)),
-        Type::OrWords(inner, _) => instant(millis, inner)?,
-        Type::Text(_)
-        | Type::Int(_)
-        | Type::Number(_)
-        | Type::Bool
-        | Type::Bytes(_)
-        | Type::Date
-        | Type::Duration
-        | Type::Month
-        | Type::Ulid
-        | Type::Ksuid
-        | Type::Uuid
-        | Type::Geo(_)
-        | Type::Json
-        | Type::Version
-        | Type::Enum(_)
-        | Type::Object(_)
-        | Type::List(..)
-        | Type::Set(..)
-        | Type::Map(..)
-        | Type::Row(_)
-        | Type::Group(..)
-        | Type::Absent
-        | Type::Unknown => return Err(EvaluateError::Unfit(format!("a value of type {ty} holds no instant"))),
+    Ok(match InstantForm::of(ty) {
+        Some(InstantForm::Text) => Value::S(iso(millis)?),
+        Some(InstantForm::Seconds) => Value::N(Number::from(millis.div_euclid(1_000))),
+        Some(InstantForm::Millis) => Value::N(Number::from(millis)),
+        None => return Err(EvaluateError::Unfit(format!("a value of type {ty} holds no instant"))),
     })
 }
 
