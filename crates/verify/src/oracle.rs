@@ -157,11 +157,11 @@ fn newest<'r>(entity: &Entity, rows: Vec<&'r Attributes>, latest: Option<&str>) 
         .collect()
 }
 
-/// What all versions of a thing share: the attributes of its key, without the instant of the version.
+/// What all versions of a thing share: what its key keeps of it, without the instant of the version.
 fn identity(entity: &Entity, history: &History, row: &Attributes) -> String {
-    let names = entity.attributes.iter().map(|attribute| &attribute.name);
-    let shared = names.filter(|name| entity.is_key_attribute(name) && **name != history.at);
-    format!("{:?}", shared.map(|name| row.get(name)).collect::<Vec<_>>())
+    let names = entity.attributes.iter().map(|attribute| attribute.name.as_str());
+    let shared = names.filter(|name| entity.is_key_attribute(name) && *name != history.at);
+    format!("{:?}", world::kept_by_key(entity, shared, row))
 }
 
 /// A row as it is at the scope's instant, with what is computed; none where it has expired.

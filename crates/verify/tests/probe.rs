@@ -132,6 +132,11 @@ fn a_tracker_of_many_tenants_means_what_it_does() {
 }
 
 #[test]
+fn a_forge_whose_keys_fold_names_means_what_it_does() {
+    other_design("forge.yaml");
+}
+
+#[test]
 fn meters_without_a_type_mean_what_they_do() {
     other_design("meters.yaml");
 }

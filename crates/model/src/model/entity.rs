@@ -100,6 +100,12 @@ impl Entity {
             .flat_map(|key| &key.parts)
             .any(|part| part.root() == name)
     }
+
+    /// Whether the primary key tells an attribute's value. One that folds it (`{lower(repo)}`) or has a part of it only
+    /// (`{place.city}`) names the row, but says nothing of how the row spells it.
+    pub fn key_tells(&self, name: &str) -> bool {
+        self.key_templates().any(|key| key.gives_back(name))
+    }
 }
 
 /// An attribute.

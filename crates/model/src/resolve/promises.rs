@@ -5,7 +5,7 @@ use super::table::{flag_span, names, word};
 use crate::diagnostic::{Diagnostic, Diagnostics, Fix};
 use crate::expression::{self, Absence, Expr, Scope};
 use crate::grammar::listed;
-use crate::model::{Entity, EntityClaims, Guard, History, Holding, Lapse, Move, States};
+use crate::model::{Entity, EntityClaims, Guard, History, Holding, KeyPart, Lapse, Move, States};
 use crate::node::{Entry, Node};
 use crate::rules;
 use crate::source::Span;
@@ -165,6 +165,18 @@ impl Resolver<'_> {
         if !entity.is_key_attribute(&at) {
             let message = format!("`{at}` is not in the primary key of `{}`", entity.name);
             let help = "each version is a row of its own: put its instant into the sort key";
+            self.out
+                .push(Diagnostic::new(&rules::BAD_HISTORY, entry.key.span, message).help(help));
+        }
+        // Versions are of one thing where the values of its key are equal, which a key that folds them does not tell.
+        let folded = |name: &&str| *name != at && !entity.key_tells(name);
+        let mut variables = entity.key_templates().flat_map(|key| &key.parts).map(KeyPart::root);
+        if let Some(name) = variables.find(folded) {
+            let message = format!(
+                "the key of `{}` does not tell `{name}`, by which versions are told apart",
+                entity.name
+            );
+            let help = "store what the key has of it as an attribute of its own, and put that into the key";
             self.out
                 .push(Diagnostic::new(&rules::BAD_HISTORY, entry.key.span, message).help(help));
         }

@@ -52,11 +52,15 @@ impl<'a> Change<'a> {
                 .chain(&step.patch)
                 .map(|taken| taken.attribute.as_str()),
         );
-        let always = entity
-            .attributes
-            .iter()
-            .filter(|attribute| attribute.always.is_some() || attribute.ty == Type::Version);
-        change.changed.extend(always.map(|attribute| attribute.name.as_str()));
+        for attribute in &entity.attributes {
+            // What every write sets may be what it was: an instant in the same millisecond, a day on the same day.
+            if attribute.always.is_some() {
+                change.touched.insert(attribute.name.as_str());
+            }
+            if attribute.ty == Type::Version {
+                change.changed.insert(attribute.name.as_str());
+            }
+        }
         if let Some(states) = &entity.states {
             // The write after a state has lapsed stores the later one: it may move what it does not name, and a move from a
             // state that only lapsed to be there may leave the stored one as it is.

@@ -23,9 +23,12 @@ pub fn holders<'m>(model: &'m Model, source: &Entity) -> Vec<(&'m Entity, &'m st
 /// The variables of a holder's key, each with the attribute of the source that it equals; none where one follows from nothing.
 pub fn holder_key<'m>(model: &'m Model, holder: &Entity, copy: &'m Copy) -> Option<Vec<(&'m str, &'m str)>> {
     let mut known: Vec<(&str, &str)> = Vec::new();
+    let source = model.entity(copy.entity)?;
+    let told = |variable: &str| source.key_tells(variable);
     if let ExprKind::Entity { key, .. } = &copy.source.kind {
         known.extend(key.iter().filter_map(|(variable, part)| match &part.kind {
-            ExprKind::Attribute(name) => Some((name.as_str(), variable.as_str())),
+            // A holder may spell what the source's key folds in another way than the source does.
+            ExprKind::Attribute(name) if told(variable) => Some((name.as_str(), variable.as_str())),
             _ => None,
         }));
     }

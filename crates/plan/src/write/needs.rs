@@ -82,7 +82,9 @@ pub(super) fn of_step(model: &Model, entity: &Entity, step: &Step) -> Option<Str
     change.touched.extend(parts);
     let names = model.catalog.names(entity.id);
     let keys = names.into_iter().flat_map(|names| &names.key_variables);
-    change.known.extend(keys.map(String::as_str));
+    change
+        .known
+        .extend(keys.map(String::as_str).filter(|name| entity.key_tells(name)));
     match &step.kind {
         StepKind::Update(_) => {}
         StepKind::Delete(_) => {

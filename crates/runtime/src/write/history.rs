@@ -34,7 +34,7 @@ impl<'a> Attempt<'a> {
         at: usize,
     ) -> Result<Option<Item>, Stop> {
         let model = self.operation.model;
-        let mut known = self.touched(at)?.known.clone();
+        let mut known = self.touched(at)?.named.clone();
         // Of a row that is to be created everything is known; only its identity is what versions have in common.
         let variables = model.catalog.names(entity.id).map(|names| &names.key_variables);
         let variables = variables.ok_or_else(|| mistake("an entity has no key"))?;

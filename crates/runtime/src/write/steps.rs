@@ -147,7 +147,7 @@ impl<'a> Attempt<'a> {
     fn undo(&mut self, known: Vec<Touched<'a>>) {
         let mut known = known.into_iter();
         for touched in &mut self.rows {
-            let unchanged = Touched::new(touched.entity, touched.key.clone(), touched.known.clone());
+            let unchanged = Touched::new(touched.entity, touched.key.clone(), touched.named.clone());
             let read = std::mem::replace(touched, known.next().unwrap_or(unchanged));
             if read.is_read() {
                 touched.before = read.before;
@@ -329,7 +329,7 @@ impl<'a> Attempt<'a> {
                     Place::Request | Place::Pinned => {
                         // Of a row that an upsert does not find only what its key says is there.
                         let touched = self.touched(at)?;
-                        let own = touched.row().unwrap_or(&touched.known).clone();
+                        let own = touched.row().unwrap_or(&touched.named).clone();
                         let own = Some(own);
                         if !self.holds(&clause.expr, own.as_ref()).await? {
                             return Err(self.denied(rule, own.as_ref()).await);

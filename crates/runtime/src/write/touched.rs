@@ -17,7 +17,10 @@ pub(super) struct Touched<'a> {
     pub entity: &'a Entity,
     /// Its primary key.
     pub key: Item,
-    /// What is known of it from its key.
+    /// The values by which it was named, or of which it is made.
+    pub named: Attributes,
+    /// What is known of it from its key: of the values that name it those that the key tells. A row that was not read may
+    /// spell what its key folds in another way than who names it.
     pub known: Attributes,
     /// What was read of it.
     pub before: Before,
@@ -105,10 +108,13 @@ pub(super) enum Doing {
 }
 
 impl<'a> Touched<'a> {
-    pub fn new(entity: &'a Entity, key: Item, known: Attributes) -> Self {
+    pub fn new(entity: &'a Entity, key: Item, named: Attributes) -> Self {
+        let mut known = named.clone();
+        known.retain(|name, _| !entity.is_key_attribute(name) || entity.key_tells(name));
         Touched {
             entity,
             key,
+            named,
             known,
             before: Before::Unread,
             used: Used::default(),

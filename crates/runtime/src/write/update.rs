@@ -25,7 +25,7 @@ impl<'a> Attempt<'a> {
         self.must_be_present(step, at).await?;
         self.check_version(at).await?;
         let touched = self.touched(at)?;
-        let own = touched.row().unwrap_or(&touched.known).clone();
+        let own = touched.row().unwrap_or(&touched.named).clone();
         let mut edits = self.edits(step, entity, Some(&own)).await?;
         let moved = self.moved(step, entity, &own).await?;
         self.step_requirements(step, plan, at).await?;
@@ -228,9 +228,9 @@ impl<'a> Attempt<'a> {
         if touched.row().is_some() {
             return self.update(step, plan, at).await;
         }
-        let (entity, known) = (touched.entity, touched.known.clone());
+        let (entity, named) = (touched.entity, touched.named.clone());
         self.step_requirements(step, plan, at).await?;
-        self.create(step, entity, known).await
+        self.create(step, entity, named).await
     }
 
     pub async fn delete(&mut self, step: &'a Step, plan: &'a StepPlan, at: usize) -> Result<(), Stop> {

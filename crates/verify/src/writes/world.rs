@@ -2,16 +2,17 @@
 
 use singlet_item::{Number, Value};
 use singlet_model::Model;
+use singlet_model::evaluate::geo::Place;
 use singlet_model::evaluate::{EvaluateError, evaluate_as};
 use singlet_model::expression::Expr;
-use singlet_model::model::{Entity, History};
+use singlet_model::model::{Entity, History, KeyPart, PartFunction};
 use singlet_model::types::{EntityId, Type};
 use singlet_runtime::{Attributes, Scope};
 
 /// A row and its entity.
 pub type Row = (EntityId, Attributes);
 
-/// Which row: the values of the key's variables.
+/// Which row: what its key keeps of the variables.
 pub type Identity = Vec<Option<Value>>;
 
 /// The variables of an entity's key, without the instants of its versions.
@@ -21,8 +22,60 @@ pub fn key_variables(model: &Model, entity: EntityId) -> &[String] {
 
 /// Which row it is.
 pub fn identity(model: &Model, entity: EntityId, row: &Attributes) -> Identity {
-    let names = key_variables(model, entity).iter();
-    names.map(|name| row.get(name).cloned()).collect()
+    let names = key_variables(model, entity).iter().map(String::as_str);
+    model
+        .entity(entity)
+        .map_or_else(Identity::new, |entity| kept_by_key(entity, names, row))
+}
+
+/// What a key keeps of some of its variables. One that folds a value, or has a part of it only, is the same key for all values that agree in
+/// that: `Repo(owner, "Singlet")` and `Repo(owner, "singlet")` are one row where the key has `{lower(repo)}`.
+pub fn kept_by_key<'n>(entity: &Entity, names: impl Iterator<Item = &'n str>, row: &Attributes) -> Identity {
+    let templates = entity.key.first().map(|choice| &choice.keys);
+    let parts: Vec<&KeyPart> = templates.into_iter().flatten().flat_map(|key| &key.parts).collect();
+    let mut kept = Identity::new();
+    for name in names {
+        let of_it: Vec<&KeyPart> = parts.iter().copied().filter(|part| part.root() == name).collect();
+        let is_whole = |part: &&KeyPart| part.path == name && part.keeps_value();
+        match of_it.is_empty() || of_it.iter().any(is_whole) {
+            true => kept.push(row.get(name).cloned()),
+            false => kept.extend(of_it.into_iter().map(|part| kept_in_part(part, row))),
+        }
+    }
+    kept
+}
+
+/// What a part of a key keeps of a row, told without the code that makes keys.
+fn kept_in_part(part: &KeyPart, row: &Attributes) -> Option<Value> {
+    let mut fields = part.path.split('.');
+    let mut value = row.get(fields.next()?)?;
+    for field in fields {
+        value = value.as_map()?.get(field)?;
+    }
+    let beginning = |characters: usize| {
+        let text = value.as_str()?;
+        Some(Value::S(text.chars().take(characters).collect()))
+    };
+    match part.function {
+        Some(PartFunction::Lower) => {
+            let text = value.as_str()?.chars().flat_map(char::to_lowercase).collect();
+            Some(Value::S(text))
+        }
+        Some(PartFunction::Upper) => {
+            let text = value.as_str()?.chars().flat_map(char::to_uppercase).collect();
+            Some(Value::S(text))
+        }
+        // Text of an instant is in UTC, and so is the day in a key.
+        Some(PartFunction::Day) => beginning("2026-01-31".len()),
+        Some(PartFunction::Month) => beginning("2026-01".len()),
+        Some(PartFunction::Year) => beginning("2026".len()),
+        Some(PartFunction::Geohash(precision)) => {
+            let place = Place::from_value(value)?;
+            Some(Value::S(place.geohash(precision)))
+        }
+        None | Some(PartFunction::Desc | PartFunction::Rank | PartFunction::Ordered) => Some(value.clone()),
+        Some(PartFunction::Plain | PartFunction::Raw) => Some(value.clone()),
+    }
 }
 
 /// The row as it is at the scope's instant: none where it has ended, in a later state where one has lapsed.
