@@ -137,6 +137,11 @@ fn a_forge_whose_keys_fold_names_means_what_it_does() {
 }
 
 #[test]
+fn rooms_of_numbered_messages_mean_what_they_do() {
+    other_design("chat.yaml");
+}
+
+#[test]
 fn meters_without_a_type_mean_what_they_do() {
     other_design("meters.yaml");
 }

@@ -32,7 +32,11 @@ pub fn convert(value: Value, from: &Type, to: &Type) -> Result<Value, EvaluateEr
         }
         Type::Set(element, _) if from.element().is_some() => Ok(set_of(listed(value, from, element)?)),
         Type::List(element, _) if from.element().is_some() => listed(value, from, element).map(Value::L),
-        Type::Map(element, _) => by_name(value, |_| from.element().map(|given| (given, element.as_ref()))),
+        Type::Map(element, _) => by_name(value, |name| {
+            let field = || Some(&from.object()?.field(name)?.ty);
+            let given = from.element().or_else(field)?;
+            Some((given, element.as_ref()))
+        }),
         Type::Object(to) | Type::Geo(Some(to)) => {
             let given = from.object();
             by_name(value, |name| Some((&given?.field(name)?.ty, &to.field(name)?.ty)))

@@ -57,6 +57,11 @@ pub fn assignable(from: &Type, to: &Type) -> bool {
         | (Type::Set(a, _), Type::Set(b, _) | Type::List(b, _))
         | (Type::Map(a, _), Type::Map(b, _)) => assignable(a, b),
         (Type::Object(from), Type::Object(to)) => object_assignable(from, to),
+        // `{"a": 1}` written in place is a map where one is wanted, and `{}` an empty one.
+        (Type::Object(from), Type::Map(to, _)) if from.name.is_empty() => {
+            let mut fields = from.fields.iter();
+            fields.all(|field| !field.optional && assignable(&field.ty, to))
+        }
         (Type::Object(from) | Type::Geo(Some(from)), Type::Geo(Some(to))) => object_assignable(from, to),
         (Type::Object(from), Type::Geo(None)) => is_place(from),
         _ => same_kind(from, to),
@@ -161,6 +166,26 @@ mod tests {
         assert!(assignable(&Type::int(), &Type::number()));
         assert!(!assignable(&Type::number(), &Type::int()));
         assert_eq!(unified(&Type::int(), &Type::number()), Some(Type::number()));
+    }
+
+    #[test]
+    fn a_record_written_in_place_is_a_map_of_its_fields() {
+        let record = |name: &str, ty: Type, optional: bool| {
+            let field = crate::types::ObjectField {
+                name: "a".to_owned(),
+                ty,
+                optional,
+            };
+            Type::Object(Arc::new(ObjectType {
+                name: name.to_owned(),
+                fields: vec![field],
+            }))
+        };
+        let counts = Type::Map(Arc::new(Type::int()), LengthLimits::default());
+        assert!(assignable(&record("", Type::int(), false), &counts));
+        assert!(!assignable(&record("", Type::text(), false), &counts));
+        assert!(!assignable(&record("", Type::int(), true), &counts));
+        assert!(!assignable(&record("Line", Type::int(), false), &counts));
     }
 
     #[test]
