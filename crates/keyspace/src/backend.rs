@@ -1,7 +1,7 @@
 use crate::disk::{DiskFile, SyncPoint};
 use redb::StorageBackend;
 use std::io;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// The file of a base, as the engine beneath reaches it.
@@ -19,6 +19,8 @@ pub(crate) struct Backend {
 #[derive(Debug, Default)]
 pub(crate) struct Failure {
     happened: AtomicBool,
+    /// What the file has at least. Written before it is cut and after it has grown, so that it is never too much.
+    bytes_min: AtomicU64,
     instead: Mutex<Instead>,
 }
 
@@ -39,19 +41,25 @@ impl Failure {
         self.lock().reason.clone()
     }
 
+    /// How many bytes the file has at least, as it was written.
+    pub(crate) fn bytes_min(&self) -> u64 {
+        self.bytes_min.load(Ordering::Acquire)
+    }
+
     fn lock(&self) -> MutexGuard<'_, Instead> {
         self.instead.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Backend {
-    pub(crate) fn new(file: Arc<dyn DiskFile>) -> (Self, Arc<Failure>) {
+    pub(crate) fn new(file: Arc<dyn DiskFile>) -> io::Result<(Self, Arc<Failure>)> {
         let failure = Arc::new(Failure::default());
+        failure.bytes_min.store(file.len()?, Ordering::Release);
         let backend = Self {
             file,
             failure: Arc::clone(&failure),
         };
-        (backend, failure)
+        Ok((backend, failure))
     }
 
     /// Does something to the file, or to what is kept instead of it.
@@ -97,13 +105,15 @@ impl StorageBackend for Backend {
     fn set_len(&self, len: u64) -> io::Result<()> {
         let on_file = || {
             let grows = self.file.len()? < len;
+            if !grows {
+                self.failure.bytes_min.store(len, Ordering::Release);
+                return self.file.set_len(len);
+            }
             self.file.set_len(len)?;
             // The engine writes that the file has grown, and stops when it finds that it has not.
-            if grows {
-                self.file.sync(SyncPoint::BaseGrown)
-            } else {
-                Ok(())
-            }
+            self.file.sync(SyncPoint::BaseGrown)?;
+            self.failure.bytes_min.store(len, Ordering::Release);
+            Ok(())
         };
         self.change(on_file, |instead| instead.len = len)
     }
@@ -122,7 +132,7 @@ impl StorageBackend for Backend {
 }
 
 /// Copies what of `bytes`, which begin at `at`, lies within `out`, which begins at `offset`.
-fn lay_over(out: &mut [u8], offset: u64, bytes: &[u8], at: u64) {
+pub(crate) fn lay_over(out: &mut [u8], offset: u64, bytes: &[u8], at: u64) {
     let skip = |from: u64, to: u64| usize::try_from(to.saturating_sub(from)).unwrap_or(usize::MAX);
     let (into, from) = (out.get_mut(skip(offset, at)..), bytes.get(skip(at, offset)..));
     if let (Some(into), Some(from)) = (into, from) {

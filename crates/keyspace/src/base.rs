@@ -3,16 +3,24 @@
 use crate::backend::{Backend, Failure};
 use crate::bytes::{Key, Value};
 use crate::disk::{self, Disk, DiskFile, SyncPoint};
+use crate::error::is_full;
 use crate::layers::Frozen;
 use crate::limits::COPY_CACHE_BYTES;
-use crate::range::Bounds;
+use crate::range::{Bounds, Direction};
+use crate::shared::Stopped;
 use crate::{Error, Result};
 use redb::{Database, ReadOnlyTable, ReadableDatabase, TableDefinition};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 type Rows = ReadOnlyTable<&'static [u8], &'static [u8]>;
-pub(crate) type BaseRange = redb::Range<'static, &'static [u8], &'static [u8]>;
+type Guard = redb::AccessGuard<'static, &'static [u8]>;
+
+/// Rows of a base, one after the other.
+pub(crate) struct BaseRange {
+    rows: redb::Range<'static, &'static [u8], &'static [u8]>,
+    stopped: Stopped,
+}
 
 const ROWS: TableDefinition<'_, &[u8], &[u8]> = TableDefinition::new("rows");
 const STATE: TableDefinition<'_, &str, u64> = TableDefinition::new("state");
@@ -35,6 +43,7 @@ struct Engine {
     file: Arc<dyn DiskFile>,
     failure: Arc<Failure>,
     generation: u64,
+    stopped: Stopped,
 }
 
 impl Base {
@@ -49,7 +58,7 @@ impl Base {
         let failed = |error: std::io::Error| Error::io(&disk.name(), &format!("cannot write `{name}`"), &error);
         let first = disk::unfinished(&name);
         let file = disk.create(&first).map_err(failed)?;
-        let engine = Engine::open(file, generation, COPY_CACHE_BYTES)?;
+        let engine = Engine::open(file, generation, COPY_CACHE_BYTES, Stopped::default())?;
         engine.write(number, |table| {
             for row in rows {
                 let (key, value) = row?;
@@ -62,12 +71,21 @@ impl Base {
         disk.sync_entries(SyncPoint::BaseEntry).map_err(failed)
     }
 
-    pub(crate) fn open(disk: &dyn Disk, generation: u64, cache_bytes: usize) -> Result<Self> {
+    /// Opens a base. Who finds later that it is damaged says so in `stopped`: nothing may be written over it any more.
+    pub(crate) fn open(disk: &dyn Disk, generation: u64, cache_bytes: usize, stopped: &Stopped) -> Result<Self> {
         let name = base_name(generation);
         let file = disk
             .open(&name)
             .map_err(|error| Error::opening(&disk.name(), &name, &error))?;
-        let engine = Engine::open(file, generation, cache_bytes)?;
+        // The engine takes an empty file for a new one, and there was something in it.
+        if file
+            .len()
+            .map_err(|error| Error::opening(&disk.name(), &name, &error))?
+            == 0
+        {
+            return Err(Error::taken_away(format!("`{name}` in `{}` is empty", disk.name())));
+        }
+        let engine = Engine::open(file, generation, cache_bytes, Arc::clone(stopped))?;
         Self::newest(Arc::new(engine))
     }
 
@@ -87,14 +105,43 @@ impl Base {
     }
 
     pub(crate) fn get(&self, key: &[u8]) -> Result<Option<Value>> {
-        reading(|| {
+        let found = reading(|| {
             let found = self.rows.get(key).map_err(broken)?;
             Ok(found.map(|value| Value::copied(value.value())))
-        })
+        });
+        found.inspect_err(|error| note_damage(&self.engine.stopped, error))
     }
 
     pub(crate) fn range(&self, bounds: Bounds<'_>) -> Result<BaseRange> {
-        reading(|| self.rows.range::<&[u8]>(bounds).map_err(broken))
+        let rows = reading(|| self.rows.range::<&[u8]>(bounds).map_err(broken));
+        let rows = rows.inspect_err(|error| note_damage(&self.engine.stopped, error))?;
+        Ok(BaseRange {
+            rows,
+            stopped: Arc::clone(&self.engine.stopped),
+        })
+    }
+
+    /// Holds every page against its checksum.
+    pub(crate) fn check_pages(self) -> Result<()> {
+        let Self { rows, engine, .. } = self;
+        drop(rows);
+        let mut engine = Arc::into_inner(engine).ok_or_else(Error::closed)?;
+        let name = base_name(engine.generation);
+        let damaged =
+            |reason: &str| Error::damaged(format!("a page of `{name}` is not what was written there{reason}"));
+        let checked = without_panic(|| engine.database.as_mut().map(Database::check_integrity));
+        match checked {
+            // It may have counted free pages anew, which is no damage.
+            Some(Some(Ok(_))) => Ok(()),
+            Some(Some(Err(error))) => Err(damaged(&format!(": {error}"))),
+            _ => Err(damaged("")),
+        }
+    }
+
+    /// Fails where its file is no longer the one that was opened, or was cut short.
+    pub(crate) fn check(&self, disk: &dyn Disk) -> Result<()> {
+        let name = base_name(self.engine.generation);
+        disk::check_file(disk, &name, &*self.engine.file, self.engine.failure.bytes_min())
     }
 
     pub(crate) fn generation(&self) -> u64 {
@@ -119,8 +166,9 @@ impl Base {
 }
 
 impl Engine {
-    fn open(file: Arc<dyn DiskFile>, generation: u64, cache_bytes: usize) -> Result<Self> {
-        let (backend, failure) = Backend::new(Arc::clone(&file));
+    fn open(file: Arc<dyn DiskFile>, generation: u64, cache_bytes: usize, stopped: Stopped) -> Result<Self> {
+        let unsized_file = |error: std::io::Error| Error::failed(format!("cannot ask for the size of a base: {error}"));
+        let (backend, failure) = Backend::new(Arc::clone(&file)).map_err(unsized_file)?;
         // Where a file is not what it says, the engine panics in places.
         let opened = without_panic(|| {
             redb::Builder::new()
@@ -130,10 +178,7 @@ impl Engine {
         let database = opened.ok_or_else(|| Error::damaged(format!("`{}` cannot be read", base_name(generation))))?;
         // A write that failed is not said by the engine, which saw none fail.
         if let Some(reason) = failure.reason() {
-            return Err(Error::failed(format!(
-                "cannot write `{}`: {reason}",
-                base_name(generation)
-            )));
+            return Err(cannot_write(generation, &reason));
         }
         let name = base_name(generation);
         let database = database.map_err(|error| Error::unreadable(&format!("`{name}`"), &error.into()))?;
@@ -142,6 +187,7 @@ impl Engine {
             file,
             failure,
             generation,
+            stopped,
         })
     }
 
@@ -168,10 +214,7 @@ impl Engine {
             transaction.commit().map_err(broken)
         });
         if let Some(reason) = self.failure.reason() {
-            return Err(Error::failed(format!(
-                "cannot write `{}`: {reason}",
-                base_name(self.generation)
-            )));
+            return Err(cannot_write(self.generation, &reason));
         }
         written.unwrap_or_else(|| Err(Error::failed(format!("cannot write `{}`", base_name(self.generation)))))
     }
@@ -182,6 +225,37 @@ impl Drop for Engine {
     fn drop(&mut self) {
         let database = self.database.take();
         without_panic(|| drop(database));
+    }
+}
+
+impl BaseRange {
+    pub(crate) fn next_row(&mut self, direction: Direction) -> Result<Option<(Key, Value)>> {
+        let rows = &mut self.rows;
+        let row = reading(|| {
+            let row: Option<redb::Result<(Guard, Guard)>> = match direction {
+                Direction::Forward => rows.next(),
+                Direction::Backward => rows.next_back(),
+            };
+            let Some(row) = row else { return Ok(None) };
+            let (key, value) = row.map_err(broken)?;
+            Ok(Some((Key::copied(key.value()), Value::copied(value.value()))))
+        });
+        row.inspect_err(|error| note_damage(&self.stopped, error))
+    }
+}
+
+/// Stops writes where what was read is not what was written.
+fn note_damage(stopped: &Stopped, error: &Error) {
+    if error.is_damaged() {
+        let _ = stopped.set(error.clone());
+    }
+}
+
+fn cannot_write(generation: u64, reason: &std::io::Error) -> Error {
+    let message = format!("cannot write `{}`: {reason}", base_name(generation));
+    match is_full(reason) {
+        true => Error::full(message),
+        false => Error::failed(message),
     }
 }
 
@@ -200,12 +274,12 @@ pub(crate) fn generations(names: &[String]) -> Vec<u64> {
     generations
 }
 
-pub(crate) fn broken(error: impl Into<redb::Error>) -> Error {
+fn broken(error: impl Into<redb::Error>) -> Error {
     Error::unreadable("the base", &error.into())
 }
 
 /// What a read answers. Where a file is not what it says, the engine panics in places.
-pub(crate) fn reading<T>(read: impl FnOnce() -> Result<T>) -> Result<T> {
+fn reading<T>(read: impl FnOnce() -> Result<T>) -> Result<T> {
     without_panic(read).unwrap_or_else(|| Err(Error::damaged("the base is not what was written there".to_owned())))
 }
 

@@ -3,6 +3,7 @@
 use crate::answer::Promise;
 use crate::base::{self, Base};
 use crate::disk;
+use crate::layers::Frozen;
 use crate::log;
 use crate::range::{Direction, Range, Source};
 use crate::shared::{Durable, Shared};
@@ -28,6 +29,8 @@ struct State {
     frozen: bool,
     /// The writer is to freeze what is in memory, however little it is.
     all_wanted: bool,
+    /// What is frozen could not be written to the base, for want of room.
+    lacks_room: bool,
     compactions: VecDeque<Promise<(), Error>>,
     end: bool,
     /// When the one that is under way began, and how long the last one took.
@@ -39,6 +42,7 @@ struct State {
 
 enum Task {
     Write,
+    WriteAnew,
     Compact(Promise<(), Error>),
 }
 
@@ -52,9 +56,14 @@ impl Checkpoints {
         });
     }
 
+    fn lack_room(&self) {
+        self.change(|state| state.lacks_room = true);
+    }
+
     fn finish(&self) {
         self.change(|state| {
             state.frozen = false;
+            state.lacks_room = false;
             state.last_took = state.began.take().map_or(Duration::ZERO, |began| began.elapsed());
         });
     }
@@ -126,21 +135,31 @@ impl Checkpoints {
 
     fn wait_while(&self, shared: &Shared, waiting: impl Fn(&State) -> bool) -> bool {
         let state = self.lock();
-        let waits = |state: &mut State| waiting(state) && shared.stopped().is_none();
+        let is_paused = || shared.pauses().base.reason().is_some();
+        let waits = |state: &mut State| waiting(state) && shared.stopped().is_none() && !is_paused();
         drop(
             self.changed
                 .wait_while(state, waits)
                 .unwrap_or_else(PoisonError::into_inner),
         );
-        shared.stopped().is_none()
+        shared.stopped().is_none() && !is_paused()
     }
 
-    fn next(&self) -> Option<Task> {
+    fn next(&self, room_pause: Duration) -> Option<Task> {
         let idle = |state: &mut State| !state.frozen && state.compactions.is_empty() && !state.end;
         let state = self.changed.wait_while(self.lock(), idle);
         let mut state = state.unwrap_or_else(PoisonError::into_inner);
+        if state.lacks_room && !state.end {
+            // Somebody makes room, or not: nobody tells.
+            let waited = self
+                .changed
+                .wait_timeout_while(state, room_pause, |state| !state.end)
+                .unwrap_or_else(PoisonError::into_inner);
+            state = waited.0;
+            return (!state.end).then_some(Task::WriteAnew);
+        }
         if state.frozen {
-            return Some(Task::Write);
+            return (!state.lacks_room).then_some(Task::Write);
         }
         state.compactions.pop_front().map(Task::Compact)
     }
@@ -157,15 +176,30 @@ impl Checkpoints {
 
 /// What the thread of the checkpoints does, until it is told to end.
 pub(crate) fn run(shared: &Shared, durable: &Durable) {
-    while let Some(task) = durable.checkpoints.next() {
+    while let Some(task) = durable.checkpoints.next(durable.options.room_pause) {
         match task {
-            Task::Write => {
-                if let Err(error) = write_frozen(shared, durable) {
-                    shared.stop(error);
-                }
-                durable.checkpoints.finish();
-            }
+            Task::Write => wrote(shared, durable, write_frozen(shared, durable)),
+            Task::WriteAnew => wrote(shared, durable, write_anew(shared, durable)),
             Task::Compact(promise) => promise.keep(compact(shared, durable)),
+        }
+    }
+}
+
+/// Goes on after what was frozen was written, or was not. Without room it stays frozen, in memory and in the log, and no more is
+/// taken until it is written.
+fn wrote(shared: &Shared, durable: &Durable, written: Result<()>) {
+    match written {
+        Err(error) if error.is_paused() => {
+            shared.pauses().base.set(error);
+            durable.checkpoints.lack_room();
+        }
+        Err(error) => {
+            shared.stop(error);
+            durable.checkpoints.finish();
+        }
+        Ok(()) => {
+            shared.pauses().base.clear();
+            durable.checkpoints.finish();
         }
     }
 }
@@ -200,24 +234,52 @@ fn remove_segments(durable: &Durable, number: u64) -> std::io::Result<()> {
     Ok(())
 }
 
+/// Writes what is frozen and the rows of the base to a new file, which takes its place: the engine of the old one has seen a write
+/// fail, and writes nothing any more.
+fn write_anew(shared: &Shared, durable: &Durable) -> Result<()> {
+    let frozen = shared.published().frozen.clone();
+    replace_base(shared, durable, frozen.as_ref())?;
+    let number = shared.published().base.as_ref().map_or(0, |base| base.number);
+    // What cannot be removed now is removed later, or at the next opening.
+    if remove_segments(durable, number).is_ok() {
+        durable.log_bytes.removed_all_but_current();
+    }
+    Ok(())
+}
+
 /// Writes the rows of the base to a new file, which takes its place.
 fn compact(shared: &Shared, durable: &Durable) -> Result<()> {
     if let Some(stopped) = shared.stopped() {
         return Err(stopped);
     }
+    if let Some(paused) = shared.pauses().base.reason() {
+        return Err(paused);
+    }
+    replace_base(shared, durable, None)
+}
+
+fn replace_base(shared: &Shared, durable: &Durable, frozen: Option<&Arc<Frozen>>) -> Result<()> {
     let shown = shared.published();
     let Some(base) = &shown.base else { return Ok(()) };
     let disk = &*durable.disk;
     let generation = base.generation() + 1;
-    let all = base.range((Bound::Unbounded, Bound::Unbounded))?;
-    let rows = Range::new(Direction::Forward, [Source::Base(all)]);
-    let created = Base::create(disk, generation, rows, base.number)
-        .and_then(|()| Base::open(disk, generation, durable.options.cache_bytes));
+    let bounds = (Bound::Unbounded, Bound::Unbounded);
+    let above = frozen.map(|frozen| Source::Memory(frozen.changes.range::<_, [u8]>(bounds)));
+    let all = Source::Base(base.range(bounds)?);
+    let rows = Range::new(Direction::Forward, above.into_iter().chain([all]));
+    let number = frozen.map_or(base.number, |frozen| frozen.number);
+    let created = Base::create(disk, generation, rows, number)
+        .and_then(|()| Base::open(disk, generation, durable.options.cache_bytes, shared.stopping()));
     let written = match created {
         Ok(written) => Arc::new(written),
         Err(error) => return Err(undo_compaction(shared, durable, generation, error)),
     };
-    shared.publish(|shown| shown.base = Some(written));
+    shared.publish(|shown| {
+        shown.base = Some(written);
+        if frozen.is_some() {
+            shown.frozen = None;
+        }
+    });
     disk.remove(&base::base_name(base.generation()))
         .map_err(|error| Error::io(&disk.name(), "cannot remove the base of before", &error))
 }

@@ -3,6 +3,7 @@
 //! Both the log and the base go through here, so that a disk that loses power, fills up or fails can be put beneath
 //! them in tests.
 
+use crate::{Error, Result};
 use std::fmt;
 use std::io;
 use std::sync::Arc;
@@ -32,6 +33,18 @@ pub trait Disk: Send + Sync + 'static {
 
     /// Fails where the folder is no longer the one that was opened: whatever is written then is lost.
     fn check_still_ours(&self) -> io::Result<()>;
+
+    /// Which file has a name now.
+    fn identity_of(&self, name: &str) -> io::Result<FileIdentity>;
+}
+
+/// What tells a file from another of the same name. Where a file that is open cannot be replaced, all are alike.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FileIdentity {
+    /// The device, or 0.
+    pub device: u64,
+    /// The number of the file on it, or 0.
+    pub number: u64,
 }
 
 /// An open file. What is written is durable only after [`DiskFile::sync`].
@@ -48,6 +61,9 @@ pub trait DiskFile: fmt::Debug + Send + Sync + 'static {
 
     /// Cuts it, or fills it up with zeros.
     fn set_len(&self, len: u64) -> io::Result<()>;
+
+    /// Which file it is.
+    fn identity(&self) -> io::Result<FileIdentity>;
 
     /// Makes all that was written before durable, with the length.
     fn sync(&self, point: SyncPoint) -> io::Result<()>;
@@ -121,6 +137,24 @@ pub(crate) fn create_whole(
     file.sync(point)?;
     disk.rename(&first, name)?;
     Ok(file)
+}
+
+/// Fails where a file that is open is no longer the one of its name, or is shorter than what was written to it.
+pub(crate) fn check_file(disk: &dyn Disk, name: &str, file: &dyn DiskFile, bytes_min: u64) -> Result<()> {
+    let folder = disk.name();
+    let failed = |error: io::Error| Error::opening(&folder, name, &error);
+    if disk.identity_of(name).map_err(failed)? != file.identity().map_err(failed)? {
+        return Err(Error::taken_away(format!(
+            "`{name}` in `{folder}` was replaced while it was open"
+        )));
+    }
+    let bytes = file.len().map_err(failed)?;
+    match bytes < bytes_min {
+        true => Err(Error::taken_away(format!(
+            "`{name}` in `{folder}` has {bytes} bytes, and {bytes_min} were written"
+        ))),
+        false => Ok(()),
+    }
 }
 
 /// All bytes of a file.

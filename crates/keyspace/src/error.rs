@@ -11,6 +11,7 @@ pub struct Error {
     kind: Kind,
     message: Arc<str>,
     help: Option<Arc<str>>,
+    told: Option<&'static str>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,6 +19,7 @@ enum Kind {
     Busy,
     TooLarge,
     Panicked,
+    Paused,
     Stopped,
     Locked,
     Newer,
@@ -43,6 +45,12 @@ impl Error {
         self.kind == Kind::Stopped
     }
 
+    /// The space takes no writes for now, since its disk is full or its folder is out of sight. Nothing of the work is kept, and
+    /// writes are taken again by themselves once that is over: nothing was lost.
+    pub fn is_paused(&self) -> bool {
+        self.kind == Kind::Paused
+    }
+
     /// Another process, or this one, has the folder open.
     pub fn is_locked(&self) -> bool {
         self.kind == Kind::Locked
@@ -56,6 +64,11 @@ impl Error {
     /// What the folder holds is not what was written there.
     pub fn is_damaged(&self) -> bool {
         self.kind == Kind::Damaged
+    }
+
+    /// Why no writes are taken, in words that name no place: what may be told to anybody.
+    pub fn told(&self) -> Option<&'static str> {
+        self.told
     }
 
     /// The way out, where there is one.
@@ -80,19 +93,43 @@ impl Error {
 
     /// The disk failed while something was written.
     pub(crate) fn failed(message: String) -> Self {
-        Self::new(Kind::Stopped, message).with_help("mend the cause and open it again: what was answered is kept")
+        Self::new(Kind::Stopped, message)
+            .with_help("mend the cause and open it again: what was answered is kept")
+            .telling("the disk failed to write")
+    }
+
+    /// There was no room on the disk, and nothing of what was to be written is kept.
+    pub(crate) fn full(message: String) -> Self {
+        Self::new(Kind::Paused, message)
+            .with_help("make room: writes are taken again by themselves")
+            .telling("the disk is full")
+    }
+
+    /// The folder is not where it was. What was to be written is not: the files that are open may be nobody's by now.
+    pub(crate) fn out_of_sight(error: &io::Error) -> Self {
+        Self::new(Kind::Paused, error.to_string())
+            .with_help("put the folder back: writes are taken again by themselves; where it is lost, restore a backup")
+            .telling("the folder of the data was removed or replaced")
+    }
+
+    /// A file that is open is not the one that was written: what was answered may be lost.
+    pub(crate) fn taken_away(message: String) -> Self {
+        Self::damaged(message).telling("a file of the data was removed or cut short")
     }
 
     /// What a work is answered that came after the failure.
     pub(crate) fn stopped_by(reason: &Self) -> Self {
         Self {
-            message: format!("no more writes are taken, since {reason}").into(),
+            message: match reason.kind {
+                Kind::Paused => format!("no writes are taken for now, since {reason}").into(),
+                _ => format!("no more writes are taken, since {reason}").into(),
+            },
             ..reason.clone()
         }
     }
 
     pub(crate) fn closed() -> Self {
-        Self::new(Kind::Stopped, "it was closed")
+        Self::new(Kind::Stopped, "it was closed").telling("the store was closed")
     }
 
     pub(crate) fn abandoned() -> Self {
@@ -103,13 +140,17 @@ impl Error {
         if error.kind() == io::ErrorKind::WouldBlock {
             return Self::locked(folder);
         }
-        Self::failed(format!("{what} in `{folder}`: {error}"))
+        let message = format!("{what} in `{folder}`: {error}");
+        match is_full(error) {
+            true => Self::full(message),
+            false => Self::failed(message),
+        }
     }
 
     /// Why a file that must be there could not be opened.
     pub(crate) fn opening(folder: &str, file: &str, error: &io::Error) -> Self {
         match error.kind() {
-            io::ErrorKind::NotFound => Self::damaged(format!("`{file}` is missing in `{folder}`")),
+            io::ErrorKind::NotFound => Self::taken_away(format!("`{file}` is missing in `{folder}`")),
             _ => Self::io(folder, &format!("cannot open `{file}`"), error),
         }
     }
@@ -125,7 +166,9 @@ impl Error {
     }
 
     pub(crate) fn damaged(message: String) -> Self {
-        Self::new(Kind::Damaged, message).with_help("restore a backup: nothing was changed")
+        Self::new(Kind::Damaged, message)
+            .with_help("restore a backup: nothing was changed")
+            .telling("a file of the data is damaged")
     }
 
     pub(crate) fn unreadable(what: &str, error: &redb::Error) -> Self {
@@ -151,13 +194,27 @@ impl Error {
             kind,
             message: message.into(),
             help: None,
+            told: None,
         }
+    }
+
+    fn telling(mut self, told: &'static str) -> Self {
+        self.told = Some(told);
+        self
     }
 
     fn with_help(mut self, help: &str) -> Self {
         self.help = Some(help.into());
         self
     }
+}
+
+/// Whether a write failed for want of room.
+pub(crate) fn is_full(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded | io::ErrorKind::FileTooLarge
+    )
 }
 
 impl fmt::Display for Error {

@@ -1,11 +1,11 @@
-use crate::disk::{Disk, DiskFile, SyncPoint};
+use crate::disk::{Disk, DiskFile, FileIdentity, SyncPoint};
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// The file whose lock says that a process has the folder open.
-const LOCK_FILE: &str = "lock";
+pub(crate) const LOCK_FILE: &str = "lock";
 
 /// A folder of the file system, which one process has open.
 pub(crate) struct Folder {
@@ -80,11 +80,15 @@ impl Disk for Folder {
             ))
         };
         let found = fs::metadata(self.path.join(LOCK_FILE)).map_err(|_| gone())?;
-        if same_file(&found, &self.lock.metadata()?) {
+        if identity(&found) == identity(&self.lock.metadata()?) {
             Ok(())
         } else {
             Err(gone())
         }
+    }
+
+    fn identity_of(&self, name: &str) -> io::Result<FileIdentity> {
+        Ok(identity(&fs::metadata(self.path.join(name))?))
     }
 }
 
@@ -104,27 +108,13 @@ impl DiskFile for FolderFile {
         Ok(self.file.metadata()?.len())
     }
 
-    #[cfg(unix)]
     fn read_at(&self, offset: u64, into: &mut [u8]) -> io::Result<()> {
-        std::os::unix::fs::FileExt::read_exact_at(&self.file, into, offset)
+        read_exact_at(&self.file, offset, into)
     }
 
     #[cfg(unix)]
     fn write_at(&self, offset: u64, bytes: &[u8]) -> io::Result<()> {
         std::os::unix::fs::FileExt::write_all_at(&self.file, bytes, offset)
-    }
-
-    #[cfg(windows)]
-    fn read_at(&self, mut offset: u64, mut into: &mut [u8]) -> io::Result<()> {
-        while !into.is_empty() {
-            let read = std::os::windows::fs::FileExt::seek_read(&self.file, into, offset)?;
-            offset += read as u64;
-            into = match into.get_mut(read..) {
-                Some(rest) if read > 0 => rest,
-                _ => return Err(io::ErrorKind::UnexpectedEof.into()),
-            };
-        }
-        Ok(())
     }
 
     #[cfg(windows)]
@@ -142,6 +132,10 @@ impl DiskFile for FolderFile {
 
     fn set_len(&self, len: u64) -> io::Result<()> {
         self.file.set_len(len)
+    }
+
+    fn identity(&self) -> io::Result<FileIdentity> {
+        Ok(identity(&self.file.metadata()?))
     }
 
     fn sync(&self, _: SyncPoint) -> io::Result<()> {
@@ -173,7 +167,25 @@ fn private() -> OpenOptions {
     options
 }
 
-fn lock_now(file: &File) -> io::Result<()> {
+#[cfg(unix)]
+pub(crate) fn read_exact_at(file: &File, offset: u64, into: &mut [u8]) -> io::Result<()> {
+    std::os::unix::fs::FileExt::read_exact_at(file, into, offset)
+}
+
+#[cfg(windows)]
+pub(crate) fn read_exact_at(file: &File, mut offset: u64, mut into: &mut [u8]) -> io::Result<()> {
+    while !into.is_empty() {
+        let read = std::os::windows::fs::FileExt::seek_read(file, into, offset)?;
+        offset += read as u64;
+        into = match into.get_mut(read..) {
+            Some(rest) if read > 0 => rest,
+            _ => return Err(io::ErrorKind::UnexpectedEof.into()),
+        };
+    }
+    Ok(())
+}
+
+pub(crate) fn lock_now(file: &File) -> io::Result<()> {
     match file.try_lock() {
         Ok(()) => Ok(()),
         Err(TryLockError::WouldBlock) => Err(io::ErrorKind::WouldBlock.into()),
@@ -193,13 +205,16 @@ fn sync_folder(_: &Path) -> io::Result<()> {
 }
 
 #[cfg(unix)]
-fn same_file(a: &fs::Metadata, b: &fs::Metadata) -> bool {
+pub(crate) fn identity(file: &fs::Metadata) -> FileIdentity {
     use std::os::unix::fs::MetadataExt;
-    (a.dev(), a.ino()) == (b.dev(), b.ino())
+    FileIdentity {
+        device: file.dev(),
+        number: file.ino(),
+    }
 }
 
 /// There an open file that is locked cannot be removed.
 #[cfg(not(unix))]
-fn same_file(_: &fs::Metadata, _: &fs::Metadata) -> bool {
-    true
+pub(crate) fn identity(_: &fs::Metadata) -> FileIdentity {
+    FileIdentity { device: 0, number: 0 }
 }

@@ -9,7 +9,8 @@
 //! - A commit that was answered is there after a kill or a loss of power, and so are all before it.
 //! - A commit is there whole or not at all; commits have numbers without gaps, in the order in which they ran.
 //! - A snapshot never shows what is not durable.
-//! - After a failure of the disk nothing more is written, and reads go on.
+//! - After a failure of the disk nothing more is written, and reads go on. Where nothing can have been lost (the disk was full, the
+//!   folder was out of sight), writes are taken again once that is over.
 //!
 //! # Words
 //!
@@ -32,6 +33,7 @@ mod layers;
 pub mod limits;
 mod log;
 mod opening;
+mod overlay;
 mod queue;
 mod range;
 mod replay;
@@ -52,9 +54,11 @@ use answer::{Answer, Promise};
 use disk::Disk;
 use folder::Folder;
 use layers::Layers;
-use shared::{Durable, Shared};
+use overlay::Overlay;
+use shared::{Durable, Shared, Stopped};
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 use threads::Threads;
 use work::Job;
 
@@ -70,6 +74,8 @@ pub struct Options {
     pub queue_works_max: usize,
     /// How many bytes the works that wait may have together, as their callers state them.
     pub queue_bytes_max: usize,
+    /// How long it is waited for room on a full disk before the base is tried again.
+    pub room_pause: Duration,
 }
 
 impl Default for Options {
@@ -79,6 +85,7 @@ impl Default for Options {
             cache_bytes: 32 << 20,
             queue_works_max: 16_384,
             queue_bytes_max: 64 << 20,
+            room_pause: Duration::from_secs(1),
         }
     }
 }
@@ -113,7 +120,7 @@ impl Keyspace {
     /// [`Keyspace::in_memory`] with other bounds of the queue.
     pub fn in_memory_with(options: &Options) -> Self {
         Self {
-            shared: Shared::new(options, Layers::default(), None),
+            shared: Shared::new(options, Layers::default(), Stopped::default(), None),
             threads: None,
         }
     }
@@ -126,6 +133,20 @@ impl Keyspace {
         Self::open_on(Arc::new(opened), options)
     }
 
+    /// The space in a folder, to be looked at: nothing in the folder is changed, whatever is done here. Before that every page of
+    /// its base is held against its checksum, which an opening does not do.
+    ///
+    /// # Errors
+    ///
+    /// Where a process has it open, where it holds no space, and what of it is damaged.
+    pub fn inspect(folder: &Path, options: Options) -> Result<Self> {
+        let opened = Overlay::open(folder);
+        let overlay =
+            opened.map_err(|error| Error::io(&folder.display().to_string(), "cannot look at the key space", &error))?;
+        opening::check_base(&overlay, &options)?;
+        Self::open_on(Arc::new(overlay), options)
+    }
+
     /// Whether a folder holds a space.
     pub fn is_in(folder: &Path) -> bool {
         folder.join(opening::FORMAT_FILE).is_file()
@@ -133,7 +154,8 @@ impl Keyspace {
 
     /// The space on a disk of one's own, as tests put one beneath.
     pub fn open_on(disk: Arc<dyn Disk>, options: Options) -> Result<Self> {
-        let opened = opening::open(&*disk, &options)?;
+        let stopped = Stopped::default();
+        let opened = opening::open(&*disk, &options, &stopped)?;
         let durable = Durable {
             disk,
             options: options.clone(),
@@ -141,7 +163,7 @@ impl Keyspace {
             log_bytes: shared::LogBytes::default(),
         };
         durable.log_bytes.set(opened.log.bytes());
-        let shared = Shared::new(&options, opened.layers, Some(durable));
+        let shared = Shared::new(&options, opened.layers, stopped, Some(durable));
         let threads = Threads::start(&shared, opened.log)?;
         Ok(Self {
             shared,
@@ -202,7 +224,8 @@ impl Keyspace {
         if durable.checkpoints.wait_until_written(&self.shared) {
             return Ok(());
         }
-        Err(self.shared.stopped().unwrap_or_else(Error::closed))
+        let paused = || self.shared.pauses().base.reason();
+        Err(self.shared.stopped().or_else(paused).unwrap_or_else(Error::closed))
     }
 
     /// Writes the base anew, without the room that deleted and replaced rows left; the thread waits for it. It serves
@@ -231,6 +254,13 @@ impl Keyspace {
         let snapshot = self.snapshot();
         opening::copy(disk, snapshot.range(.., Direction::Forward), snapshot.number())?;
         Ok(snapshot.number())
+    }
+
+    /// Whether writes are possible, and why not: looks at the folder and its files, and where there was no room, whether there is
+    /// some by now.
+    pub fn check_writes(&self) -> impl Future<Output = Result<()>> + Send + use<> {
+        // The writer looks at all that before it answers anybody.
+        self.commit(|_| Ok::<_, Error>(()))
     }
 
     /// How much it takes now.

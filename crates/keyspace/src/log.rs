@@ -11,6 +11,7 @@
 //! that was removed, are none.
 
 use crate::disk::{self, Disk, DiskFile, SyncPoint};
+use crate::error::is_full;
 use crate::layers::WorkChanges;
 use crate::limits::FRAME_BUFFER_BYTES_MAX;
 use crate::{Error, Result};
@@ -29,6 +30,7 @@ const PREFIX: &str = "log.";
 
 /// The segment that is written to.
 pub(crate) struct Log {
+    name: String,
     file: Arc<dyn DiskFile>,
     salt: u64,
     end: u64,
@@ -50,15 +52,18 @@ impl Log {
         let failed = |error| Error::io(&disk.name(), "cannot begin a new segment of the log", &error);
         let salt = std::hash::RandomState::new().build_hasher().finish();
         let name = segment_name(first);
-        let file =
-            disk::create_whole(disk, &name, &segment_head(first, salt), SyncPoint::LogCreated).map_err(failed)?;
+        let created = disk::create_whole(disk, &name, &segment_head(first, salt), SyncPoint::LogCreated);
+        // What was not finished would be in the way of the next attempt.
+        let created = created.inspect_err(|_| drop(disk.remove(&disk::unfinished(&name))));
+        let file = created.map_err(failed)?;
         disk.sync_entries(SyncPoint::LogEntry).map_err(failed)?;
-        Ok(Self::at(file, salt, SEGMENT_HEAD_BYTES as u64))
+        Ok(Self::at(name, file, salt, SEGMENT_HEAD_BYTES as u64))
     }
 
     /// Goes on with a segment that ends at `end`.
-    pub(crate) fn at(file: Arc<dyn DiskFile>, salt: u64, end: u64) -> Self {
+    pub(crate) fn at(name: String, file: Arc<dyn DiskFile>, salt: u64, end: u64) -> Self {
         Self {
+            name,
             file,
             salt,
             end,
@@ -101,12 +106,39 @@ impl Log {
         }
     }
 
-    /// Writes the frame and makes it durable.
-    pub(crate) fn append(&mut self) -> std::io::Result<()> {
+    /// Fails where the segment is no longer the one that was written to.
+    pub(crate) fn check(&self, disk: &dyn Disk) -> Result<()> {
+        disk::check_file(disk, &self.name, &*self.file, self.end)
+    }
+
+    /// Writes a frame without commits, which says nothing: whether there is room again.
+    pub(crate) fn append_nothing(&mut self, disk: &dyn Disk) -> Result<()> {
+        self.frame.first = 0;
+        self.frame.bytes.clear();
+        self.frame.bytes.resize(FRAME_HEAD_BYTES, 0);
+        self.append(disk)
+    }
+
+    /// Writes the frame and makes it durable. Where that fails, the frame is gone.
+    pub(crate) fn append(&mut self, disk: &dyn Disk) -> Result<()> {
+        let appended = self.write_frame(disk);
+        self.drop_frame();
+        appended
+    }
+
+    /// Forgets the frame: nothing of it was answered.
+    pub(crate) fn drop_frame(&mut self) {
+        self.frame.commits = 0;
+        self.frame.bytes.clear();
+        self.frame.bytes.shrink_to(FRAME_BUFFER_BYTES_MAX);
+    }
+
+    fn write_frame(&mut self, disk: &dyn Disk) -> Result<()> {
+        let what = "cannot write the log";
         let Some((head, body)) = self.frame.bytes.split_at_mut_checked(FRAME_HEAD_BYTES) else {
             return Ok(());
         };
-        let bytes = u32::try_from(body.len()).map_err(std::io::Error::other)?;
+        let bytes = u32::try_from(body.len()).map_err(|error| Error::failed(format!("{what}: {error}")))?;
         head.copy_from_slice(&frame_head(
             self.salt,
             bytes,
@@ -114,12 +146,17 @@ impl Log {
             self.frame.commits,
             checksum(self.salt, body),
         ));
-        self.file.write_at(self.end, &self.frame.bytes)?;
-        self.file.sync(SyncPoint::LogAppended)?;
+        if let Err(error) = self.file.write_at(self.end, &self.frame.bytes) {
+            // What was written of it is cut off, so that nothing of it is kept; else nobody knows what is there.
+            return Err(match is_full(&error) && self.file.set_len(self.end).is_ok() {
+                true => Error::io(&disk.name(), what, &error),
+                false => Error::failed(format!("{what} in `{}`: {error}", disk.name())),
+            });
+        }
+        if let Err(error) = self.file.sync(SyncPoint::LogAppended) {
+            return Err(Error::failed(format!("{what} in `{}`: {error}", disk.name())));
+        }
         self.end += self.frame.bytes.len() as u64;
-        self.frame.commits = 0;
-        self.frame.bytes.clear();
-        self.frame.bytes.shrink_to(FRAME_BUFFER_BYTES_MAX);
         Ok(())
     }
 }

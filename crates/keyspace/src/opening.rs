@@ -6,6 +6,7 @@ use crate::disk::{self, Disk, SyncPoint};
 use crate::layers::Layers;
 use crate::log::{self, Log, SEGMENT_HEAD_BYTES};
 use crate::replay::Segment;
+use crate::shared::Stopped;
 use crate::{Error, Options, Result};
 
 /// The file that says what the folder is. It is made last, so where it is missing nothing was ever answered.
@@ -24,7 +25,7 @@ pub(crate) struct Opened {
 }
 
 /// Opens the space in a folder, or makes an empty one where there is none.
-pub(crate) fn open(disk: &dyn Disk, options: &Options) -> Result<Opened> {
+pub(crate) fn open(disk: &dyn Disk, options: &Options, stopped: &Stopped) -> Result<Opened> {
     let names = names(disk)?;
     if !names.iter().any(|name| name == FORMAT_FILE) {
         remove_unused(disk, &names)?;
@@ -32,7 +33,7 @@ pub(crate) fn open(disk: &dyn Disk, options: &Options) -> Result<Opened> {
     }
     check_format(disk)?;
     remove_unfinished(disk)?;
-    let base = open_base(disk, options)?;
+    let base = open_base(disk, options, stopped)?;
     let number = base.number;
     let mut layers = Layers {
         number,
@@ -138,17 +139,35 @@ fn is_ours(name: &str) -> bool {
 }
 
 /// Opens the newest base and removes those that it has taken the place of.
-fn open_base(disk: &dyn Disk, options: &Options) -> Result<Base> {
+fn open_base(disk: &dyn Disk, options: &Options, stopped: &Stopped) -> Result<Base> {
     let mut generations = base::generations(&names(disk)?);
     let Some(newest) = generations.pop() else {
         return Err(Error::damaged(format!("`{}` has no base", disk.name())));
     };
-    let base = Base::open(disk, newest, options.cache_bytes)?;
+    let base = Base::open(disk, newest, options.cache_bytes, stopped)?;
     for generation in generations {
         disk.remove(&base::base_name(generation))
             .map_err(|error| failed(disk, &error))?;
     }
     Ok(base)
+}
+
+/// Holds every page of the newest base against its checksum. What the engine mends by that is written to `disk`.
+pub(crate) fn check_base(disk: &dyn Disk, options: &Options) -> Result<()> {
+    let names = names(disk)?;
+    if !names.iter().any(|name| is_ours(name)) {
+        return Err(Error::refused(format!("there is no key space in `{}`", disk.name())));
+    }
+    if !names.iter().any(|name| name == FORMAT_FILE) {
+        return Err(Error::damaged(format!(
+            "`{FORMAT_FILE}` is missing in `{}`",
+            disk.name()
+        )));
+    }
+    match base::generations(&names).pop() {
+        Some(newest) => Base::open(disk, newest, options.cache_bytes, &Stopped::default())?.check_pages(),
+        None => Err(Error::damaged(format!("`{}` has no base", disk.name()))),
+    }
 }
 
 /// Adds to `layers` what the log has beyond the base, and goes on with its last segment.
@@ -181,7 +200,7 @@ fn read_log(disk: &dyn Disk, layers: &mut Layers) -> Result<Log> {
             }
             // A process that was killed may have written this without waiting for the disk: it is shown from now on.
             file.sync(SyncPoint::LogOpened).map_err(|error| failed(disk, &error))?;
-            log = Some(Log::at(file, segment.salt(), end));
+            log = Some(Log::at(name, file, segment.salt(), end));
         }
     }
     for first in old {

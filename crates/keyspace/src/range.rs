@@ -1,4 +1,4 @@
-use crate::base::{self, BaseRange};
+use crate::base::BaseRange;
 use crate::bytes::{Key, Value};
 use crate::layers::Known;
 use crate::{Error, Result};
@@ -160,19 +160,11 @@ impl Source<'_> {
             (Self::Memory(rows), Direction::Backward) => rows.next_back(),
             (Self::Draft(rows), Direction::Forward) => rows.next(),
             (Self::Draft(rows), Direction::Backward) => rows.next_back(),
-            (Self::Base(rows), Direction::Forward) => return base_row(|| rows.next()),
-            (Self::Base(rows), Direction::Backward) => return base_row(|| rows.next_back()),
+            (Self::Base(rows), direction) => {
+                let row = rows.next_row(direction)?;
+                return Ok(row.map(|(key, value)| (key, Some(value))));
+            }
         };
         Ok(row.map(|(key, value)| (Key::from(key), value.as_ref().map(Value::from))))
     }
-}
-
-type Guard = redb::AccessGuard<'static, &'static [u8]>;
-
-fn base_row(next: impl FnOnce() -> Option<redb::Result<(Guard, Guard)>>) -> Result<Option<Row>> {
-    base::reading(|| {
-        let Some(row) = next() else { return Ok(None) };
-        let (key, value) = row.map_err(base::broken)?;
-        Ok(Some((Key::copied(key.value()), Some(Value::copied(value.value())))))
-    })
 }

@@ -4,16 +4,58 @@ use crate::layers::Layers;
 use crate::queue::Queue;
 use crate::writer::Writer;
 use crate::{Error, Options};
-use std::io;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock, TryLockError};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock, TryLockError};
+
+/// Why no more writes are taken, once that is so. Bases share it: who reads that one is damaged stops writes.
+pub(crate) type Stopped = Arc<OnceLock<Error>>;
+
+/// Why no writes are taken for now. Each is set and cleared by who meets it.
+#[derive(Default)]
+pub(crate) struct Pauses {
+    /// The log cannot be written.
+    pub(crate) log: Pause,
+    /// The base cannot be written.
+    pub(crate) base: Pause,
+}
+
+#[derive(Default)]
+pub(crate) struct Pause {
+    is_set: AtomicBool,
+    reason: Mutex<Option<Error>>,
+}
+
+impl Pause {
+    pub(crate) fn set(&self, reason: Error) {
+        *self.lock() = Some(reason);
+        self.is_set.store(true, Ordering::Release);
+    }
+
+    pub(crate) fn clear(&self) {
+        if self.is_set.swap(false, Ordering::AcqRel) {
+            *self.lock() = None;
+        }
+    }
+
+    pub(crate) fn reason(&self) -> Option<Error> {
+        match self.is_set.load(Ordering::Acquire) {
+            true => self.lock().as_ref().map(Error::stopped_by),
+            false => None,
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Option<Error>> {
+        self.reason.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
 
 /// What all clones of a space, and its threads, share.
 pub(crate) struct Shared {
     pub(crate) queue: Queue,
     /// Locked only to take or exchange the pointer.
     published: RwLock<Arc<Layers>>,
-    stopped: OnceLock<Error>,
+    stopped: Stopped,
+    pauses: Pauses,
     /// In memory whoever hands in a work runs it; else a thread does.
     writer: Mutex<Writer>,
     pub(crate) durable: Option<Durable>,
@@ -35,11 +77,12 @@ pub(crate) struct LogBytes {
 }
 
 impl Shared {
-    pub(crate) fn new(options: &Options, layers: Layers, durable: Option<Durable>) -> Arc<Self> {
+    pub(crate) fn new(options: &Options, layers: Layers, stopped: Stopped, durable: Option<Durable>) -> Arc<Self> {
         Arc::new(Self {
             queue: Queue::new(options.queue_works_max, options.queue_bytes_max),
             published: RwLock::new(Arc::new(layers)),
-            stopped: OnceLock::new(),
+            stopped,
+            pauses: Pauses::default(),
             writer: Mutex::default(),
             durable,
         })
@@ -69,15 +112,13 @@ impl Shared {
         }
     }
 
-    pub(crate) fn stop_for(&self, what: &str, error: &io::Error) -> Error {
-        let folder = self
-            .durable
-            .as_ref()
-            .map(|durable| durable.disk.name())
-            .unwrap_or_default();
-        let error = Error::io(&folder, what, error);
-        self.stop(error.clone());
-        error
+    /// What bases are opened with.
+    pub(crate) fn stopping(&self) -> &Stopped {
+        &self.stopped
+    }
+
+    pub(crate) fn pauses(&self) -> &Pauses {
+        &self.pauses
     }
 
     /// Why no more writes are taken, if so.

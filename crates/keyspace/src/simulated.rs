@@ -4,7 +4,7 @@
 //! point makes the disk that is left when the power goes: of what was not synced, each write is there, is not, or is torn
 //! at the borders of sectors; a new length is there or not, and so is each change of an entry.
 
-use crate::disk::{Disk, DiskFile, SyncPoint};
+use crate::disk::{Disk, DiskFile, FileIdentity, SyncPoint};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::io;
@@ -96,6 +96,8 @@ pub enum FaultKind {
 enum Call {
     Read,
     Write,
+    /// Gives room back, which a full disk does too.
+    Shrink,
     Sync,
     /// Fails only where the process is dead.
     Other,
@@ -213,7 +215,7 @@ impl SimulatedDisk {
     /// The state, for a call that is not to fail.
     fn call(&self, call: Call) -> io::Result<MutexGuard<'_, State>> {
         let mut state = self.lock();
-        let changes = matches!(call, Call::Write | Call::Sync);
+        let changes = matches!(call, Call::Write | Call::Shrink | Call::Sync);
         match &mut state.changes_left {
             Some(0) => state.process += u64::from(state.process == self.process),
             Some(left) if changes => *left -= 1,
@@ -228,9 +230,10 @@ impl SimulatedDisk {
 
     fn change_entries(
         &self,
+        call: Call,
         change: impl FnOnce(&mut State) -> io::Result<Vec<(String, Option<usize>)>>,
     ) -> io::Result<()> {
-        let mut state = self.call(Call::Write)?;
+        let mut state = self.call(call)?;
         let entries = change(&mut state)?;
         state.now.set_entries(&entries);
         state.journal.push(Done::Entries(entries));
@@ -338,7 +341,7 @@ impl Disk for SimulatedDisk {
 
     fn create(&self, name: &str) -> io::Result<Arc<dyn DiskFile>> {
         let mut number = 0;
-        self.change_entries(|state| {
+        self.change_entries(Call::Write, |state| {
             if state.now.entries.contains_key(name) {
                 return Err(io::ErrorKind::AlreadyExists.into());
             }
@@ -358,14 +361,14 @@ impl Disk for SimulatedDisk {
     }
 
     fn rename(&self, from: &str, to: &str) -> io::Result<()> {
-        self.change_entries(|state| {
+        self.change_entries(Call::Write, |state| {
             let file = state.find(from)?;
             Ok(vec![(from.to_owned(), None), (to.to_owned(), Some(file))])
         })
     }
 
     fn remove(&self, name: &str) -> io::Result<()> {
-        self.change_entries(|state| {
+        self.change_entries(Call::Shrink, |state| {
             state.find(name)?;
             Ok(vec![(name.to_owned(), None)])
         })
@@ -381,6 +384,11 @@ impl Disk for SimulatedDisk {
 
     fn check_still_ours(&self) -> io::Result<()> {
         self.call(Call::Other).map(drop)
+    }
+
+    fn identity_of(&self, name: &str) -> io::Result<FileIdentity> {
+        let number = self.call(Call::Other)?.find(name)? as u64;
+        Ok(FileIdentity { device: 0, number })
     }
 }
 
@@ -421,11 +429,19 @@ impl DiskFile for SimulatedFile {
     }
 
     fn set_len(&self, len: u64) -> io::Result<()> {
-        let mut state = self.disk.call(Call::Write)?;
+        let shrinks = len <= self.len()?;
+        let mut state = self.disk.call(if shrinks { Call::Shrink } else { Call::Write })?;
         let file = self.number;
         state.now.set_len(file, len);
         state.journal.push(Done::SetLen { file, len });
         Ok(())
+    }
+
+    fn identity(&self) -> io::Result<FileIdentity> {
+        Ok(FileIdentity {
+            device: 0,
+            number: self.number as u64,
+        })
     }
 
     fn sync(&self, point: SyncPoint) -> io::Result<()> {

@@ -1,10 +1,11 @@
-use crate::Result;
+use crate::disk::Disk;
 use crate::draft::Draft;
 use crate::layers::Layers;
 use crate::limits::{GROUP_BYTES_MAX, LOG_BYTES_PER_MEMORY_BYTE};
 use crate::log::Log;
 use crate::shared::{Durable, Shared};
 use crate::work::{Job, Ran};
+use crate::{Error, Result};
 
 /// The one who runs works, makes what they changed durable, and shows it.
 #[derive(Default)]
@@ -24,6 +25,10 @@ impl Writer {
         while works.peek().is_some() {
             if let Some(stopped) = shared.stopped() {
                 works.by_ref().for_each(|job| job.refuse(&stopped));
+                return;
+            }
+            if let Some(paused) = self.paused(shared) {
+                works.by_ref().for_each(|job| job.refuse(&paused));
                 return;
             }
             self.run_group(&mut works, shared);
@@ -49,16 +54,13 @@ impl Writer {
                 break;
             }
         }
-        let mut durable = Ok(());
-        if layers.number > before {
-            durable = self.make_durable(shared);
-            if durable.is_ok() {
-                shared.publish(|shown| {
-                    shown.number = layers.number;
-                    shown.active = layers.active;
-                    shown.active_bytes = layers.active_bytes;
-                });
-            }
+        let durable = self.make_durable(shared);
+        if layers.number > before && durable.is_ok() {
+            shared.publish(|shown| {
+                shown.number = layers.number;
+                shown.active = layers.active;
+                shown.active_bytes = layers.active_bytes;
+            });
         }
         for answer in ran {
             answer(durable.clone());
@@ -87,13 +89,44 @@ impl Writer {
         ran
     }
 
+    /// Why nothing can be taken, where that is not found out by writing the log: the base cannot be written, or no new segment
+    /// of the log can be begun, and memory is full.
+    fn paused(&mut self, shared: &Shared) -> Option<Error> {
+        let durable = shared.durable.as_ref()?;
+        if let Some(paused) = shared.pauses().base.reason() {
+            return Some(paused);
+        }
+        let paused = shared.pauses().log.reason()?;
+        self.freeze_if_due(shared);
+        let memory_bytes = durable.options.memory_bytes.saturating_mul(2);
+        (shared.published().active_bytes >= memory_bytes).then_some(paused)
+    }
+
+    /// Makes what the works of a group changed durable. Where none changed anything, only what could be found wrong is looked
+    /// at: who asks whether writes are possible hands in a work that changes nothing.
     fn make_durable(&mut self, shared: &Shared) -> Result<()> {
         let (Some(log), Some(durable)) = (&mut self.log, &shared.durable) else {
             return Ok(());
         };
-        let appended = durable.disk.check_still_ours().and_then(|()| log.append());
+        let disk = &*durable.disk;
+        let is_paused = shared.pauses().log.reason().is_some();
+        let written = disk
+            .check_still_ours()
+            .map_err(|error| Error::out_of_sight(&error))
+            .and_then(|()| log.check(disk))
+            .and_then(|()| check_base(shared, disk))
+            .and_then(|()| match log.frame_bytes() {
+                0 if is_paused => log.append_nothing(disk),
+                _ => log.append(disk),
+            });
+        log.drop_frame();
         durable.log_bytes.set(log.bytes());
-        appended.map_err(|error| shared.stop_for("cannot write the log", &error))
+        match &written {
+            Ok(()) => shared.pauses().log.clear(),
+            Err(error) if error.is_paused() => shared.pauses().log.set(error.clone()),
+            Err(error) => shared.stop(error.clone()),
+        }
+        written
     }
 
     /// Hands the changes in memory over to be written to the base, where they are enough for that.
@@ -111,6 +144,10 @@ impl Writer {
         let next = shared.published().number + 1;
         match Log::create(&*durable.disk, next) {
             Ok(created) => *log = created,
+            Err(error) if error.is_paused() => {
+                shared.pauses().log.set(error);
+                return;
+            }
             Err(error) => {
                 shared.stop(error);
                 return;
@@ -126,6 +163,24 @@ impl Writer {
         if let Some(durable) = &shared.durable {
             durable.checkpoints.want_all();
             self.freeze_if_due(shared);
+        }
+    }
+}
+
+/// Fails where the file of the base is no longer the one that was opened.
+fn check_base(shared: &Shared, disk: &dyn Disk) -> Result<()> {
+    let shown = || shared.published().base.clone();
+    let mut base = shown();
+    loop {
+        let Some(looked_at) = base else { return Ok(()) };
+        let checked = looked_at.check(disk);
+        base = shown();
+        // A compaction shows another one before it removes this one.
+        let is_shown = base
+            .as_ref()
+            .is_some_and(|base| base.generation() == looked_at.generation());
+        if checked.is_ok() || is_shown {
+            return checked;
         }
     }
 }

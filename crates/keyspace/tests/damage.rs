@@ -218,3 +218,60 @@ fn a_base_that_is_not_what_was_written_is_an_error_or_another_row() {
     }
     assert!(refused > 0);
 }
+
+/// Who looks at a folder changes nothing in it, finds each page that is not what was written, and meets who has it open.
+#[test]
+fn a_folder_is_looked_at_without_a_change() {
+    common::expect_panics_beneath();
+    let folder = common::Temporary::new("inspected");
+    let files = || {
+        let mut files: Vec<_> = std::fs::read_dir(&folder.0)
+            .unwrap()
+            .map(|entry| entry.unwrap().path())
+            .map(|path| (path.clone(), std::fs::read(path).unwrap()))
+            .collect();
+        files.sort();
+        files
+    };
+    assert!(Keyspace::inspect(&folder.0, common::small()).is_err());
+    let space = Keyspace::open(&folder.0, common::small()).unwrap();
+    for _ in 0..200 {
+        commit(&space).unwrap();
+    }
+    assert!(Keyspace::inspect(&folder.0, common::small()).unwrap_err().is_locked());
+    // As a kill leaves it, with a torn end.
+    drop(space);
+    let log = files()
+        .into_iter()
+        .rfind(|(path, _)| path.to_str().unwrap().contains("log."));
+    let (path, mut bytes) = log.unwrap();
+    bytes.extend([7; 90]);
+    std::fs::write(path, bytes).unwrap();
+    let before = files();
+    let seen = Keyspace::inspect(&folder.0, common::small()).unwrap();
+    Model::default().check(&seen.snapshot()).unwrap();
+    assert_eq!(seen.snapshot().number(), 200);
+    commit(&seen).unwrap();
+    seen.compact().unwrap();
+    Model::default().check(&seen.snapshot()).unwrap();
+    drop(seen);
+    assert!(before == files(), "something was changed");
+    let (base, whole) = before
+        .iter()
+        .find(|(path, _)| path.to_str().unwrap().contains("base."))
+        .unwrap();
+    // A page within a row's value: its opening does not see that.
+    let mut found = 0;
+    for page in 1..whole.len() / 4096 {
+        let mut bytes = whole.clone();
+        bytes[page * 4096 + 2000] ^= 1;
+        std::fs::write(base, &bytes).unwrap();
+        let looked_at = Keyspace::inspect(&folder.0, common::small());
+        if let Err(error) = looked_at {
+            assert!(error.is_damaged(), "{error}");
+            found += 1;
+        }
+        assert!(std::fs::read(base).unwrap() == bytes);
+    }
+    assert!(found > 3, "{found} pages found");
+}

@@ -137,10 +137,97 @@ fn one_process_a_folder_whatever_is_removed() {
     assert!(Keyspace::open(&folder.0, Options::default()).unwrap_err().is_locked());
     let error = commit(&space).unwrap_err();
     assert!(
-        error.is_stopped() && error.to_string().contains("removed or replaced"),
+        error.is_paused() && error.to_string().contains("removed or replaced"),
         "{error}"
     );
     assert_eq!(space.snapshot().number(), 1);
+}
+
+#[test]
+fn a_folder_that_comes_back_is_written_to_again() {
+    let (folder, elsewhere) = (Temporary::new("away"), Temporary::new("elsewhere"));
+    let space = Keyspace::open(&folder.0, small()).unwrap();
+    for _ in 0..60 {
+        commit(&space).unwrap();
+    }
+    common::block_on(space.check_writes()).unwrap();
+    std::fs::rename(&folder.0, &elsewhere.0).unwrap();
+    let paused = common::block_on(space.check_writes()).unwrap_err();
+    assert!(paused.is_paused(), "{paused}");
+    assert_eq!(paused.told(), Some("the folder of the data was removed or replaced"));
+    assert!(commit(&space).unwrap_err().is_paused());
+    // Nobody else can write to it meanwhile.
+    assert!(Keyspace::open(&elsewhere.0, small()).unwrap_err().is_locked());
+    std::fs::rename(&elsewhere.0, &folder.0).unwrap();
+    for _ in 0..60 {
+        commit(&space).unwrap();
+    }
+    assert_eq!(space.snapshot().number(), 120);
+    drop(space);
+    let space = Keyspace::open(&folder.0, small()).unwrap();
+    Model::default().check(&space.snapshot()).unwrap();
+    assert_eq!(space.snapshot().number(), 120);
+}
+
+/// Whatever was answered of it is lost, so nothing more is: nothing is made anew.
+#[test]
+fn a_file_that_is_removed_emptied_or_cut_stops_writes() {
+    common::expect_panics_beneath();
+    type Damage = fn(&std::path::Path);
+    let damage: [(&str, Damage); 6] = [
+        ("log.", |file| std::fs::remove_file(file).unwrap()),
+        ("log.", |file| std::fs::write(file, "").unwrap()),
+        ("log.", |file| cut(file, 3)),
+        ("base.", |file| std::fs::remove_file(file).unwrap()),
+        ("base.", |file| std::fs::write(file, "").unwrap()),
+        // What is cut off its end may be unused; half of it is not.
+        ("base.", |file| cut(file, std::fs::metadata(file).unwrap().len() / 2)),
+    ];
+    for (number, (prefix, damage)) in damage.into_iter().enumerate() {
+        let folder = Temporary::new(&format!("damage-{number}"));
+        let space = Keyspace::open(&folder.0, Options::default()).unwrap();
+        commit(&space).unwrap();
+        space.checkpoint().unwrap();
+        commit(&space).unwrap();
+        let files = std::fs::read_dir(&folder.0).unwrap();
+        let file = files
+            .map(|entry| entry.unwrap().path())
+            .find(|path| path.file_name().unwrap().to_str().unwrap().starts_with(prefix))
+            .unwrap();
+        damage(&file);
+        let listed = || {
+            let files = std::fs::read_dir(&folder.0).unwrap();
+            let mut files: Vec<_> = files
+                .map(|entry| entry.unwrap())
+                .map(|entry| (entry.file_name(), entry.metadata().unwrap().len()))
+                .collect();
+            files.sort();
+            files
+        };
+        let before = listed();
+        let stopped = common::block_on(space.check_writes()).unwrap_err();
+        assert!(stopped.is_damaged(), "{number}: {stopped}");
+        assert_eq!(stopped.told(), Some("a file of the data was removed or cut short"));
+        assert!(!commit(&space).unwrap_err().is_paused());
+        assert!(space.checkpoint().is_err());
+        assert_eq!(listed(), before, "{number}");
+        drop(space);
+        // A log that ends early cannot be told from one that a loss of power tore, unless a process knows better; and what was cut
+        // off a base may have been unused.
+        let opened = Keyspace::open(&folder.0, Options::default()).map(|space| space.snapshot().number());
+        match opened {
+            Err(error) => assert!(error.is_damaged(), "{number}: {error}"),
+            Ok(commits) => assert!(
+                (number, commits) == (2, 1) || (number, commits) == (5, 2),
+                "{number}: {commits}"
+            ),
+        }
+    }
+}
+
+fn cut(file: &std::path::Path, bytes: u64) {
+    let file = std::fs::File::options().write(true).open(file).unwrap();
+    file.set_len(file.metadata().unwrap().len() - bytes).unwrap();
 }
 
 #[test]
@@ -150,7 +237,7 @@ fn a_folder_that_is_made_again_is_not_written_to() {
     commit(&space).unwrap();
     std::fs::remove_dir_all(&folder.0).unwrap();
     let other = Keyspace::open(&folder.0, Options::default()).unwrap();
-    assert!(commit(&space).unwrap_err().is_stopped());
+    assert!(commit(&space).unwrap_err().is_paused());
     assert!(space.checkpoint().is_err());
     assert_eq!(commit(&other).unwrap(), 1);
     drop(space);

@@ -22,6 +22,7 @@ pub fn small() -> Options {
     let mut options = Options::default();
     options.memory_bytes = 6_000;
     options.cache_bytes = 32 << 10;
+    options.room_pause = std::time::Duration::from_millis(1);
     options
 }
 
