@@ -1,5 +1,7 @@
 //! Answers as responses.
 
+use std::sync::Arc;
+
 use axum::body::Body;
 use axum::http::{HeaderName, HeaderValue, StatusCode, header};
 use axum::response::Response;
@@ -12,75 +14,79 @@ use singlet_plan::read::plan_text;
 use singlet_runtime::values::json_text;
 use singlet_runtime::{Answer, Written};
 
+use crate::admission::Held;
+use crate::answer_text::AnswerText;
 use crate::call::Incoming;
 use crate::etag;
 use crate::location::Location;
+use crate::problem::Problem;
 use crate::query::Query;
 
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
 
 /// The response of a read: a row, `null` where it may be missing and is, `{"items": […], "next": …}`, or groups.
-pub(crate) fn read(model: &Model, read: &Read, answer: Answer, query: &Query, incoming: &Incoming) -> Response {
+///
+/// # Errors
+///
+/// Where the answer does not fit beside what other requests hold.
+pub(crate) fn read(
+    model: &Model,
+    read: &Read,
+    answer: Answer,
+    (query, incoming): (&Query, &Incoming),
+    held: Arc<Held>,
+) -> Result<Response, Problem> {
     let tag = tag(model, read, &answer);
     if let Some(tag) = tag.as_ref().filter(|tag| etag::is_known(&incoming.headers, tag)) {
         let mut response = Response::new(Body::empty());
         *response.status_mut() = StatusCode::NOT_MODIFIED;
         response.headers_mut().insert(header::ETAG, tag.clone());
-        return response;
+        return Ok(response);
     }
-    let mut response = response(StatusCode::OK, text(read, &answer));
+    let next = answer.next.as_deref();
+    let body = text(read, answer.value, next).into_body(held)?;
+    let mut response = response(StatusCode::OK, body);
     let headers = response.headers_mut();
     if let Some(tag) = tag {
         headers.insert(header::ETAG, tag);
     }
-    if let Some(next) = &answer.next {
+    if let Some(next) = next {
         let link = format!("<{}?{}>; rel=\"next\"", incoming.full_path, query.with_cursor(next));
         if let Ok(value) = HeaderValue::from_str(&link) {
             headers.insert(header::LINK, value);
         }
     }
-    response
+    Ok(response)
 }
 
-fn text(read: &Read, answer: &Answer) -> Vec<u8> {
-    let mut out = Vec::with_capacity(256);
-    let next = |out: &mut Vec<u8>| match &answer.next {
-        Some(next) => json_text::string(out, next),
-        None => out.extend_from_slice(b"null"),
+fn text(read: &Read, value: Option<Value>, next: Option<&str>) -> AnswerText {
+    let with_next = |before: &str| {
+        let mut out = before.as_bytes().to_vec();
+        match next {
+            Some(next) => json_text::string(&mut out, next),
+            None => out.extend_from_slice(b"null"),
+        }
+        out.push(b'}');
+        out
     };
     let kind = read.selection.as_ref().map(|own| own.kind);
     let lists = read.each.is_some() || kind == Some(SelectionKind::Find);
-    match &answer.value {
+    match value {
         // One row that may be missing, and is.
-        None => out.extend_from_slice(b"null"),
-        Some(rows) if lists && read.bare => json_text::write(&mut out, rows),
-        Some(rows) if lists => {
-            out.extend_from_slice(b"{\"items\":");
-            json_text::write(&mut out, rows);
-            out.extend_from_slice(b",\"next\":");
-            next(&mut out);
-            out.push(b'}');
-        }
-        Some(Value::M(row)) if read.pages.is_some() => {
+        None => AnswerText::of(Value::Null),
+        Some(rows) if lists && read.bare => AnswerText::of(rows),
+        Some(rows) if lists => AnswerText::of(rows).within(b"{\"items\":", with_next(",\"next\":")),
+        Some(Value::M(mut row)) if read.pages.is_some() => {
             // The cursor stands in a member of its own, which no attribute may take.
-            let others = row.iter().filter(|(name, _)| *name != "next");
-            let others = others.map(|(name, value)| (name.clone(), value.clone())).collect();
-            json_text::write(&mut out, &Value::M(others));
-            if out.pop() == Some(b'}') && out.len() > 1 {
-                out.push(b',');
-            }
-            out.extend_from_slice(b"\"next\":");
-            next(&mut out);
-            out.push(b'}');
+            row.remove("next");
+            let comma = if row.is_empty() { "" } else { "," };
+            AnswerText::of_members(row).within(b"{", with_next(&format!("{comma}\"next\":")))
         }
         Some(count @ Value::N(_)) if kind == Some(SelectionKind::Count) => {
-            out.extend_from_slice(b"{\"count\":");
-            json_text::write(&mut out, count);
-            out.push(b'}');
+            AnswerText::of(count).within(b"{\"count\":", vec![b'}'])
         }
-        Some(value) => json_text::write(&mut out, value),
+        Some(value) => AnswerText::of(value),
     }
-    out
 }
 
 /// The tag of a row: its version, where the answer is that row and nothing else, and time alone does not change it.
@@ -98,13 +104,16 @@ fn tag(model: &Model, read: &Read, answer: &Answer) -> Option<HeaderValue> {
 }
 
 /// The response of a write, with where its row can be read.
-pub(crate) fn write(written: Written, location: Option<(&str, &Location)>) -> Response {
+pub(crate) fn write(written: Written, location: Option<(&str, &Location)>, held: Arc<Held>) -> Response {
     let status = StatusCode::from_u16(written.status).unwrap_or(StatusCode::OK);
-    let mut response = match &written.value {
+    let created = status == StatusCode::CREATED;
+    let place = match (location, &written.value, created) {
+        (Some((prefix, location)), Some(row), true) => location.path(row).map(|path| format!("{prefix}{path}")),
+        _ => None,
+    };
+    let mut response = match written.value {
         Some(value) if status != StatusCode::NO_CONTENT => {
-            let mut out = Vec::with_capacity(256);
-            json_text::write(&mut out, value);
-            self::response(status, out)
+            self::response(status, AnswerText::of(value).into_body_anyway(held))
         }
         _ => {
             let mut response = Response::new(Body::empty());
@@ -116,11 +125,7 @@ pub(crate) fn write(written: Written, location: Option<(&str, &Location)>) -> Re
     if let Some(tag) = written.version.and_then(etag::tag) {
         headers.insert(header::ETAG, tag);
     }
-    let created = written.status == StatusCode::CREATED.as_u16();
-    if let (Some((prefix, location)), Some(row), true) = (location, &written.value, created)
-        && let Some(path) = location.path(row)
-        && let Ok(value) = HeaderValue::from_str(&format!("{prefix}{path}"))
-    {
+    if let Some(value) = place.and_then(|place| HeaderValue::from_str(&place).ok()) {
         headers.insert(header::LOCATION, value);
     }
     if written.replayed {
@@ -136,14 +141,11 @@ pub(crate) fn write(written: Written, location: Option<(&str, &Location)>) -> Re
 pub(crate) fn plan(model: &Model, name: &str, plan: Option<&ReadPlan>) -> Response {
     let text = plan.map(|plan| plan_text(model, plan, false)).unwrap_or_default();
     let lines: Vec<&str> = text.lines().skip(1).map(str::trim_end).collect();
-    response(
-        StatusCode::OK,
-        json!({"read": name, "plan": lines}).to_string().into_bytes(),
-    )
+    response(StatusCode::OK, json!({"read": name, "plan": lines}).to_string().into())
 }
 
-fn response(status: StatusCode, body: Vec<u8>) -> Response {
-    let mut response = Response::new(Body::from(body));
+fn response(status: StatusCode, body: Body) -> Response {
+    let mut response = Response::new(body);
     *response.status_mut() = status;
     response.headers_mut().insert(header::CONTENT_TYPE, JSON);
     response

@@ -1,23 +1,37 @@
 //! Bodies of requests: bounded in size and time, JSON objects.
 
-use axum::body::Body;
+use axum::body::{Body, BodyDataStream};
 use axum::http::{HeaderMap, StatusCode, header};
+use futures_util::StreamExt;
 use singlet_runtime::values::Tree;
 
+use crate::admission::Held;
 use crate::problem::{FieldError, FieldErrors, Place, Problem};
 use crate::settings::Limits;
+
+/// Bytes that one value of a JSON text takes while the request is made of it, about: in the tree, as an argument, in the item.
+const VALUE_BYTES: usize = 128;
+
+/// How often a text is there while the request is made of it: as it came, in the tree, as an argument.
+const TEXT_FACTOR: usize = 3;
 
 /// The JSON object of a request; an empty one where nothing was sent.
 ///
 /// # Errors
 ///
-/// Where it is too large, too slow, or no JSON object.
-pub async fn object(headers: &HeaderMap, body: Body, limits: &Limits) -> Result<Vec<(String, Tree)>, Problem> {
-    let bytes = read(headers, body, limits).await?;
+/// Where it is too large, too slow, or no JSON object; or where it does not fit beside what other requests hold.
+pub(crate) async fn object(
+    headers: &HeaderMap,
+    body: Body,
+    limits: &Limits,
+    held: &Held,
+) -> Result<Vec<(String, Tree)>, Problem> {
+    let bytes = read(headers, body, limits, held).await?;
     if bytes.is_empty() {
         return Ok(Vec::new());
     }
     media_type(headers)?;
+    held.cover(taken_apart_bytes(&bytes))?;
     let text = std::str::from_utf8(&bytes).map_err(|_| "it is not UTF-8".to_owned());
     match text.and_then(Tree::parse) {
         Ok(Tree::Object(members)) => Ok(members),
@@ -34,7 +48,15 @@ pub async fn object(headers: &HeaderMap, body: Body, limits: &Limits) -> Result<
     }
 }
 
-async fn read(headers: &HeaderMap, body: Body, limits: &Limits) -> Result<axum::body::Bytes, Problem> {
+/// Bytes that a text takes once it is taken apart: `[7,7,…]` is sixty times as large then.
+fn taken_apart_bytes(text: &[u8]) -> usize {
+    let values = text.iter().filter(|byte| matches!(byte, b',' | b'[' | b'{')).count();
+    text.len().saturating_mul(TEXT_FACTOR) + values * VALUE_BYTES
+}
+
+/// Reads a body. Its bytes are held from the start where it announces them, for a body that was half taken and then refused would
+/// have been read in vain.
+async fn read(headers: &HeaderMap, body: Body, limits: &Limits, held: &Held) -> Result<Vec<u8>, Problem> {
     let too_large = || {
         let detail = format!("a body has at most {} bytes", limits.body_bytes_max);
         Problem::new(StatusCode::PAYLOAD_TOO_LARGE, "too_large", detail)
@@ -46,16 +68,28 @@ async fn read(headers: &HeaderMap, body: Body, limits: &Limits) -> Result<axum::
     if announced.is_some_and(|bytes| bytes > limits.body_bytes_max as u64) {
         return Err(too_large());
     }
-    // One byte more than is allowed tells a body that is too long from one that broke off.
-    let reading = axum::body::to_bytes(body, limits.body_bytes_max);
+    let announced = announced.map_or(0, |bytes| usize::try_from(bytes).unwrap_or(usize::MAX));
+    let mut stream = body.into_data_stream();
+    if let Err(refused) = held.cover(announced.saturating_mul(TEXT_FACTOR)) {
+        discard(stream, limits);
+        return Err(refused);
+    }
+    let reading = async {
+        let mut bytes = Vec::with_capacity(announced);
+        while let Some(more) = stream.next().await {
+            let more =
+                more.map_err(|_| Problem::new(StatusCode::BAD_REQUEST, "incomplete_body", "the body broke off"))?;
+            let length = bytes.len().saturating_add(more.len());
+            if length > limits.body_bytes_max {
+                return Err(too_large());
+            }
+            held.cover(length.saturating_mul(TEXT_FACTOR))?;
+            bytes.extend_from_slice(&more);
+        }
+        Ok(bytes)
+    };
     match tokio::time::timeout(limits.body_time_max, reading).await {
-        Ok(Ok(bytes)) => Ok(bytes),
-        Ok(Err(error)) if is_length(&error) => Err(too_large()),
-        Ok(Err(_)) => Err(Problem::new(
-            StatusCode::BAD_REQUEST,
-            "incomplete_body",
-            "the body broke off",
-        )),
+        Ok(read) => read,
         Err(_) => {
             let detail = format!("the body took longer than {} seconds", limits.body_time_max.as_secs());
             Err(Problem::new(StatusCode::REQUEST_TIMEOUT, "body_too_slow", detail).header(header::CONNECTION, "close"))
@@ -63,15 +97,18 @@ async fn read(headers: &HeaderMap, body: Body, limits: &Limits) -> Result<axum::
     }
 }
 
-fn is_length(error: &axum::Error) -> bool {
-    let mut source = std::error::Error::source(error);
-    while let Some(inner) = source {
-        if inner.to_string().contains("length limit") {
-            return true;
+/// Throws away what is still to come of a body: a client that first sends all of it and then reads finds its answer, and its
+/// connection stays.
+fn discard(mut stream: BodyDataStream, limits: &Limits) {
+    let (bytes_max, time_max) = (limits.body_bytes_max, limits.body_time_max);
+    tokio::spawn(tokio::time::timeout(time_max, async move {
+        let mut bytes = 0_usize;
+        while let Some(Ok(more)) = stream.next().await
+            && bytes <= bytes_max
+        {
+            bytes = bytes.saturating_add(more.len());
         }
-        source = inner.source();
-    }
-    false
+    }));
 }
 
 fn media_type(headers: &HeaderMap) -> Result<(), Problem> {

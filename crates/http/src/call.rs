@@ -1,5 +1,7 @@
 //! One request to a system, from its path to its answer.
 
+use std::sync::Arc;
+
 use axum::body::Body;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
 use axum::response::Response;
@@ -7,10 +9,11 @@ use futures_util::future::BoxFuture;
 use singlet_item::Value;
 use singlet_model::model::{IdempotencyNeed, Step, StepKind, Write};
 use singlet_runtime::values::json_text;
-use singlet_runtime::{Attributes, Caller, Precondition, Refused, Request, RuntimeError, WriteRequest};
+use singlet_runtime::{Attributes, Caller, Memory, Precondition, Refused, Request, RuntimeError, WriteRequest};
 use singlet_store::Units;
 use tokio_util::task::TaskTracker;
 
+use crate::admission::{Admission, overloaded};
 use crate::clock::Clock;
 use crate::etag;
 use crate::metrics::Operation;
@@ -35,13 +38,20 @@ pub struct Incoming {
     pub request_id: String,
 }
 
-/// One request on its way.
-pub struct Call<'a> {
-    system: &'a System,
-    limits: &'a Limits,
+/// What the service has for every request.
+#[derive(Clone, Copy)]
+pub(crate) struct Surroundings<'a> {
+    pub limits: &'a Limits,
+    pub admission: &'a Arc<Admission>,
     /// What is written to its end though the client has gone.
-    tasks: &'a TaskTracker,
-    clock: &'a Clock,
+    pub tasks: &'a TaskTracker,
+    pub clock: &'a Clock,
+}
+
+/// One request on its way.
+pub(crate) struct Call<'a> {
+    system: &'a System,
+    service: Surroundings<'a>,
     /// The read or write that was asked for, as far as it is known.
     of: &'a mut Operation,
     /// What it consumed.
@@ -51,19 +61,11 @@ pub struct Call<'a> {
 }
 
 impl<'a> Call<'a> {
-    pub fn new(
-        system: &'a System,
-        limits: &'a Limits,
-        tasks: &'a TaskTracker,
-        clock: &'a Clock,
-        of: &'a mut Operation,
-    ) -> Self {
+    pub fn new(system: &'a System, service: Surroundings<'a>, of: &'a mut Operation) -> Self {
         Call {
             of,
             system,
-            limits,
-            tasks,
-            clock,
+            service,
             units: Units::default(),
             left: None,
         }
@@ -99,7 +101,7 @@ impl<'a> Call<'a> {
         let endpoint = query.choose(endpoints)?;
         self.of.operation.clone_from(&endpoint.name);
         let caller = caller?;
-        let admitted = system.engine.admits(&endpoint.name, &caller, self.clock.now());
+        let admitted = system.engine.admits(&endpoint.name, &caller, self.service.clock.now());
         admitted.map_err(|error| self.problem(error, &incoming.request_id))?;
         match endpoint.is_write {
             true => self.write(endpoint, &found, &query, caller, (incoming, body)).await,
@@ -153,13 +155,19 @@ impl<'a> Call<'a> {
             caller,
             limit,
             cursor,
-            now: self.clock.now(),
+            now: self.service.clock.now(),
         };
         if explain {
             return Ok(answer::plan(model, &endpoint.name, system.engine.plan(&endpoint.name)));
         }
-        let reading: BoxFuture<'_, _> = Box::pin(system.engine.read(&endpoint.name, &request));
-        let outcome = tokio::time::timeout(self.limits.operation_time_max, reading).await;
+        let _place = self.service.admission.enter()?;
+        let held = Arc::new(self.service.admission.hold());
+        let reading: BoxFuture<'_, _> = Box::pin(system.engine.read_within(
+            &endpoint.name,
+            &request,
+            Some(Arc::clone(&held) as Arc<dyn Memory>),
+        ));
+        let outcome = tokio::time::timeout(self.service.limits.operation_time_max, reading).await;
         let given = outcome.map_err(|_| too_slow())?.map_err(|error| match error {
             // Nothing is stored under a key that no table holds.
             RuntimeError::Store(error) if error.is_too_large() => Problem::new(
@@ -170,7 +178,7 @@ impl<'a> Call<'a> {
             error => self.problem(error, &incoming.request_id),
         })?;
         self.units = given.consumed.total();
-        Ok(answer::read(model, read, given, query, incoming))
+        answer::read(model, read, given, (query, incoming), held)
     }
 
     async fn write(
@@ -196,7 +204,9 @@ impl<'a> Call<'a> {
                 "this service only reads",
             ));
         }
-        let body = body::object(&incoming.headers, body, self.limits).await?;
+        let held = Arc::new(self.service.admission.hold());
+        let body = body::object(&incoming.headers, body, self.service.limits, &held).await?;
+        let place = self.service.admission.enter()?;
         let mut errors = FieldErrors::default();
         let mut args = Attributes::new();
         query.page(endpoint, false, 0, &mut errors);
@@ -217,21 +227,24 @@ impl<'a> Call<'a> {
         let request = WriteRequest {
             args,
             caller,
-            now: self.clock.now(),
+            now: self.service.clock.now(),
             idempotency_key,
             precondition,
         };
         // A client that goes away stops its request, not what was begun.
-        let engine = std::sync::Arc::clone(&system.engine);
+        let engine = Arc::clone(&system.engine);
         let name = write.name.clone();
-        let writing = self.tasks.spawn(async move { engine.write(&name, &request).await });
-        let outcome = tokio::time::timeout(self.limits.operation_time_max, writing).await;
-        let written = outcome
+        let writing = self.service.tasks.spawn(async move {
+            let (_place, held) = (place, held);
+            engine.write(&name, &request).await.map(|written| (written, held))
+        });
+        let outcome = tokio::time::timeout(self.service.limits.operation_time_max, writing).await;
+        let (written, held) = outcome
             .map_err(|_| too_slow())?
             .map_err(|ended| panicked(ended, &self.of.operation, &incoming.request_id))?
             .map_err(|error| self.problem(error, &incoming.request_id))?;
         self.units = written.consumed.total();
-        Ok(answer::write(written, system.location(&write.name)))
+        Ok(answer::write(written, system.location(&write.name), held))
     }
 
     /// A rule of the model said no: its name is the type, and what the model shows stands beside it.
@@ -296,6 +309,14 @@ impl<'a> Call<'a> {
                 let detail = "this idempotency key was used before, with another request";
                 Problem::new(StatusCode::UNPROCESSABLE_ENTITY, "idempotency_key_reused", detail)
             }
+            RuntimeError::TooManyRows { .. } => {
+                Problem::new(StatusCode::BAD_REQUEST, "too_many_rows", error.to_string())
+            }
+            RuntimeError::TooSlow { .. } => {
+                Problem::new(StatusCode::SERVICE_UNAVAILABLE, "read_too_slow", error.to_string())
+                    .header(header::RETRY_AFTER, "1")
+            }
+            RuntimeError::NoRoom => overloaded(error.to_string()),
             RuntimeError::Store(error) => store_problem(&self.of.operation, request_id, &error),
             RuntimeError::Internal(reason) => {
                 tracing::error!(

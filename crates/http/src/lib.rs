@@ -13,10 +13,12 @@
 //!
 //! It decides nothing about rows: who may see what is the runtime's. It reads no file, no environment, and prints nothing.
 
-pub mod answer;
+mod admission;
+mod answer;
+mod answer_text;
 mod assets;
 pub mod auth;
-pub mod body;
+mod body;
 mod call;
 mod clock;
 mod connections;

@@ -26,6 +26,8 @@ pub struct Metrics {
     refusals: Family<Refused, Counter>,
     /// Requests that are being answered.
     pub in_flight: Gauge,
+    /// Bytes that requests hold beyond the little that each may.
+    pub held_bytes: Gauge,
 }
 
 /// A read or a write of a system; both empty for what belongs to none.
@@ -62,6 +64,7 @@ impl Default for Metrics {
             write_units: Family::default(),
             refusals: Family::default(),
             in_flight: Gauge::default(),
+            held_bytes: Gauge::default(),
             registry: Registry::default(),
         };
         registry.register("requests", "Answers, by status", metrics.requests.clone());
@@ -81,6 +84,11 @@ impl Default for Metrics {
             "requests_in_flight",
             "Requests being answered",
             metrics.in_flight.clone(),
+        );
+        registry.register(
+            "held_bytes",
+            "Bytes of bodies and answers that requests hold beyond the first 16 KB of each",
+            metrics.held_bytes.clone(),
         );
         Metrics { registry, ..metrics }
     }

@@ -18,7 +18,8 @@ use tower_http::compression::CompressionLayer;
 use tower_http::compression::predicate::{Predicate, SizeAbove};
 use tower_http::cors::{AllowHeaders, AllowOrigin, Any, CorsLayer};
 
-use crate::call::{Call, DEBUG, Incoming, internal};
+use crate::admission::Admission;
+use crate::call::{Call, DEBUG, Incoming, Surroundings, internal};
 use crate::clock::Clock;
 use crate::metrics::{Metrics, Operation};
 use crate::problem::Problem;
@@ -39,6 +40,7 @@ pub struct Service {
     systems: RwLock<Vec<Arc<System>>>,
     settings: Settings,
     metrics: Metrics,
+    admission: Arc<Admission>,
     closing: AtomicBool,
     tasks: TaskTracker,
     clock: Clock,
@@ -56,11 +58,13 @@ impl Service {
 
     /// A service of systems whose operations take the time from a clock.
     pub fn with_clock(systems: Vec<System>, settings: Settings, clock: Clock) -> Arc<Self> {
+        let metrics = Metrics::default();
         Arc::new(Service {
             clock,
+            admission: Admission::new(&settings.limits, metrics.held_bytes.clone()),
             systems: RwLock::new(systems.into_iter().map(Arc::new).collect()),
             settings,
-            metrics: Metrics::default(),
+            metrics,
             closing: AtomicBool::new(false),
             tasks: TaskTracker::new(),
         })
@@ -314,7 +318,13 @@ async fn dispatch(service: &Service, request: Request<Body>, request_id: &str, o
         request_id: request_id.to_owned(),
     };
     of.system.clone_from(&system.name);
-    let mut call = Call::new(&system, &service.settings.limits, &service.tasks, &service.clock, of);
+    let surroundings = Surroundings {
+        limits: &service.settings.limits,
+        admission: &service.admission,
+        tasks: &service.tasks,
+        clock: &service.clock,
+    };
+    let mut call = Call::new(&system, surroundings, of);
     let mut result = call.answer(&incoming, body).await;
     if let Some((rate, left)) = system.rate.as_ref().zip(call.left) {
         match &mut result {

@@ -28,6 +28,10 @@ pub struct Limits {
     pub connections_max: usize,
     /// How many of them one address may have; of IPv6, one network of 64 bits.
     pub connections_per_address_max: usize,
+    /// How many requests are worked on at once; one more is refused.
+    pub requests_max: usize,
+    /// How many bytes of bodies and answers requests hold together, beyond the first 16 KB of each; what does not fit is refused.
+    pub held_bytes_max: usize,
     /// How long requests that have begun are waited for at the end.
     pub shutdown_time_max: Duration,
 }
@@ -42,6 +46,8 @@ impl Default for Limits {
             answer_time_max: Duration::from_secs(30),
             connections_max: 4096,
             connections_per_address_max: 1024,
+            requests_max: 1024,
+            held_bytes_max: 32 * 1024 * 1024,
             shutdown_time_max: Duration::from_secs(30),
         }
     }

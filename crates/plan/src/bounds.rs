@@ -69,6 +69,12 @@ bounds! {
         "The fewest rows that a call asks for where a filter may drop some.";
     rounds_per_page: Step = 64,
         "How often all ranges are read on for one page of rows; then the page is given short, and its cursor goes on.";
+    rows_per_page: Step = 10_000,
+        "Rows that are looked at for one page; then the page is given short, and its cursor goes on.";
+    millis_per_page: Step = 10_000,
+        "Milliseconds after which a page is given short, and its cursor goes on.";
+    short_read_rows: Step = 1_000,
+        "Rows after which a read is a long one: each further call of it waits for its turn among those of other long reads.";
     calls_at_once: Step = 16,
         "Calls of one request that are under way at the same time.";
     batch_get_items: Step = BATCH_GET_ITEMS_MAX,
@@ -99,6 +105,10 @@ bounds! {
         "Rows of one element of `each`.";
     counted_rows_max: Limit = 1_000_000,
         "Rows that one `count` counts.";
+    read_rows_max: Limit = 1_000_000,
+        "Rows that are looked at for an answer that has no cursor: a `count`, a `get`, a list beside a row, a loop.";
+    read_millis_max: Limit = 25_000,
+        "Milliseconds that are read for an answer that has no cursor.";
     rounds_max: Limit = 4_096,
         "How often all ranges are read on for an answer that has no cursor: a `get`, a list beside a row, a loop.";
     transaction_items_max: Limit = TRANSACTION_ITEMS_MAX,

@@ -26,6 +26,7 @@ use singlet_store::{Consumed, Store};
 pub use preview::{Preview, Previewed};
 
 use self::prepared::{Admission, Planned, Prepared};
+use crate::budget::{Memory, ReadBudget, Turns};
 use crate::cursor::{Belongs, Cursor, Sealer};
 use crate::error::RuntimeError;
 use crate::find::{Found, Onward, Reading};
@@ -41,6 +42,7 @@ pub struct Engine {
     write_plans: HashMap<String, WritePlan>,
     setting: Setting,
     sealer: Sealer,
+    turns: Turns,
 }
 
 /// What is asked.
@@ -80,6 +82,7 @@ impl Engine {
         Engine {
             setting: Setting::of(&model, settings),
             sealer: Sealer::new(cursor_key),
+            turns: Turns::of_this_machine(),
             reads: prepared::reads(&model),
             write_plans,
             model,
@@ -114,6 +117,18 @@ impl Engine {
         self
     }
 
+    /// The same with turns that it takes with other engines.
+    #[must_use]
+    pub fn taking_turns(mut self, turns: Turns) -> Self {
+        self.turns = turns;
+        self
+    }
+
+    /// The turns that its long reads take.
+    pub(crate) fn turns(&self) -> &Turns {
+        &self.turns
+    }
+
     /// The plan of a read.
     pub fn plan(&self, name: &str) -> Option<&ReadPlan> {
         self.reads.get(name).map(|prepared| &prepared.forward.plan)
@@ -145,6 +160,20 @@ impl Engine {
     ///
     /// Where the request is wrong or not allowed, nothing is there, or the store fails for good.
     pub async fn read(&self, name: &str, request: &Request) -> Result<Answer, RuntimeError> {
+        self.read_within(name, request, None).await
+    }
+
+    /// Answers a read whose rows have a bound in memory.
+    ///
+    /// # Errors
+    ///
+    /// As [`Engine::read`], and where there is no room for the rows.
+    pub async fn read_within(
+        &self,
+        name: &str,
+        request: &Request,
+        memory: Option<Arc<dyn Memory>>,
+    ) -> Result<Answer, RuntimeError> {
         let Some(prepared) = self.reads.get(name) else {
             return Err(RuntimeError::Request(format!("there is no read `{name}`")));
         };
@@ -183,6 +212,7 @@ impl Engine {
             args: &args,
             request,
             bound: Attributes::new(),
+            budget: ReadBudget::new(&self.turns, memory),
             consumed: Consumed::default(),
         };
         let answer = call.answer(cursor, &belongs).await?;
@@ -204,6 +234,7 @@ struct Call<'a> {
     args: &'a Attributes,
     request: &'a Request,
     bound: Attributes,
+    budget: ReadBudget,
     consumed: Consumed,
 }
 
@@ -285,6 +316,7 @@ impl<'a> Call<'a> {
             allow,
             consistent: selection.consistent || self.read.consistent.is_some(),
             requests_max: self.requests_max(),
+            budget: &self.budget,
         }
     }
 
@@ -405,7 +437,9 @@ impl<'a> Call<'a> {
             if all.rounds >= self.bounds().rounds_max {
                 return Err(reading.reads_on_and_on());
             }
+            reading.budget.check_time(reading.name, reading.bounds())?;
             let more = reading.page(page, &all.onward).await?;
+            reading.budget.check_rows(reading.name, reading.bounds())?;
             all.consumed += more.consumed;
             all.rounds += more.rounds;
             (all.rows, all.onward) = (more.rows, more.onward);

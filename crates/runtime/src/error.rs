@@ -42,6 +42,22 @@ pub enum RuntimeError {
     Typed(String),
     /// A mistake of ours: a state that cannot be, with what was expected. Nothing was written.
     Internal(String),
+    /// An answer without pages would look at more rows than it may.
+    TooManyRows {
+        /// The read or write that asks.
+        name: String,
+        /// How many it may look at.
+        rows_max: usize,
+    },
+    /// An answer without pages took longer to read than it may.
+    TooSlow {
+        /// The read or write that asks.
+        name: String,
+        /// How many milliseconds it may take.
+        millis_max: usize,
+    },
+    /// Rows do not fit into memory beside those of other requests.
+    NoRoom,
     /// The store failed.
     Store(StoreError),
 }
@@ -77,7 +93,7 @@ impl RuntimeError {
     pub fn is_temporary(&self) -> bool {
         match self {
             RuntimeError::Store(error) => error.is_throttled() || error.is_unavailable() || error.is_conflict(),
-            RuntimeError::Conflict => true,
+            RuntimeError::Conflict | RuntimeError::TooSlow { .. } | RuntimeError::NoRoom => true,
             _ => false,
         }
     }
@@ -102,6 +118,13 @@ impl fmt::Display for RuntimeError {
             }
             RuntimeError::VersionMismatch => out.write_str("the row has another version"),
             RuntimeError::VersionRequired => out.write_str("the version of the row must be said"),
+            RuntimeError::TooManyRows { name, rows_max } => {
+                write!(out, "`{name}` would look at more than {rows_max} rows")
+            }
+            RuntimeError::TooSlow { name, millis_max } => {
+                write!(out, "`{name}` took longer than {millis_max} milliseconds to read")
+            }
+            RuntimeError::NoRoom => out.write_str("there is no room for so many rows beside those of other requests"),
             RuntimeError::Evaluate(error) => error.fmt(out),
             RuntimeError::Store(error) => error.fmt(out),
         }

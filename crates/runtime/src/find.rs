@@ -16,6 +16,7 @@ use singlet_plan::cost::rows_asked;
 use singlet_plan::read::{Query, SelectionPlan};
 use singlet_store::{Consumed, GetRequest, Store};
 
+use crate::budget::{PageStart, ReadBudget, Stretch};
 use crate::cursor::{Passed, Position, Positions};
 use crate::error::RuntimeError;
 use crate::keys::OneKey;
@@ -46,6 +47,8 @@ pub struct Reading<'a> {
     /// After how many requests a page is given short, where the read says. Every range is looked at once in any case: a
     /// merge cannot begin before.
     pub requests_max: Option<usize>,
+    /// What the request may read.
+    pub(crate) budget: &'a ReadBudget,
 }
 
 /// Where a selection goes on.
@@ -121,13 +124,15 @@ impl<'a> Reading<'a> {
         let passed = positions.and_then(|positions| positions.passed.as_ref());
         let lapsing = branches.iter().any(|branch| self.order_lapses(branch.entity));
         let mut found = Found::default();
+        let start = self.budget.start_page();
+        let mut stretch = Stretch::default();
         let mut requests = 0;
         let mut last = 0;
         // Rows that have arrived are always taken, up to the limit, before the page may end: a range that is read without the
         // keys of its rows goes on after all that it has read, and a row that was left in its buffer would be on no page.
         while found.rows.len() < limit {
             if needs_page(&branches) {
-                if self.may_end(&branches, found.rounds, requests) {
+                if self.may_end(&branches, start, found.rounds, requests) {
                     break;
                 }
                 if found.rounds >= self.bounds().rounds_max {
@@ -153,6 +158,7 @@ impl<'a> Reading<'a> {
             let Some(row) = take(&mut branches, branch, stream) else {
                 break;
             };
+            stretch.row().await;
             if self.keeps(&branches, branch, &row)? {
                 last = branches
                     .iter()
@@ -169,8 +175,11 @@ impl<'a> Reading<'a> {
 
     /// Whether a page may be given short: enough was read, and what comes next fits into a cursor. Ranges that are behind must
     /// have caught up, for their places say nothing yet.
-    fn may_end(&self, branches: &[Branch<'a>], rounds: usize, requests: usize) -> bool {
-        let enough = rounds >= self.bounds().rounds_per_page || self.requests_max.is_some_and(|most| requests >= most);
+    fn may_end(&self, branches: &[Branch<'a>], start: PageStart, rounds: usize, requests: usize) -> bool {
+        // Something is read in any case, or no page would ever go on.
+        let spent = rounds > 0 && self.budget.is_page_spent(start, self.bounds());
+        let enough =
+            spent || rounds >= self.bounds().rounds_per_page || self.requests_max.is_some_and(|most| requests >= most);
         let mut streams = branches.iter().flat_map(|branch| &branch.streams);
         enough && !streams.any(RowStream::is_behind) && positions(branches).fit(self.bounds().cursor_bytes)
     }
@@ -387,7 +396,13 @@ impl<'a> Reading<'a> {
                     pages => first.max(least).saturating_mul(1 << pages.min(6)),
                 };
                 let limit = limit.min(most);
-                calls.push(stream.read_page(self.store, (self.model, entity), follow, limit, self.scope));
+                calls.push(stream.read_page(
+                    self.store,
+                    (self.model, entity),
+                    follow,
+                    limit,
+                    (self.scope, self.budget),
+                ));
             }
         }
         let sent = calls.len();

@@ -12,6 +12,7 @@
 //! It knows neither HTTP nor a terminal, and no engine: only the [`singlet_store::Store`] trait.
 
 mod admit;
+mod budget;
 mod by_key;
 mod control;
 pub mod cursor;
@@ -33,6 +34,7 @@ pub mod typed;
 pub mod values;
 mod write;
 
+pub use budget::{Memory, Turns};
 pub use control::{OpenError, RowMisfit, TableOpening, TableState, TableUse, table_differences};
 pub use engine::{Answer, Engine, Preview, Previewed, Request};
 pub use error::RuntimeError;

@@ -45,8 +45,11 @@ impl<'a> Walk<'a> {
         if self.rounds >= self.reading.bounds().rounds_max {
             return Err(self.reading.reads_on_and_on());
         }
+        let Reading { name, budget, .. } = self.reading;
+        budget.check_time(name, self.reading.bounds())?;
         let limit = limit.min(self.reading.bounds().rows_per_call);
         let found = self.reading.page(limit, &self.onward).await?;
+        budget.check_rows(name, self.reading.bounds())?;
         self.consumed += found.consumed;
         self.rounds += found.rounds;
         self.onward = found.onward;

@@ -13,6 +13,7 @@ use singlet_store::{
     SortRange, Store,
 };
 
+use crate::budget::{ReadBudget, Stretch};
 use crate::by_key::{batch_get, primary_key};
 use crate::error::RuntimeError;
 use crate::keys::Range;
@@ -218,21 +219,26 @@ impl<'a> RowStream<'a> {
         place: (&Model, &Entity),
         follow: Option<Follow<'_>>,
         limit: u32,
-        scope: Scope<'_>,
+        (scope, budget): (Scope<'_>, &ReadBudget),
     ) -> Result<Consumed, RuntimeError> {
         let (model, entity) = place;
         self.request.limit = Some(limit.max(1));
         if let Some(next) = &self.next {
             self.request.start = Some(next.clone());
         }
+        let turn = budget.turn(&scope.setting.bounds).await;
         let page = match &self.key {
             Some(key) => self.got(store, key, scope).await?,
             None if self.scan => self.scanned(store, scope).await?,
             None => retry::retried(&scope.setting.bounds, || store.query(&self.request)).await?,
         };
+        drop(turn);
+        budget.take_page(&page)?;
+        let mut stretch = Stretch::default();
         let mut consumed = page.consumed;
         let mut arrived = Vec::with_capacity(page.items.len());
         for item in page.items {
+            stretch.row().await;
             let strange = !is_of(model, entity, &item) || self.scan && !has_key_of(entity, &item);
             if strange || self.is_excepted(&item) {
                 continue;

@@ -5,6 +5,7 @@
 )]
 
 mod checked;
+mod json_pieces;
 pub mod json_text;
 mod tree;
 
@@ -22,6 +23,7 @@ use singlet_model::spelling::canonical_text;
 use singlet_model::types::{LengthLimits, NumberLimits, ObjectType, TextLimits, Type};
 
 pub use checked::checked;
+pub use json_pieces::JsonPieces;
 pub use tree::{NESTING_MAX, Tree};
 
 /// What is wrong with a value, and where in it: a JSON pointer.

@@ -92,6 +92,10 @@ fn of_reads(model: &Model, endpoints: &[Endpoint], schemas: &mut Schemas<'_>, sa
     if pages {
         problems.add(400, &["invalid_cursor"]);
     }
+    if reads.iter().any(|read| is_read_to_its_end(model, read)) {
+        problems.add(400, &["too_many_rows"]);
+        problems.add(503, &["read_too_slow"]);
+    }
     let allows: Vec<&Expr> = reads.iter().map(|read| &read.allow).collect();
     access::problems(model, &allows, &mut problems);
     let may_miss = |read: &&Read| {
@@ -332,7 +336,14 @@ fn common_problems(model: &Model, problems: &mut Problems) {
     if model.callers.rate.is_some() {
         problems.add(429, &["too_many_requests"]);
     }
-    problems.add(503, &["unavailable", "timed_out"]);
+    problems.add(503, &["unavailable", "timed_out", "overloaded"]);
+}
+
+/// Whether rows are read until there are no more, with no cursor to go on with.
+fn is_read_to_its_end(model: &Model, read: &Read) -> bool {
+    let own = read.selection.as_ref().map(|own| own.kind);
+    let beside = read.with.iter().any(|part| !matches!(part.selection.kind, SelectionKind::Get { .. }));
+    beside || read.each.is_some() || own == Some(SelectionKind::Count) || may_find_several(model, read)
 }
 
 /// Whether the row's version is the answer's tag.

@@ -79,7 +79,7 @@ fn meaning(status: u16) -> &'static str {
         422 => "The idempotency key was used with another request",
         428 => "`If-Match` is needed",
         429 => "Too many requests",
-        503 => "The store is busy or cannot be reached",
+        503 => "There is too much to do, or the store is busy or cannot be reached",
         _ => "The request was not done",
     }
 }

@@ -15,6 +15,7 @@ mod hostile;
 mod jwks;
 mod notes;
 mod openapi;
+mod overload;
 mod reads;
 mod running;
 mod shutdown;

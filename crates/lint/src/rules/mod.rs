@@ -20,7 +20,8 @@ groups! {
         unsaid_index_entry multi_attribute_key backfill_claimed hot_index_partition;
     reads: never_matches last_value_dropped order_not_kept short_pages misses_rows circle_not_covered scan_not_needed
         index_would_bind not_together unlimited_with only_a_scan expired_rows_returned more_requests
-        not_one_transaction order_not_given several_rows too_many_combinations too_many_ranges rows_not_meant not_compared;
+        not_one_transaction order_not_given several_rows too_many_combinations too_many_ranges rows_not_meant not_compared
+        too_many_rows;
     writes: put_overwrites update_upserts unversioned unguarded_unique check_then_write idempotency_by_index
         idempotency_without_expiry idempotency_not_scoped stale_copy non_atomic_batch batch_cannot_update
         transaction_over_limit retried_add unguarded_state stale_index_keys contended_item record_apart same_item_twice

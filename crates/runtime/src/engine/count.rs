@@ -9,6 +9,7 @@ use singlet_plan::read::SelectionPlan;
 
 use super::Call;
 use super::tally::tally;
+use crate::budget::Stretch;
 use crate::error::RuntimeError;
 use crate::read_on::{Walk, too_many};
 use crate::scope::{Attributes, Scope};
@@ -38,9 +39,12 @@ impl<'a> Call<'a> {
         let mut counted = Counted::default();
         let mut reading = self.reading(selection, plan, None);
         reading.scope.row = parent;
+        let mut stretch = Stretch::default();
         let mut walk = Walk::new(reading);
         while let Some(rows) = walk.next(usize::MAX).await? {
+            reading.budget.keep_none();
             for row in &rows {
+                stretch.row().await;
                 counted.add(selection, row, reading.scope)?;
             }
             if counted.rows > most as u64 {

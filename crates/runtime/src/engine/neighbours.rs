@@ -169,6 +169,7 @@ impl<'a> Call<'a> {
             request.direction = Direction::Descending;
         }
         let page = retry::retried(engine.bounds(), || engine.store.query(&request)).await?;
+        self.budget.take_page(&page)?;
         self.consumed += &page.consumed;
         Ok(Some(Side {
             model,

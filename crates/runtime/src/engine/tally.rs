@@ -58,7 +58,12 @@ async fn count_pages(
     let mut count = 0_u64;
     let mut consumed = Consumed::default();
     for _ in 0..reading.bounds().rounds_max {
+        reading.budget.check_time(reading.name, reading.bounds())?;
+        let turn = reading.budget.turn(reading.bounds()).await;
         let page = retry::retried(reading.bounds(), || reading.store.query(&request)).await?;
+        drop(turn);
+        reading.budget.take_page(&page)?;
+        reading.budget.check_rows(reading.name, reading.bounds())?;
         count = count.saturating_add(page.count as u64);
         consumed += &page.consumed;
         request.start = page.last_key;

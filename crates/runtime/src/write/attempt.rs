@@ -16,6 +16,7 @@ use super::generate::Generating;
 use super::refuse::{Denial, Rule};
 use super::touched::{Action, Before, Change, Check, Touched, present_now};
 use super::{Operation, Refused, Stop, Written, mistake};
+use crate::budget::ReadBudget;
 use crate::by_key::primary_key;
 use crate::error::RuntimeError;
 use crate::find::{Found, Onward, Reading};
@@ -68,6 +69,8 @@ pub(super) struct Attempt<'a> {
     /// Why steps were passed over, where the store would have refused them: that must still be so.
     pub passed_over: Vec<Action<'a>>,
     pub version_checked: bool,
+    /// What it may read of rows that no key names.
+    budget: ReadBudget,
     pub consumed: Consumed,
 }
 
@@ -91,6 +94,7 @@ impl<'a> Attempt<'a> {
             skipping: false,
             passed_over: Vec::new(),
             version_checked: false,
+            budget: ReadBudget::new(operation.engine.turns(), None),
             consumed: Consumed::default(),
         }
     }
@@ -338,6 +342,7 @@ impl<'a> Attempt<'a> {
             allow: None,
             consistent: plan.queries.iter().all(|query| query.index.is_none()),
             requests_max: None,
+            budget: &self.budget,
         }
     }
 

@@ -93,6 +93,49 @@ async fn limits_refuse_what_is_one_past_them() {
     assert_eq!(refused(slow(2), "weights", &desk).await, Some(message));
 }
 
+/// What has no cursor is refused once it has looked at more rows than it may, those included that nobody gets to see.
+#[tokio::test]
+async fn an_answer_without_pages_that_looks_at_too_many_rows_is_refused() {
+    let gone = (0..3).map(|at| expired(note("a", at, 0, 900)));
+    let rows: Vec<Json> = gone.chain([note("a", 3, 0, 900)]).collect();
+    for name in ["howMany", "weights", "only", "maybe"] {
+        for read_rows_max in [4, 3, 1] {
+            let bounds = Bounds {
+                read_rows_max,
+                ..Bounds::USUAL
+            };
+            let system = system(&rows, bounds).await;
+            let said = match read(&system, name, &[("desk", "a")], 1, None).await {
+                Ok(_) => None,
+                Err(error @ RuntimeError::TooManyRows { .. }) => Some(error.to_string()),
+                Err(error) => panic!("{error}"),
+            };
+            let message = format!("`{name}` would look at more than {read_rows_max} rows");
+            assert_eq!(said, (read_rows_max < 4).then_some(message), "{name}");
+        }
+    }
+}
+
+/// A list is cut where a page has looked at enough rows: the page is short, and its cursor goes on.
+#[tokio::test]
+async fn a_page_that_has_looked_at_enough_rows_is_given_short() {
+    let gone = (0..60).map(|at| expired(note("a", at, 0, 900)));
+    let rows: Vec<Json> = gone.chain((60..63).map(|at| note("a", at, 0, 900))).collect();
+    for rows_per_page in [1, 2, 21, 1_000] {
+        let bounds = Bounds {
+            rows_per_page,
+            ..Bounds::USUAL
+        };
+        let system = system(&rows, bounds).await;
+        let first = read(&system, "notes", &[("desk", "a")], 3, None).await.unwrap();
+        let is_whole = listed(&first).len() == 3;
+        assert_eq!(is_whole, rows_per_page == 1_000, "{rows_per_page}");
+        assert!(is_whole || first.next.is_some());
+        let got = walked(&system, "notes", &[("desk", "a")], 3).await;
+        assert_eq!(ids(&got), ids(&rows[60..]), "{rows_per_page}");
+    }
+}
+
 /// A cursor that was given is always taken, however many ranges were begun and however long their keys are.
 #[tokio::test]
 async fn a_cursor_over_many_long_ranges_goes_on() {

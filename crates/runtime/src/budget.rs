@@ -1,0 +1,267 @@
+//! What one request may read: rows, time and bytes, and how it gives way to others.
+//!
+//! A read that turns out to be long is cut into calls, and each of them waits for its turn: only so many calls of long reads run
+//! at once, one of each read after the other, so that short reads always find a thread. Between some rows it lets other
+//! tasks run. Past its budget a page is given short, and what has no pages is refused.
+
+use std::fmt;
+use std::num::NonZeroUsize;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+use singlet_plan::Bounds;
+use singlet_store::{Consumed, PageAnswer};
+use tokio::sync::{Semaphore, SemaphorePermit};
+
+use crate::error::RuntimeError;
+
+/// Rows that are taken apart before other tasks may run: some tens of microseconds.
+const ROWS_AT_A_STRETCH: usize = 64;
+
+/// Bytes that half a unit of read capacity stands for at most.
+const HALF_UNIT_BYTES: u64 = 4096;
+
+/// How much of the memory of a process one request may have.
+pub trait Memory: Send + Sync + fmt::Debug {
+    /// Takes so many bytes in all for the rows of a request. Whether they are to be had.
+    fn hold(&self, bytes: usize) -> bool;
+}
+
+/// Turns that the calls of long reads take. Engines of one process share them.
+#[derive(Clone, Debug)]
+pub struct Turns(Arc<Semaphore>);
+
+impl Turns {
+    /// So many calls of long reads at once.
+    pub fn at_once(calls: NonZeroUsize) -> Self {
+        Turns(Arc::new(Semaphore::new(calls.get().min(Semaphore::MAX_PERMITS))))
+    }
+
+    /// As many as leave half of the processors to short reads, and at least one.
+    pub fn of_this_machine() -> Self {
+        let processors = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
+        Turns::at_once(NonZeroUsize::new(processors / 2).unwrap_or(NonZeroUsize::MIN))
+    }
+}
+
+/// What one request has read so far, and what it may.
+#[derive(Debug)]
+pub(crate) struct ReadBudget {
+    turns: Turns,
+    memory: Option<Arc<dyn Memory>>,
+    began: Instant,
+    rows: AtomicUsize,
+    /// Bytes of rows that were read and may still be there.
+    bytes: AtomicUsize,
+}
+
+/// Where a page began in the budget of its request.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct PageStart {
+    rows: usize,
+    began: Instant,
+}
+
+impl ReadBudget {
+    pub(crate) fn new(turns: &Turns, memory: Option<Arc<dyn Memory>>) -> Self {
+        ReadBudget {
+            turns: turns.clone(),
+            memory,
+            began: Instant::now(),
+            rows: AtomicUsize::new(0),
+            bytes: AtomicUsize::new(0),
+        }
+    }
+
+    /// The turn of the next call, where the read is long by now.
+    pub(crate) async fn turn(&self, bounds: &Bounds) -> Option<SemaphorePermit<'_>> {
+        if self.rows() < bounds.short_read_rows {
+            return None;
+        }
+        self.turns.0.acquire().await.ok()
+    }
+
+    /// Counts what a call has looked at, and holds what it has brought.
+    ///
+    /// # Errors
+    ///
+    /// Where there is no room for it.
+    pub(crate) fn take_page(&self, page: &PageAnswer) -> Result<(), RuntimeError> {
+        self.rows.fetch_add(page.scanned, Ordering::Relaxed);
+        let Some(memory) = &self.memory else { return Ok(()) };
+        if page.items.is_empty() {
+            return Ok(());
+        }
+        let bytes = brought_bytes(&page.consumed, page.items.len(), page.scanned);
+        let all = self.bytes.fetch_add(bytes, Ordering::Relaxed).saturating_add(bytes);
+        match memory.hold(all) {
+            true => Ok(()),
+            false => Err(RuntimeError::NoRoom),
+        }
+    }
+
+    /// Says that none of the rows so far is kept.
+    pub(crate) fn keep_none(&self) {
+        self.bytes.store(0, Ordering::Relaxed);
+    }
+
+    pub(crate) fn start_page(&self) -> PageStart {
+        PageStart {
+            rows: self.rows(),
+            began: Instant::now(),
+        }
+    }
+
+    /// Whether a page has read as much as one page may.
+    pub(crate) fn is_page_spent(&self, start: PageStart, bounds: &Bounds) -> bool {
+        self.rows() - start.rows >= bounds.rows_per_page || start.began.elapsed() >= millis(bounds.millis_per_page)
+    }
+
+    /// Refuses a read without pages that has looked at more rows than it may.
+    ///
+    /// # Errors
+    ///
+    /// Where it has.
+    pub(crate) fn check_rows(&self, name: &str, bounds: &Bounds) -> Result<(), RuntimeError> {
+        match self.rows() <= bounds.read_rows_max {
+            true => Ok(()),
+            false => Err(RuntimeError::TooManyRows {
+                name: name.to_owned(),
+                rows_max: bounds.read_rows_max,
+            }),
+        }
+    }
+
+    /// Refuses to read on without pages after more time than there is.
+    ///
+    /// # Errors
+    ///
+    /// Where it is over.
+    pub(crate) fn check_time(&self, name: &str, bounds: &Bounds) -> Result<(), RuntimeError> {
+        match self.began.elapsed() <= millis(bounds.read_millis_max) {
+            true => Ok(()),
+            false => Err(RuntimeError::TooSlow {
+                name: name.to_owned(),
+                millis_max: bounds.read_millis_max,
+            }),
+        }
+    }
+
+    fn rows(&self) -> usize {
+        self.rows.load(Ordering::Relaxed)
+    }
+}
+
+/// Lets other tasks run after every so many rows.
+#[derive(Debug, Default)]
+pub(crate) struct Stretch(usize);
+
+impl Stretch {
+    pub(crate) async fn row(&mut self) {
+        self.0 += 1;
+        if self.0 >= ROWS_AT_A_STRETCH {
+            self.0 = 0;
+            tokio::task::yield_now().await;
+        }
+    }
+}
+
+fn millis(count: usize) -> Duration {
+    Duration::from_millis(u64::try_from(count).unwrap_or(u64::MAX))
+}
+
+/// Bytes of the items that a call brought, at most: its cost tells what it looked at, and a filter may have kept some of that.
+fn brought_bytes(consumed: &Consumed, items: usize, scanned: usize) -> usize {
+    let looked_at = consumed.total().read.halves().saturating_mul(HALF_UNIT_BYTES);
+    let part = looked_at.saturating_mul(items as u64) / (scanned.max(items).max(1) as u64);
+    usize::try_from(part).unwrap_or(usize::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use futures_util::FutureExt;
+
+    fn looked_at(turns: &Turns, rows: usize) -> ReadBudget {
+        let budget = ReadBudget::new(turns, None);
+        let page = PageAnswer {
+            scanned: rows,
+            ..PageAnswer::default()
+        };
+        assert!(budget.take_page(&page).is_ok());
+        budget
+    }
+
+    #[test]
+    fn long_reads_take_turns_and_short_ones_do_not_wait() {
+        for calls in [1, 2] {
+            let turns = Turns::at_once(NonZeroUsize::new(calls).unwrap_or(NonZeroUsize::MIN));
+            let bounds = Bounds {
+                short_read_rows: 2,
+                ..Bounds::USUAL
+            };
+            let (long, waiting, short) = (looked_at(&turns, 2), looked_at(&turns, 7), looked_at(&turns, 1));
+            let mut taken: Vec<_> = (0..calls).map(|_| long.turn(&bounds).now_or_never()).collect();
+            assert!(taken.iter().all(|turn| matches!(turn, Some(Some(_)))));
+            let mut next = Box::pin(waiting.turn(&bounds));
+            assert!(next.as_mut().now_or_never().is_none());
+            assert!(matches!(short.turn(&bounds).now_or_never(), Some(None)));
+            drop(taken.pop());
+            assert!(matches!(next.now_or_never(), Some(Some(_))));
+        }
+    }
+
+    #[test]
+    fn time_that_is_over_is_said_with_its_bound() {
+        let bounds = Bounds {
+            read_millis_max: 50,
+            millis_per_page: 50,
+            ..Bounds::USUAL
+        };
+        let mut budget = ReadBudget::new(&Turns::of_this_machine(), None);
+        let mut page = budget.start_page();
+        assert!(budget.check_time("counts", &bounds).is_ok() && !budget.is_page_spent(page, &bounds));
+        let earlier = Instant::now().checked_sub(Duration::from_millis(51));
+        (budget.began, page.began) = (earlier.unwrap_or(budget.began), earlier.unwrap_or(page.began));
+        assert!(budget.is_page_spent(page, &bounds));
+        let error = budget.check_time("counts", &bounds).map_err(|error| error.to_string());
+        assert_eq!(
+            error,
+            Err("`counts` took longer than 50 milliseconds to read".to_owned())
+        );
+    }
+
+    /// A memory that has so many bytes.
+    #[derive(Debug)]
+    struct Little(usize);
+
+    impl Memory for Little {
+        fn hold(&self, bytes: usize) -> bool {
+            bytes <= self.0
+        }
+    }
+
+    #[test]
+    fn rows_that_are_kept_are_held_and_those_that_are_not_make_room() {
+        let budget = ReadBudget::new(&Turns::of_this_machine(), Some(Arc::new(Little(8_192))));
+        let cost = singlet_store::TableConsumed {
+            table: singlet_store::Units::read(singlet_item::ReadUnits::from_halves(2)),
+            ..Default::default()
+        };
+        let page = |items: usize| PageAnswer {
+            items: vec![singlet_item::Item::new(); items],
+            scanned: 4,
+            consumed: Consumed {
+                tables: [("t".to_owned(), cost.clone())].into(),
+            },
+            ..PageAnswer::default()
+        };
+        assert!(budget.take_page(&page(4)).is_ok());
+        // A filter left a quarter of what was looked at, and there is no room even for that.
+        assert!(matches!(budget.take_page(&page(1)), Err(RuntimeError::NoRoom)));
+        assert!(budget.take_page(&page(0)).is_ok());
+        budget.keep_none();
+        assert!(budget.take_page(&page(4)).is_ok());
+    }
+}
