@@ -5,6 +5,7 @@
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "this is the crate that prints")]
 
 mod commands;
+mod folder_changes;
 mod model;
 mod operator;
 mod place;
@@ -44,6 +45,7 @@ enum Command {
     Call(commands::call::Call),
     Load(commands::load::Load),
     Dump(commands::dump::Dump),
+    Changes(commands::changes::Changes),
     Docs(commands::docs::Docs),
     Serve(Box<commands::serve::Serve>),
     Dynamodb(commands::dynamodb::Dynamodb),
@@ -64,6 +66,7 @@ fn main() -> ExitCode {
         Command::Call(command) => command.run(),
         Command::Load(command) => command.run(),
         Command::Dump(command) => command.run(),
+        Command::Changes(command) => command.run(),
         Command::Docs(command) => command.run(),
         Command::Serve(command) => command.run(),
         Command::Dynamodb(command) => command.run(),

@@ -10,11 +10,16 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use singlet_store_embedded::EmbeddedStore;
 
+use crate::folder_changes::{FolderRead, FolderTold};
+
 /// The socket in the folder of the data.
 const SOCKET_FILE: &str = "singlet.sock";
 
-/// The longest line that is asked or answered.
-const LINE_BYTES_MAX: u64 = 64 * 1024;
+/// The longest line that is asked.
+const ASKED_BYTES_MAX: u64 = 64 * 1024;
+
+/// The longest line that is answered: a page of changes with the images of items.
+const ANSWER_BYTES_MAX: u64 = 64 * 1024 * 1024;
 
 /// How long who has connected may take to ask.
 const ASKING_TIME_MAX: Duration = Duration::from_secs(5);
@@ -27,6 +32,8 @@ pub enum Asked {
     Backup(PathBuf),
     /// Give the room back that deleted and replaced rows left.
     Compact,
+    /// Tell of a table's changes.
+    Read(FolderRead),
 }
 
 /// What came of it.
@@ -35,20 +42,37 @@ pub enum Asked {
 enum Said {
     Done,
     Failed(String),
+    Told(FolderTold),
 }
 
 /// Does what is asked on a store.
-pub async fn done_on(store: &EmbeddedStore, asked: &Asked) -> Result<(), String> {
+async fn done_on(store: &EmbeddedStore, asked: &Asked) -> Said {
     let done = match asked {
         Asked::Backup(folder) => store.backup(folder).await,
         Asked::Compact => store.compact().await,
+        Asked::Read(read) => return Said::Told(read.told_by(store).await),
     };
-    done.map_err(|error| error.to_string())
+    match done {
+        Ok(()) => Said::Done,
+        Err(error) => Said::Failed(error.to_string()),
+    }
+}
+
+impl Said {
+    fn into_done(self) -> Result<(), String> {
+        match self {
+            Said::Done => Ok(()),
+            Said::Failed(reason) => Err(reason),
+            Said::Told(_) => Err("the service answers something else than was asked".to_owned()),
+        }
+    }
 }
 
 #[cfg(unix)]
 mod socket {
-    use super::{ASKING_TIME_MAX, Asked, SOCKET_FILE, Said, done_on, line_of, write_line};
+    use super::{
+        ANSWER_BYTES_MAX, ASKED_BYTES_MAX, ASKING_TIME_MAX, Asked, SOCKET_FILE, Said, done_on, line_of, write_line,
+    };
     use singlet_store_embedded::EmbeddedStore;
     use std::fs::Permissions;
     use std::os::unix::fs::PermissionsExt;
@@ -107,34 +131,34 @@ mod socket {
 
     fn answer(mut stream: UnixStream, store: &EmbeddedStore, runtime: &Handle) -> std::io::Result<()> {
         stream.set_read_timeout(Some(ASKING_TIME_MAX))?;
-        let asked: Asked = line_of(&stream)?;
+        let asked: Asked = line_of(&stream, ASKED_BYTES_MAX)?;
+        if matches!(asked, Asked::Read(_)) {
+            // Whoever follows changes asks several times a second.
+            return write_line(&mut stream, &runtime.block_on(done_on(store, &asked)));
+        }
         tracing::info!(?asked, "an operator asks");
-        let said = match runtime.block_on(done_on(store, &asked)) {
-            Ok(()) => Said::Done,
-            Err(reason) => Said::Failed(reason),
-        };
+        let said = runtime.block_on(done_on(store, &asked));
         tracing::info!(?asked, ?said, "an operator is answered");
         write_line(&mut stream, &said)
     }
 
     /// Asks the process that has the folder open; nothing, where none listens.
-    pub fn ask(folder: &Path, asked: &Asked) -> Option<Result<(), String>> {
+    pub(super) fn ask(folder: &Path, asked: &Asked) -> Option<Result<Said, String>> {
         let mut stream = UnixStream::connect(folder.join(SOCKET_FILE)).ok()?;
-        let said = write_line(&mut stream, asked).and_then(|()| line_of(&stream));
-        Some(match said {
-            Ok(Said::Done) => Ok(()),
-            Ok(Said::Failed(reason)) => Err(reason),
-            Err(error) => Err(format!(
+        let said = write_line(&mut stream, asked).and_then(|()| line_of(&stream, ANSWER_BYTES_MAX));
+        let unanswered = |error| {
+            format!(
                 "the service that has `{}` open does not answer: {error}",
                 folder.display()
-            )),
-        })
+            )
+        };
+        Some(said.map_err(unanswered))
     }
 }
 
 #[cfg(not(unix))]
 mod socket {
-    use super::Asked;
+    use super::{Asked, Said};
     use singlet_store_embedded::EmbeddedStore;
     use std::path::Path;
 
@@ -148,16 +172,17 @@ mod socket {
     }
 
     /// Nobody listens.
-    pub fn ask(_: &Path, _: &Asked) -> Option<Result<(), String>> {
+    pub(super) fn ask(_: &Path, _: &Asked) -> Option<Result<Said, String>> {
         None
     }
 }
 
-pub use socket::{Operator, ask, listen};
+use socket::ask;
+pub use socket::{Operator, listen};
 
-fn line_of<T: for<'a> Deserialize<'a>>(stream: impl Read) -> std::io::Result<T> {
+fn line_of<T: for<'a> Deserialize<'a>>(stream: impl Read, bytes_max: u64) -> std::io::Result<T> {
     let mut line = String::new();
-    BufReader::new(stream.take(LINE_BYTES_MAX)).read_line(&mut line)?;
+    BufReader::new(stream.take(bytes_max)).read_line(&mut line)?;
     serde_json::from_str(&line).map_err(std::io::Error::other)
 }
 
@@ -177,8 +202,18 @@ pub async fn done_in(folder: &Path, asked: &Asked) -> Result<(), String> {
         return Err(format!("there is no folder `{}`", folder.display()));
     }
     if let Some(said) = ask(folder, asked) {
-        return said;
+        return said?.into_done();
     }
     let store = EmbeddedStore::open_existing(folder).map_err(|error| error.to_string())?;
-    done_on(&store, asked).await
+    done_on(&store, asked).await.into_done()
+}
+
+/// Asks the process that has a folder open for changes; nothing, where none listens.
+pub fn told_by_service(folder: &Path, read: &FolderRead) -> Option<Result<FolderTold, String>> {
+    let said = ask(folder, &Asked::Read(read.clone()))?;
+    Some(said.and_then(|said| match said {
+        Said::Told(told) => Ok(told),
+        Said::Failed(reason) => Err(reason),
+        Said::Done => Err("the service answers something else than was asked".to_owned()),
+    }))
 }

@@ -57,7 +57,8 @@ impl StoreArgs {
         }
     }
 
-    fn place(&self) -> Result<Place, String> {
+    /// Where the data is.
+    pub fn place(&self) -> Result<Place, String> {
         Place::parse(&self.store, self.endpoint_url.clone(), self.region.clone())
     }
 

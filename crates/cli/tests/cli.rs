@@ -9,6 +9,8 @@
     reason = "a test fails by panicking"
 )]
 
+#[path = "cli/changes.rs"]
+mod changes;
 #[path = "cli/clients.rs"]
 mod clients;
 #[path = "cli/dynamodb.rs"]

@@ -46,7 +46,7 @@ pub use delimiter::Delimiter;
 pub use domain::{Domain, TextDomain};
 pub use encode::EncodeError;
 pub use form::Form;
-pub use kept::kept_number;
+pub use kept::{is_kept_number, kept_number};
 pub use number_range::NumberRange;
 pub use order::Order;
 pub use pattern::{Pattern, PatternError};

@@ -1,6 +1,7 @@
 //! The subcommands.
 
 pub mod call;
+pub mod changes;
 pub mod check;
 pub mod completions;
 pub mod docs;

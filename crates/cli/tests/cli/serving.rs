@@ -50,13 +50,13 @@ impl Served {
         Served { child, greeting }
     }
 
-    fn address(&self) -> String {
+    pub fn address(&self) -> String {
         let first = self.greeting.lines().next().unwrap();
         first.rsplit("http://").next().unwrap().to_owned()
     }
 
     /// The calls that the greeting shows: headers and path.
-    fn calls(&self) -> Vec<(String, String)> {
+    pub fn calls(&self) -> Vec<(String, String)> {
         let lines = self.greeting.lines().filter_map(|line| line.strip_prefix("  curl "));
         let of = |line: &str| {
             let quoted: Vec<&str> = line.split('\'').collect();
@@ -81,7 +81,7 @@ impl Drop for Served {
 }
 
 /// `kill -TERM`.
-fn terminate(child: &Child) {
+pub fn terminate(child: &Child) {
     let killed = std::process::Command::new("kill")
         .arg("-TERM")
         .arg(child.id().to_string())
@@ -91,7 +91,7 @@ fn terminate(child: &Child) {
 }
 
 /// Status and body; none where the service would not take the request.
-fn ask(address: &str, method: &str, path: &str, header: &str, body: &str) -> Option<(u16, String)> {
+pub fn ask(address: &str, method: &str, path: &str, header: &str, body: &str) -> Option<(u16, String)> {
     let mut stream = TcpStream::connect(address).ok()?;
     stream.set_read_timeout(Some(DEADLINE)).unwrap();
     let length = body.len();

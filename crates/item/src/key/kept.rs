@@ -13,11 +13,19 @@ pub fn kept_number(hash: u128) -> Option<Number> {
     format!("-{digits}E-130").parse().ok()
 }
 
+/// Whether a number is one that stands for a place.
+pub fn is_kept_number(number: &Number) -> bool {
+    let zero = Number::from(0);
+    let least: Option<Number> = format!("-1E{}", DIGITS as i32 - 130).parse().ok();
+    *number < zero && least.is_some_and(|least| *number > least)
+}
+
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-    use super::kept_number;
+    use super::{is_kept_number, kept_number};
+    use crate::Number;
 
     #[test]
     fn every_hash_has_a_number_that_dynamodb_takes() {
@@ -26,5 +34,9 @@ mod tests {
         assert_eq!(numbers.first(), numbers.get(3));
         assert_ne!(numbers.first(), numbers.get(1));
         assert!(numbers.iter().all(|number| number.starts_with('-')), "{numbers:?}");
+        assert!(all.iter().all(|hash| is_kept_number(&kept_number(*hash).unwrap())));
+        for other in ["0", "-1", "1E-93", "-1E-92", "-0.000001"] {
+            assert!(!is_kept_number(&other.parse::<Number>().unwrap()), "{other}");
+        }
     }
 }

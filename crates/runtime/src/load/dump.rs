@@ -77,7 +77,7 @@ pub async fn dump_rows(engine: &Engine, now: i64, out: &mut (dyn Write + Send)) 
 }
 
 /// The entity whose row an item is: by the type attribute, or by the keys where there is none.
-pub(crate) fn entity_of_item<'m>(model: &'m Model, item: &Item) -> Option<&'m Entity> {
+pub fn entity_of_item<'m>(model: &'m Model, item: &Item) -> Option<&'m Entity> {
     let name = model.table.type_attribute.as_ref().and_then(|name| item.get(name));
     match name {
         Some(name) => model.entity_named(name.as_str()?),
@@ -86,7 +86,7 @@ pub(crate) fn entity_of_item<'m>(model: &'m Model, item: &Item) -> Option<&'m En
 }
 
 /// Whether an item is one that Singlet keeps for itself: their keys begin with `$`, and so do their kinds.
-pub(crate) fn is_of_singlet(model: &Model, item: &Item) -> bool {
+pub fn is_of_singlet(model: &Model, item: &Item) -> bool {
     let kind = model.table.type_attribute.as_ref().and_then(|name| item.get(name));
     let partition = model.table.key.first().and_then(|key| item.get(&key.name));
     let begins = |value: Option<&Value>| match value {

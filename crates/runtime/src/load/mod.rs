@@ -31,12 +31,11 @@ use crate::row;
 use crate::scope::{Attributes, Caller, Scope};
 use crate::write::guards_of_row;
 
-pub use dump::{Dumped, dump_rows};
+pub use dump::{Dumped, dump_rows, entity_of_item, is_of_singlet};
 pub use lines::{LINE_BYTES_MAX, RowSource, TextRows};
 pub use misfit::{LoadError, Misfit, MisfitKind};
 pub use put::put_all;
 
-pub(crate) use dump::{entity_of_item, is_of_singlet};
 pub(crate) use fill::GivenRow;
 pub(crate) use kept::{GivenItem, kept_beside};
 

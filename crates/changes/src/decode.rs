@@ -1,0 +1,294 @@
+//! What a record means for the rows of a model.
+
+use std::fmt;
+use std::sync::Arc;
+
+use singlet_item::key::is_kept_number;
+use singlet_item::{Item, Value};
+use singlet_model::Model;
+use singlet_model::model::Entity;
+use singlet_runtime::load::{entity_of_item, is_of_singlet};
+use singlet_runtime::values::json_text;
+use singlet_runtime::{Attributes, row, values};
+use singlet_store::{Result, StreamEvent, StreamRecord};
+
+use crate::change::{Change, ChangeId, ChangeKind};
+use crate::source::ChangeSource;
+use crate::versions;
+
+/// Tells the changes of one model's rows from the records of its table.
+#[derive(Clone, Debug)]
+pub struct ChangeDecoder {
+    model: Arc<Model>,
+}
+
+/// What a record means.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Decoded {
+    /// Changes of rows: one, or two where a row took the place of another.
+    Changes(Vec<Change>),
+    /// Nothing for a row: a mirror, a guard, a record of a request or another row that Singlet keeps for itself.
+    Nothing,
+    /// An item of no entity of the model: several systems may share a table.
+    Unknown,
+    /// A row that is not as the model has it.
+    Misfit(Box<Misfit>),
+}
+
+/// A record of an entity's row that is not as the model has it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Misfit {
+    /// The id that its change would have.
+    pub id: ChangeId,
+    /// The entity.
+    pub entity: String,
+    /// What does not fit.
+    pub reason: String,
+    /// The record itself.
+    pub record: StreamRecord,
+}
+
+impl Misfit {
+    /// As one JSON object: `id`, `entity`, `misfit` with the reason, and the images of the item, `key`, `old` and `new`.
+    pub fn to_json(&self) -> String {
+        let word = |text: &str| Value::S(text.to_owned());
+        let mut fields = vec![
+            ("id", word(self.id.as_str())),
+            ("entity", word(&self.entity)),
+            ("misfit", word(&self.reason)),
+            ("key", Value::M(self.record.key.clone())),
+        ];
+        fields.extend(self.record.old.clone().map(|item| ("old", Value::M(item))));
+        fields.extend(self.record.new.clone().map(|item| ("new", Value::M(item))));
+        let mut out = Vec::new();
+        json_text::object(&mut out, fields.iter().map(|(name, value)| (*name, value)));
+        String::from_utf8(out).unwrap_or_default()
+    }
+}
+
+impl fmt::Display for Misfit {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let key = json_text::of(&Value::M(self.record.key.clone()));
+        write!(out, "`{}` {key}: {}", self.entity, self.reason)
+    }
+}
+
+/// What kind of item an image is of.
+enum ItemKind<'m> {
+    Row(&'m Entity),
+    /// A mirror, or what Singlet keeps for itself.
+    Kept,
+    Unknown,
+}
+
+/// A row that does not fit, before it is known of which record.
+pub(crate) struct Unfit(pub(crate) String);
+
+impl ChangeDecoder {
+    /// Of a model without errors.
+    pub fn new(model: Arc<Model>) -> Self {
+        ChangeDecoder { model }
+    }
+
+    /// The model.
+    pub fn model(&self) -> &Arc<Model> {
+        &self.model
+    }
+
+    /// What a record means. The source is asked only about rows with versions, whose version before lies in the table.
+    ///
+    /// # Errors
+    ///
+    /// Where the source fails.
+    pub async fn decode(&self, source: &dyn ChangeSource, record: StreamRecord) -> Result<Decoded> {
+        let told = record.new.as_ref().or(record.old.as_ref()).unwrap_or(&record.key);
+        let entity = match self.kind_of(told) {
+            ItemKind::Row(entity) => entity,
+            ItemKind::Kept => return Ok(self.end_of_another(record, Decoded::Nothing)),
+            ItemKind::Unknown => return Ok(self.end_of_another(record, Decoded::Unknown)),
+        };
+        let decoded = match &entity.history {
+            None => self.of_row(entity, &record),
+            Some(history) => versions::decode_version(self, source, (entity, history), &record).await?,
+        };
+        Ok(match decoded {
+            Ok(changes) if changes.is_empty() => Decoded::Nothing,
+            Ok(changes) => Decoded::Changes(changes),
+            Err(Unfit(reason)) => Decoded::Misfit(Box::new(Misfit {
+                id: ChangeId::of_record(&record.sequence, &record.key),
+                entity: entity.name.clone(),
+                reason,
+                record,
+            })),
+        })
+    }
+
+    /// Whether an item is a row of an entity.
+    pub(crate) fn is_row_of(&self, entity: &Entity, item: &Item) -> bool {
+        matches!(self.kind_of(item), ItemKind::Row(of) if of.id == entity.id)
+    }
+
+    fn kind_of(&self, item: &Item) -> ItemKind<'_> {
+        if is_of_singlet(&self.model, item) || self.has_kept_key(item) {
+            return ItemKind::Kept;
+        }
+        match entity_of_item(&self.model, item) {
+            Some(entity) if entity.mirror.is_some() || entity.role.is_some() => ItemKind::Kept,
+            Some(entity) => ItemKind::Row(entity),
+            None => ItemKind::Unknown,
+        }
+    }
+
+    /// Whether an item has a key that only Singlet makes. It is asked where the item does not say its kind: a stream may carry
+    /// keys alone, and a table may have no type attribute.
+    fn has_kept_key(&self, item: &Item) -> bool {
+        let says_kind = |name: &String| item.contains_key(name);
+        if self.model.table.type_attribute.as_ref().is_some_and(says_kind) {
+            return false;
+        }
+        let partition = self.model.table.key.first().and_then(|key| item.get(&key.name));
+        match partition {
+            Some(Value::S(text)) => text.starts_with('$'),
+            Some(Value::B(bytes)) => bytes.first() == Some(&b'$'),
+            Some(Value::N(number)) => is_kept_number(number),
+            _ => false,
+        }
+    }
+
+    /// An item that is no row now may have been one: then that row has ended.
+    fn end_of_another(&self, record: StreamRecord, otherwise: Decoded) -> Decoded {
+        let (Some(old), Some(_)) = (&record.old, &record.new) else {
+            return otherwise;
+        };
+        let ItemKind::Row(entity) = self.kind_of(old) else {
+            return otherwise;
+        };
+        let id = ChangeId::of_record(&record.sequence, &record.key);
+        match self.ended(entity, old, &record, id.of_the_end()) {
+            Ok(change) => Decoded::Changes(vec![change]),
+            Err(Unfit(reason)) => Decoded::Misfit(Box::new(Misfit {
+                id,
+                entity: entity.name.clone(),
+                reason,
+                record,
+            })),
+        }
+    }
+
+    fn of_row(&self, entity: &Entity, record: &StreamRecord) -> std::result::Result<Vec<Change>, Unfit> {
+        let id = ChangeId::of_record(&record.sequence, &record.key);
+        let mut changes = Vec::with_capacity(1);
+        let mut old = record.old.as_ref();
+        // Nobody sees a row past its time, so that a row in its place is a new one. So is a row of another entity.
+        if let (Some(before), Some(after)) = (old, &record.new) {
+            let was = match self.kind_of(before) {
+                ItemKind::Row(was) => Some(was),
+                ItemKind::Kept | ItemKind::Unknown => None,
+            };
+            let replaced = self.has_expired(before, record) && !self.has_expired(after, record);
+            if was.is_none_or(|was| was.id != entity.id || replaced) {
+                if let Some(was) = was {
+                    changes.push(self.ended(was, before, record, id.of_the_end())?);
+                }
+                old = None;
+            }
+        }
+        let was_there = record.event != StreamEvent::Insert && (old.is_some() || record.old.is_none());
+        let before = old.map(|item| fitting_row(entity, item)).transpose()?;
+        let after = record.new.as_ref().map(|item| fitting_row(entity, item)).transpose()?;
+        let kind = match record.event {
+            StreamEvent::Remove => self.kind_of_end(record),
+            _ if was_there => ChangeKind::Updated,
+            _ => ChangeKind::Created,
+        };
+        let key = match after.as_ref().or(before.as_ref()) {
+            Some(row) => self.identity(entity, row),
+            None => self.identity_of_key(entity, &record.key)?,
+        };
+        changes.push(Change {
+            id,
+            entity: entity.name.clone(),
+            kind,
+            key,
+            before,
+            after,
+            at_seconds: record.at_seconds,
+        });
+        Ok(changes)
+    }
+
+    /// The end of a row whose place something else took.
+    fn ended(
+        &self,
+        entity: &Entity,
+        old: &Item,
+        record: &StreamRecord,
+        id: ChangeId,
+    ) -> std::result::Result<Change, Unfit> {
+        let before = fitting_row(entity, old)?;
+        Ok(Change {
+            id,
+            entity: entity.name.clone(),
+            kind: match self.has_expired(old, record) {
+                true => ChangeKind::Expired,
+                false => ChangeKind::Deleted,
+            },
+            key: self.identity(entity, &before),
+            before: Some(before),
+            after: None,
+            at_seconds: record.at_seconds,
+        })
+    }
+
+    /// How a row ended that a record removes: what a write removes past its time had expired, too.
+    pub(crate) fn kind_of_end(&self, record: &StreamRecord) -> ChangeKind {
+        let is_past = record.old.as_ref().is_some_and(|old| self.has_expired(old, record));
+        match record.expired || is_past {
+            true => ChangeKind::Expired,
+            false => ChangeKind::Deleted,
+        }
+    }
+
+    fn has_expired(&self, item: &Item, record: &StreamRecord) -> bool {
+        row::has_expired(&self.model, item, record.at_seconds.saturating_mul(1_000))
+    }
+
+    /// What identifies a row.
+    pub(crate) fn identity(&self, entity: &Entity, row: &Attributes) -> Attributes {
+        let names = self.model.catalog.names(entity.id);
+        let names = names.map_or(&[][..], |names| &names.key_variables);
+        names
+            .iter()
+            .filter_map(|name| Some((name.clone(), row.get(name)?.clone())))
+            .collect()
+    }
+
+    /// The same from the key of an item, as far as the key gives it back.
+    fn identity_of_key(&self, entity: &Entity, key: &Item) -> std::result::Result<Attributes, Unfit> {
+        let decoded = entity.key.iter().find_map(|choice| {
+            let mut found = Attributes::new();
+            for template in &choice.keys {
+                found.extend(template.template.decode(key.get(&template.attribute)?).ok()?);
+            }
+            Some(found)
+        });
+        let decoded = decoded.ok_or_else(|| Unfit("its key is none that the model makes".to_owned()))?;
+        Ok(self.identity(entity, &decoded))
+    }
+}
+
+/// The row that an item holds, where every value is of its type and none is missing.
+pub(crate) fn fitting_row(entity: &Entity, item: &Item) -> std::result::Result<Attributes, Unfit> {
+    let row = row::stored(entity, item).map_err(|error| Unfit(error.to_string()))?;
+    for attribute in entity.attributes.iter().filter(|attribute| attribute.alias.is_none()) {
+        match row.get(&attribute.name) {
+            Some(value) => {
+                let checked = values::checked(value, &attribute.ty);
+                checked.map_err(|invalid| Unfit(format!("`{}`: {invalid}", attribute.name)))?;
+            }
+            None if !attribute.optional => return Err(Unfit(format!("`{}` is missing", attribute.name))),
+            None => {}
+        }
+    }
+    Ok(row)
+}

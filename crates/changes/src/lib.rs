@@ -1,0 +1,27 @@
+//! What happened to the rows of a model, told from the change stream of its table.
+//!
+//! A store tells that items changed; a [`Change`] says what that means: which entity, whether a row was created, updated, deleted or
+//! has expired, and the row before and after, in the model's own names and types.
+//!
+//! # Terms
+//!
+//! - A *record* is one change of one item, as the store tells it.
+//! - A *change* is what a record means for a row of an entity. Most records are one change; those of mirrors, guards, records of
+//!   requests, progress and control rows are none.
+//! - A *misfit* is a record of an entity's row that is not as the model has it. It is told with its reason, never dropped.
+//!
+//! # What it is not
+//!
+//! It promises no order between rows: only the changes of one row come in the order they happened. Who made a change is not
+//! known here: what must be known of a caller is written by the write itself.
+
+mod change;
+mod decode;
+mod reader;
+mod source;
+mod versions;
+
+pub use change::{Change, ChangeId, ChangeKind};
+pub use decode::{ChangeDecoder, Decoded, Misfit};
+pub use reader::{ChangePage, ChangeReader, Told};
+pub use source::{Beside, ChangeSource, ItemsBeside, items_beside_in};

@@ -1,0 +1,108 @@
+//! Reads a stream on from a position, page by page, and tells what it means.
+
+use std::sync::Arc;
+
+use singlet_model::Model;
+use singlet_store::{Result, STREAM_PAGE_RECORDS_MAX, StreamPosition, StreamRequest};
+
+use crate::change::Change;
+use crate::decode::{ChangeDecoder, Decoded, Misfit};
+use crate::source::ChangeSource;
+
+/// How many pages in a row must be empty for the head of a stream: a shard of DynamoDB may have empty stretches.
+const HEAD_EMPTY_PAGES: u32 = 5;
+
+/// Reads the changes of one model's rows.
+pub struct ChangeReader {
+    decoder: ChangeDecoder,
+    source: Arc<dyn ChangeSource>,
+    position: StreamPosition,
+    page_records: u32,
+    empty_pages: u32,
+}
+
+/// What one page of records means.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ChangePage {
+    /// Changes and misfits, in the order of their records.
+    pub told: Vec<Told>,
+    /// Records that mean nothing for a row.
+    pub nothing: usize,
+    /// Records of items of no entity.
+    pub unknown: usize,
+}
+
+/// A change, or a row that does not fit.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Told {
+    /// A change.
+    Change(Change),
+    /// A row that does not fit.
+    Misfit(Box<Misfit>),
+}
+
+impl ChangePage {
+    /// How many records it was.
+    pub fn is_empty(&self) -> bool {
+        self.told.is_empty() && self.nothing == 0 && self.unknown == 0
+    }
+}
+
+impl ChangeReader {
+    /// Reads on from a position.
+    pub fn new(model: Arc<Model>, source: Arc<dyn ChangeSource>, position: StreamPosition) -> Self {
+        ChangeReader {
+            decoder: ChangeDecoder::new(model),
+            source,
+            position,
+            page_records: STREAM_PAGE_RECORDS_MAX,
+            empty_pages: 0,
+        }
+    }
+
+    /// The same with smaller pages; at least one record.
+    #[must_use]
+    pub fn with_page_records(mut self, records: u32) -> Self {
+        self.page_records = records.clamp(1, STREAM_PAGE_RECORDS_MAX);
+        self
+    }
+
+    /// Where it goes on: before everything that no page has told.
+    pub fn position(&self) -> &StreamPosition {
+        &self.position
+    }
+
+    /// Whether the last pages were empty, so that there is nothing to read but what is still to come.
+    pub fn is_at_head(&self) -> bool {
+        self.empty_pages >= HEAD_EMPTY_PAGES
+    }
+
+    /// Reads a page. The position moves on only when all of it is told: where it fails, the same page is read again.
+    ///
+    /// # Errors
+    ///
+    /// Where the position is lost, or the source fails.
+    pub async fn next_page(&mut self) -> Result<ChangePage> {
+        let request = StreamRequest {
+            table: self.decoder.model().table.name.clone(),
+            position: self.position.clone(),
+            limit: self.page_records,
+        };
+        let records = self.source.read_records(&request).await?;
+        self.empty_pages = match records.records.is_empty() && request.position != StreamPosition::Latest {
+            true => self.empty_pages.saturating_add(1),
+            false => 0,
+        };
+        let mut page = ChangePage::default();
+        for record in records.records {
+            match self.decoder.decode(self.source.as_ref(), record).await? {
+                Decoded::Changes(changes) => page.told.extend(changes.into_iter().map(Told::Change)),
+                Decoded::Misfit(misfit) => page.told.push(Told::Misfit(misfit)),
+                Decoded::Nothing => page.nothing += 1,
+                Decoded::Unknown => page.unknown += 1,
+            }
+        }
+        self.position = records.next;
+        Ok(page)
+    }
+}

@@ -1,0 +1,12 @@
+//! What the records of a table mean, on models as users write them.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "a test fails by panicking"
+)]
+
+mod kinds;
+mod support;
+mod versions;

@@ -1,0 +1,155 @@
+//! Rows with versions.
+
+use serde_json::json;
+
+use crate::support::{NOW, System};
+
+/// Prices with versions, beside other rows of the same item collection.
+fn model(sort: &str, tombstone: &str) -> String {
+    format!(
+        r#"
+singlet: 1
+name: prices
+table: {{name: prices, key: {{partition: PK, sort: SK}}, type: kind, stream: both_images}}
+entities:
+  Price:
+    attributes:
+      sku: string 1..8
+      since: time
+      until: time?
+      gone: bool = false
+      cents: int 0..
+    key: {{PK: "SKU#{{sku}}", SK: "{sort}"}}
+    history: {{at: since, until: until{tombstone}, same: keep}}
+  Label:
+    attributes: {{sku: string 1..8, text: string 1..20}}
+    key: {{PK: "SKU#{{sku}}", SK: "LABEL#{{text}}"}}
+writes:
+  first: {{allow: true, do: [{{create: Price, take: [sku, cents]}}]}}
+  next: {{allow: true, args: {{sku: string 1..8, cents: int 0..}}, do: [{{update: Price(args.sku), set: {{cents: args.cents}}}}]}}
+  drop: {{allow: true, args: {{sku: string 1..8}}, do: [{{delete: Price(args.sku)}}]}}
+  label: {{allow: true, do: [{{create: Label, take: [sku, text]}}]}}
+"#
+    )
+}
+
+/// The life of a price: made, changed twice, removed, made again.
+async fn lived(text: &str) -> System {
+    let system = System::open(text).await;
+    for at in 0..3 {
+        let text = format!("l{at}");
+        system.write("label", json!({"sku": "x", "text": text})).await;
+    }
+    system
+        .write_at(NOW, "first", json!({"sku": "x", "cents": 1}))
+        .await
+        .unwrap();
+    system
+        .write_at(NOW + 1_000, "next", json!({"sku": "x", "cents": 2}))
+        .await
+        .unwrap();
+    system
+        .write_at(NOW + 2_000, "next", json!({"sku": "x", "cents": 3}))
+        .await
+        .unwrap();
+    system.write_at(NOW + 3_000, "drop", json!({"sku": "x"})).await.unwrap();
+    system
+        .write_at(NOW + 4_000, "first", json!({"sku": "x", "cents": 4}))
+        .await
+        .unwrap();
+    system
+}
+
+/// Each change of a price as `kind before -> after`, in cents.
+async fn seen(system: &System) -> Vec<String> {
+    let told = system.told().await;
+    assert_eq!(told.misfits, []);
+    let cents = |row: &Option<singlet_runtime::Attributes>| match row {
+        Some(row) => {
+            assert!(!row.contains_key("until"), "{row:?}");
+            row["cents"].as_number().unwrap().to_string()
+        }
+        None => "-".to_owned(),
+    };
+    let prices = told.changes.iter().filter(|change| change.entity == "Price");
+    prices
+        .map(|change| {
+            assert_eq!(change.key.len(), 1);
+            format!(
+                "{} {} -> {}",
+                change.kind.word(),
+                cents(&change.before),
+                cents(&change.after)
+            )
+        })
+        .collect()
+}
+
+#[tokio::test]
+async fn a_version_is_the_change_and_the_one_before_it_is_what_was() {
+    let expected = [
+        "created - -> 1",
+        "updated 1 -> 2",
+        "updated 2 -> 3",
+        "deleted 3 -> -",
+        "created - -> 4",
+    ];
+    for sort in ["V#{since}", "V#{desc(since)}"] {
+        for tombstone in [", tombstone: gone", ""] {
+            let system = lived(&model(sort, tombstone)).await;
+            assert_eq!(seen(&system).await, expected, "{sort}{tombstone}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn versions_told_one_by_one_are_told_alike() {
+    let system = System::open(&model("V#{since}", ", tombstone: gone")).await;
+    system
+        .write_at(NOW, "first", json!({"sku": "x", "cents": 1}))
+        .await
+        .unwrap();
+    assert_eq!(seen(&system).await, ["created - -> 1"]);
+    system
+        .write_at(NOW + 1_000, "next", json!({"sku": "x", "cents": 2}))
+        .await
+        .unwrap();
+    assert_eq!(seen(&system).await, ["updated 1 -> 2"]);
+    // The same again is no version, and no change.
+    system
+        .write_at(NOW + 2_000, "next", json!({"sku": "x", "cents": 2}))
+        .await
+        .unwrap();
+    assert_eq!(seen(&system).await, [""; 0]);
+    system.write_at(NOW + 3_000, "drop", json!({"sku": "x"})).await.unwrap();
+    assert_eq!(seen(&system).await, ["deleted 2 -> -"]);
+}
+
+#[tokio::test]
+async fn prices_of_others_in_the_same_partition_are_not_taken_for_it() {
+    let text = model("V#{since}", ", tombstone: gone").replace(
+        "Label:\n    attributes: {sku: string 1..8, text: string 1..20}",
+        "Label:\n    attributes: {sku: string 1..8, text: string 1..20, note: string? 1..9}",
+    );
+    let text = text.replace(
+        r#"PK: "SKU#{sku}", SK: "V#{since}""#,
+        r#"PK: "SKUS", SK: "V#{since}#{sku}""#,
+    );
+    let system = System::open(&text).await;
+    for sku in ["x", "y", "z"] {
+        system
+            .write_at(NOW, "first", json!({"sku": sku, "cents": 1}))
+            .await
+            .unwrap();
+    }
+    for sku in ["z", "y", "x"] {
+        system
+            .write_at(NOW + 1_000, "next", json!({"sku": sku, "cents": 2}))
+            .await
+            .unwrap();
+    }
+    assert_eq!(
+        seen(&system).await,
+        [["created - -> 1"; 3], ["updated 1 -> 2"; 3]].concat()
+    );
+}
