@@ -4,6 +4,7 @@ pub mod call;
 pub mod check;
 pub mod completions;
 pub mod docs;
+pub mod doctor;
 pub mod dump;
 pub mod dynamodb;
 pub mod explain;

@@ -38,7 +38,8 @@ pub use put::put_all;
 
 pub(crate) use dump::{entity_of_item, is_of_singlet};
 pub(crate) use fill::GivenRow;
-pub(crate) use kept::{GivenItem, kept_beside};
+pub(crate) use kept::{GivenItem, GivenKind, kept_beside};
+pub(crate) use source::source_now;
 
 /// The bounds of a loading.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
