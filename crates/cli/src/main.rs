@@ -53,6 +53,7 @@ enum Command {
     Backup(commands::upkeep::Backup),
     Restore(commands::upkeep::Restore),
     Compact(commands::upkeep::Compact),
+    Doctor(commands::doctor::Doctor),
     Schema(commands::schema::Schema),
     Completions(commands::completions::Completions),
 }
@@ -74,6 +75,7 @@ fn main() -> ExitCode {
         Command::Backup(command) => command.run(),
         Command::Restore(command) => command.run(),
         Command::Compact(command) => command.run(),
+        Command::Doctor(command) => command.run(),
         Command::Schema(command) => command.run(),
         Command::Completions(command) => command.run(),
     }

@@ -1,4 +1,4 @@
-//! Expired rows are removed while a service runs, as DynamoDB does by itself.
+//! Expired rows, and changes that need not be kept, are removed while a service runs, as DynamoDB does by itself.
 
 use std::time::Duration;
 
@@ -18,16 +18,27 @@ impl Drop for Sweeping {
     }
 }
 
-/// Removes expired rows now and then.
+/// Removes expired rows and old changes now and then.
 pub fn start(store: EmbeddedStore) -> Sweeping {
     Sweeping(tokio::spawn(async move {
         loop {
-            tokio::time::sleep(SWEEP_PAUSE).await;
+            tokio::time::sleep(sweep_pause()).await;
             match store.delete_expired().await {
                 Ok(0) => {}
                 Ok(rows) => tracing::debug!(rows, "expired rows were removed"),
                 Err(error) => tracing::warn!(%error, "expired rows could not be removed"),
             }
+            // Writes trim some with each; where nobody writes, changes would stay.
+            if let Err(error) = store.trim_old_changes().await {
+                tracing::warn!(%error, "old changes could not be removed");
+            }
         }
     }))
+}
+
+/// Tests sweep more often than anybody needs to.
+fn sweep_pause() -> Duration {
+    let seconds = std::env::var("SINGLET_SWEEP_SECONDS").ok();
+    let seconds = seconds.and_then(|text| text.parse::<u64>().ok());
+    seconds.map_or(SWEEP_PAUSE, |seconds| Duration::from_secs(seconds.max(1)))
 }

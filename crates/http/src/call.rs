@@ -371,10 +371,10 @@ fn store_problem(operation: &str, request_id: &str, error: &singlet_store::Store
     if error.is_bad_request() {
         return internal();
     }
-    let detail = if error.is_throttled() {
-        "the store is busy"
-    } else {
-        "the store cannot be reached"
+    let detail = match error.told() {
+        Some(told) => told,
+        None if error.is_throttled() => "the store is busy",
+        None => "the store cannot be reached",
     };
     Problem::new(StatusCode::SERVICE_UNAVAILABLE, "unavailable", detail).header(header::RETRY_AFTER, "1")
 }

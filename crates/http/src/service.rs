@@ -134,9 +134,25 @@ impl Service {
         }
         for system in self.systems() {
             let table = system.model().table.name.clone();
-            let asked = tokio::time::timeout(READY_TIME_MAX, system.engine.store().describe_table(&table)).await;
-            if !matches!(asked, Ok(Ok(_))) {
-                return Err(unready(format!("the store of `{}` does not answer", system.name)));
+            let store = system.engine.store();
+            let asked = async {
+                store.describe_table(&table).await?;
+                match system.read_only {
+                    true => Ok(()),
+                    false => store.check_writes().await,
+                }
+            };
+            match tokio::time::timeout(READY_TIME_MAX, asked).await {
+                Ok(Ok(())) => {}
+                Ok(Err(error)) => {
+                    tracing::warn!(system = system.name, %error, "not ready");
+                    let reason = match error.told() {
+                        Some(told) => format!("`{}` takes no writes: {told}", system.name),
+                        None => format!("the store of `{}` does not answer", system.name),
+                    };
+                    return Err(unready(reason));
+                }
+                Err(_) => return Err(unready(format!("the store of `{}` does not answer", system.name))),
             }
         }
         Ok(assets::text("application/json", "{\"status\":\"ready\"}\n"))

@@ -12,6 +12,7 @@
 //! It knows neither HTTP nor a terminal, and no engine: only the [`singlet_store::Store`] trait.
 
 mod admit;
+mod audit;
 mod budget;
 mod by_key;
 mod control;
@@ -34,8 +35,9 @@ pub mod typed;
 pub mod values;
 mod write;
 
+pub use audit::{AuditDepth, AuditOptions, RowAudit, RowMisfit, RowMisfitKind, audit_rows};
 pub use budget::{Memory, Turns};
-pub use control::{OpenError, RowMisfit, TableOpening, TableState, TableUse, table_differences};
+pub use control::{OpenError, TableOpening, TableState, TableUse, table_differences};
 pub use engine::{Answer, Engine, Preview, Previewed, Request};
 pub use error::RuntimeError;
 pub use open::{Deployment, Unsound};

@@ -172,6 +172,11 @@ pub(crate) fn all_tables(view: &impl View) -> Result<Vec<Table>> {
     rows.map(|row| stored::decode(&row.map_err(from_space)?.1)).collect()
 }
 
+/// A table as it is kept.
+pub(crate) fn decode_table(bytes: &[u8]) -> Result<Table> {
+    stored::decode(bytes)
+}
+
 /// The names of all tables, sorted.
 pub(crate) fn names(view: &impl View) -> Result<Vec<String>> {
     let rows = view.rows(

@@ -15,7 +15,7 @@ use crate::view::{View, from_space};
 use crate::write::ItemChange;
 
 /// When an item expires, in seconds since 1970, if it does.
-fn expires_at(table: &Table, item: Option<&Arc<[u8]>>) -> Result<Option<u64>> {
+pub(crate) fn expires_at(table: &Table, item: Option<&Arc<[u8]>>) -> Result<Option<u64>> {
     let (Some(attribute), Some(bytes)) = (&table.spec.ttl, item) else {
         return Ok(None);
     };

@@ -24,6 +24,7 @@ mod codec;
 mod entry;
 mod expiry;
 mod expression;
+mod inspect;
 mod layout;
 mod order;
 mod page;
@@ -44,6 +45,7 @@ mod words;
 mod write;
 mod writes;
 
+pub use inspect::{Flaw, FlawKind, Inspection, RowsSize, TableSize};
 pub use takeover::{OLD_FILE, OLD_FILE_KEPT, TakeoverProgress};
 pub use trim::Retention;
 
@@ -116,16 +118,21 @@ impl EmbeddedStore {
     }
 
     fn on(space: Keyspace, is_in_folder: bool) -> Result<Self> {
-        let store = Self {
+        let store = Self::unprepared(space, is_in_folder);
+        store.prepare()?;
+        Ok(store)
+    }
+
+    /// A store as it lies in a space, whatever was begun in it.
+    fn unprepared(space: Keyspace, is_in_folder: bool) -> Self {
+        Self {
             inner: Arc::new(Inner {
                 space,
                 catalogue: Arc::default(),
                 retention: RwLock::default(),
                 is_in_folder,
             }),
-        };
-        store.prepare()?;
-        Ok(store)
+        }
     }
 
     pub(crate) fn snapshot(&self) -> Snapshot {
@@ -296,6 +303,10 @@ impl Store for EmbeddedStore {
         })
         .await?;
         self.end_tasks().await
+    }
+
+    async fn check_writes(&self) -> Result<()> {
+        self.inner.space.check_writes().await.map_err(from_space)
     }
 
     async fn read_stream(&self, request: &StreamRequest) -> Result<StreamPage> {

@@ -89,6 +89,10 @@ impl Sequence {
         layout::change(table.number, self.commit, self.place)
     }
 
+    pub(crate) fn commit(self) -> u64 {
+        self.commit
+    }
+
     pub(crate) fn bytes(self) -> Vec<u8> {
         let mut out = self.commit.to_be_bytes().to_vec();
         out.extend_from_slice(&self.place.to_be_bytes());
@@ -188,7 +192,7 @@ pub(crate) fn at_seconds(bytes: &[u8]) -> Result<i64> {
     i64::try_from(reader.varint()?).map_err(|_| damaged("a change"))
 }
 
-fn decode(key: &[u8], bytes: &[u8]) -> Result<StreamRecord> {
+pub(crate) fn decode(key: &[u8], bytes: &[u8]) -> Result<StreamRecord> {
     let mut reader = Reader::new(bytes);
     if reader.byte()? != VERSION {
         return Err(damaged("a change of another version"));

@@ -113,6 +113,16 @@ pub(crate) fn is_any(view: &impl View) -> Result<bool> {
     Ok(view.first(&layout::all_of(Area::Tasks), Direction::Forward)?.is_some())
 }
 
+/// All that was begun and is not done.
+pub(crate) fn begun(view: &impl View) -> Result<Vec<Task>> {
+    let rows = view.rows(layout::all_of(Area::Tasks).bounds(), Direction::Forward);
+    rows.map(|row| {
+        let (key, value) = row.map_err(from_space)?;
+        Ok(Task::read(&key, &value)?.0)
+    })
+    .collect()
+}
+
 /// Does a part of the first task; whether there may be more.
 pub(crate) fn step(catalogue: &Catalogue, draft: &mut Draft<'_>) -> Result<bool> {
     let Some((key, value)) = draft.first(&layout::all_of(Area::Tasks), Direction::Forward)? else {

@@ -66,7 +66,7 @@ impl Once {
     }
 }
 
-fn read(bytes: &[u8]) -> Option<(u64, u64)> {
+pub(crate) fn read(bytes: &[u8]) -> Option<(u64, u64)> {
     let (request, at) = bytes.split_at_checked(8)?;
     Some((
         u64::from_be_bytes(request.try_into().ok()?),
@@ -74,7 +74,7 @@ fn read(bytes: &[u8]) -> Option<(u64, u64)> {
     ))
 }
 
-fn time_key(at_millis: u64, token: &[u8]) -> Vec<u8> {
+pub(crate) fn time_key(at_millis: u64, token: &[u8]) -> Vec<u8> {
     let mut key = vec![Area::TokenTimes as u8];
     key.extend_from_slice(&at_millis.to_be_bytes());
     key.extend_from_slice(token);

@@ -19,7 +19,7 @@ use crate::wait::wait_for;
 use crate::{EmbeddedStore, Inner, blocking, expiry, now_millis, tasks};
 
 /// How everything is laid out today.
-const FORMAT: u128 = 1;
+pub(crate) const FORMAT: u128 = 1;
 /// How many items one commit of a sweep deletes, or changes one commit of trimming removes.
 const STEP_ROWS_MAX: usize = 256;
 /// How much of what a killed process left undone is done while a folder is opened; the rest is done beside requests.
@@ -121,6 +121,13 @@ impl EmbeddedStore {
     /// Removes the changes of streams that need not be kept, and returns how many there were.
     pub async fn trim_changes(&self, retention: &Retention) -> Result<usize> {
         self.trim_changes_at(retention, now_millis()).await
+    }
+
+    /// Removes the changes that need not be kept by what [`EmbeddedStore::keep_changes`] said last, and returns how many there
+    /// were.
+    pub async fn trim_old_changes(&self) -> Result<usize> {
+        let retention = Arc::clone(&self.inner.retention.read().unwrap_or_else(PoisonError::into_inner));
+        self.trim_changes(&retention).await
     }
 
     async fn trim_changes_at(&self, retention: &Retention, now_millis: u64) -> Result<usize> {

@@ -3,7 +3,7 @@
 use std::ops::Bound;
 
 use singlet_keyspace::{Bytes, Direction, Draft, Range, Snapshot};
-use singlet_store::{Result, StoreError};
+use singlet_store::{ErrorKind, Result, StoreError};
 
 use crate::layout::Span;
 
@@ -47,13 +47,14 @@ pub(crate) fn from_space(error: singlet_keyspace::Error) -> StoreError {
         Some(help) => format!("{error}; {help}"),
         None => error.to_string(),
     };
-    if error.is_busy() {
-        StoreError::new(singlet_store::ErrorKind::Throttled, message)
+    let kind = if error.is_busy() {
+        ErrorKind::Throttled
     } else if error.is_too_large() {
-        StoreError::too_large(message)
+        ErrorKind::TooLarge
     } else {
-        StoreError::unavailable(message)
-    }
+        ErrorKind::Unavailable
+    };
+    StoreError::new(kind, message).telling(error.told())
 }
 
 /// Why a work was not done. The key space makes one of its own errors; the store's are made here.

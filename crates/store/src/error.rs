@@ -16,6 +16,7 @@ pub struct StoreError {
 struct Inner {
     kind: ErrorKind,
     message: String,
+    told: Option<&'static str>,
 }
 
 /// The kinds of error. Match on the predicates of [`StoreError`] where one is enough.
@@ -79,6 +80,7 @@ impl StoreError {
             inner: Box::new(Inner {
                 kind,
                 message: message.into(),
+                told: None,
             }),
         }
     }
@@ -96,6 +98,18 @@ impl StoreError {
     /// An engine that could not be reached or failed.
     pub fn unavailable(message: impl Into<String>) -> Self {
         Self::new(ErrorKind::Unavailable, message)
+    }
+
+    /// With words that name no place, machine or data: what may be told to anybody.
+    #[must_use]
+    pub fn telling(mut self, told: Option<&'static str>) -> Self {
+        self.inner.told = told;
+        self
+    }
+
+    /// What may be told to anybody of why it was not done, where that is known.
+    pub fn told(&self) -> Option<&'static str> {
+        self.inner.told
     }
 
     /// The kind.

@@ -115,6 +115,11 @@ pub trait Store: Send + Sync + std::fmt::Debug {
     /// Sets the attribute whose time, in seconds since 1970, expires an item, or turns expiry off.
     async fn update_ttl(&self, table: &str, attribute: Option<&str>) -> Result<()>;
 
+    /// Whether writes are possible, as far as that is known without one, and why not.
+    async fn check_writes(&self) -> Result<()> {
+        Ok(())
+    }
+
     /// Reads changes of a table from a position on. Changes of one item come in the order they happened.
     async fn read_stream(&self, request: &StreamRequest) -> Result<StreamPage>;
 }

@@ -5,6 +5,7 @@ pub mod changes;
 pub mod check;
 pub mod completions;
 pub mod docs;
+pub mod doctor;
 pub mod dump;
 pub mod dynamodb;
 pub mod explain;

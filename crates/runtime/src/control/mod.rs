@@ -5,13 +5,11 @@
 //! be at work, they what it writes), it joins them; else the table is refused with the differences.
 //!
 //! Rows without a control row are of before, or of another program. Where nobody else is at work they are looked at, and the
-//! table is adopted where they fit ([`fit`]); in a table that others share, only when that is asked for.
+//! table is adopted where they fit ([`crate::audit`]); in a table that others share, only when that is asked for.
 
-mod fit;
 mod opening;
 mod rows;
 mod table_differences;
 
-pub use fit::RowMisfit;
 pub use opening::{OpenError, TableOpening, TableState, TableUse};
 pub use table_differences::table_differences;

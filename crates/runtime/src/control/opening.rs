@@ -4,9 +4,9 @@ use std::fmt;
 
 use singlet_face::{Company, Difference, Face, differences};
 
-use super::fit::{RowMisfit, rows_fit};
 use super::rows::{Control, ControlPlace};
 use super::table_differences::table_differences;
+use crate::audit::{AuditDepth, AuditOptions, RowMisfit, audit_rows};
 use crate::engine::Engine;
 use crate::error::RuntimeError;
 use crate::table;
@@ -16,6 +16,9 @@ const ATTEMPTS_MAX: u32 = 8;
 
 /// How many models may have written the rows of a table; more than that asks for `--adopt`.
 const FACES_MAX: usize = 100;
+
+/// How many rows that do not fit are shown.
+const MISFITS_SHOWN_MAX: usize = 5;
 
 /// What the table is opened for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -80,8 +83,7 @@ impl fmt::Display for OpenError {
             }
             OpenError::Rows(count, first) => {
                 write!(out, "it has {count} rows that the model would not have written so")?;
-                let row = |row: &RowMisfit| format!("\n  `{}` {}: {}", row.entity, row.key, row.reason);
-                first.iter().try_for_each(|misfit| out.write_str(&row(misfit)))
+                first.iter().try_for_each(|misfit| write!(out, "\n  {misfit}"))
             }
             OpenError::Failed(error) => error.fmt(out),
         }
@@ -255,10 +257,13 @@ impl Engine {
 
     /// How many rows there are, all of which fit.
     async fn fitting_rows(&self, now: i64) -> Result<u64, OpenError> {
-        let fit = rows_fit(self, now).await?;
-        match fit.misfits {
-            0 => Ok(fit.rows),
-            count => Err(OpenError::Rows(count, fit.first)),
+        let mut audit = audit_rows(self, &AuditOptions::at(now, AuditDepth::Rows)).await?;
+        match audit.misfits() {
+            0 => Ok(audit.rows),
+            count => {
+                audit.first.truncate(MISFITS_SHOWN_MAX);
+                Err(OpenError::Rows(count, audit.first))
+            }
         }
     }
 }

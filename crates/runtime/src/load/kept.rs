@@ -63,8 +63,16 @@ pub(super) fn kept_items(
 
 /// An item that is beside a row, and what it is.
 pub(crate) struct GivenItem {
+    pub kind: GivenKind,
     pub what: String,
     pub item: Item,
+}
+
+/// What an item beside a row is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum GivenKind {
+    Mirror,
+    Guard,
 }
 
 /// The mirrors and guards that are beside a row.
@@ -75,13 +83,14 @@ pub(crate) fn kept_beside(
     scope: Scope<'_>,
 ) -> Result<Vec<GivenItem>, RuntimeError> {
     let beside = kept_items(model, entity, row, scope)?.into_iter().filter_map(|one| {
-        let what = match one.kind {
+        let (kind, what) = match one.kind {
             KeptKind::Own => return None,
-            KeptKind::Mirror(name) => format!("its mirror `{name}`"),
-            KeptKind::Unique(name) => format!("the guard of its `{name}`"),
-            KeptKind::Identity => "the guard of its identity".to_owned(),
+            KeptKind::Mirror(name) => (GivenKind::Mirror, format!("its mirror `{name}`")),
+            KeptKind::Unique(name) => (GivenKind::Guard, format!("the guard of its `{name}`")),
+            KeptKind::Identity => (GivenKind::Guard, "the guard of its identity".to_owned()),
         };
-        Some(GivenItem { what, item: one.item })
+        let item = one.item;
+        Some(GivenItem { kind, what, item })
     });
     Ok(beside.collect())
 }

@@ -37,7 +37,8 @@ pub use misfit::{LoadError, Misfit, MisfitKind};
 pub use put::put_all;
 
 pub(crate) use fill::GivenRow;
-pub(crate) use kept::{GivenItem, kept_beside};
+pub(crate) use kept::{GivenItem, GivenKind, kept_beside};
+pub(crate) use source::source_now;
 
 /// The bounds of a loading.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

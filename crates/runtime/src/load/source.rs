@@ -5,13 +5,14 @@ use singlet_model::expression::ExprKind;
 use singlet_model::model::{Attribute, Copy, Entity, Kept};
 use singlet_store::{Condition, GetRequest, KeyRange, Path, QueryRequest};
 
-use super::Loading;
 use super::fill::pointer;
 use super::kept::key_values;
 use super::misfit::{Misfit, MisfitKind};
+use super::{LoadOptions, Loading};
 use crate::by_key::primary_key;
+use crate::engine::Engine;
 use crate::error::RuntimeError;
-use crate::scope::Attributes;
+use crate::scope::{Attributes, Scope};
 use crate::write::key_in;
 use crate::{retry, row, stream, values};
 
@@ -84,6 +85,22 @@ fn pin(loading: &Loading<'_>, copy: &Copy, item: &Item) -> Option<Pin> {
         None => Condition::not_exists(path),
     };
     Some(Pin { key, condition })
+}
+
+/// The row that a copy is taken from, as it is now.
+pub(crate) async fn source_now(
+    engine: &Engine,
+    copy: &Copy,
+    row: &Attributes,
+    scope: Scope<'_>,
+) -> Result<Option<Attributes>, RuntimeError> {
+    let options = LoadOptions::at(scope.now);
+    let loading = Loading {
+        engine,
+        scope,
+        options: &options,
+    };
+    Ok(source_of_copy(&loading, copy, row).await?.map(|(row, _)| row))
 }
 
 /// The row that a copy is taken from, as it is now, and its item.
