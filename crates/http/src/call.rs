@@ -296,6 +296,11 @@ impl<'a> Call<'a> {
                 let detail = "this idempotency key was used before, with another request";
                 Problem::new(StatusCode::UNPROCESSABLE_ENTITY, "idempotency_key_reused", detail)
             }
+            RuntimeError::AlreadyDone => {
+                let detail =
+                    "this was done before under this idempotency key; its answer is kept for callers with an id";
+                Problem::new(StatusCode::CONFLICT, "already_done", detail)
+            }
             RuntimeError::Store(error) => store_problem(&self.of.operation, request_id, &error),
             RuntimeError::Internal(reason) => {
                 tracing::error!(
