@@ -8,6 +8,7 @@ mod commands;
 mod model;
 mod operator;
 mod place;
+mod private_file;
 mod progress;
 mod report;
 mod request;

@@ -31,6 +31,8 @@ pub struct Incoming {
     pub headers: HeaderMap,
     /// Who is counted where nobody has shown credentials.
     pub peer: String,
+    /// Whether plans are shown where the request came in.
+    pub explains: bool,
     /// Under which it is in the log.
     pub request_id: String,
 }
@@ -145,6 +147,12 @@ impl<'a> Call<'a> {
         let mut args = Attributes::new();
         input::path_arguments(&found.variables, &endpoint.path, &mut args, &mut errors);
         query.arguments(endpoint, &mut args, &mut errors);
+        if explain && !incoming.explains {
+            errors.push(FieldError::new(
+                Place::Query("explain".to_owned()),
+                "plans are not shown at this address",
+            ));
+        }
         if !errors.is_empty() {
             return Err(Problem::invalid(errors));
         }

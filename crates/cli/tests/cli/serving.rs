@@ -35,7 +35,8 @@ impl Served {
         while let Some(Ok(line)) = lines.next() {
             greeting.push_str(&line);
             greeting.push('\n');
-            if line.starts_with("  curl") && greeting.contains("\necobid at") {
+            let has_call = line.starts_with("  curl");
+            if (has_call || line.is_empty()) && greeting.contains("\necobid at") {
                 break;
             }
             if line.is_empty() && args.iter().any(|arg| arg.ends_with(".yaml")) && greeting.contains("  curl") {
@@ -50,13 +51,18 @@ impl Served {
         Served { child, greeting }
     }
 
-    fn address(&self) -> String {
+    /// What it said when it was ready.
+    pub fn greeting(&self) -> &str {
+        &self.greeting
+    }
+
+    pub fn address(&self) -> String {
         let first = self.greeting.lines().next().unwrap();
         first.rsplit("http://").next().unwrap().to_owned()
     }
 
     /// The calls that the greeting shows: headers and path.
-    fn calls(&self) -> Vec<(String, String)> {
+    pub fn calls(&self) -> Vec<(String, String)> {
         let lines = self.greeting.lines().filter_map(|line| line.strip_prefix("  curl "));
         let of = |line: &str| {
             let quoted: Vec<&str> = line.split('\'').collect();
@@ -91,7 +97,7 @@ fn terminate(child: &Child) {
 }
 
 /// Status and body; none where the service would not take the request.
-fn ask(address: &str, method: &str, path: &str, header: &str, body: &str) -> Option<(u16, String)> {
+pub fn ask(address: &str, method: &str, path: &str, header: &str, body: &str) -> Option<(u16, String)> {
     let mut stream = TcpStream::connect(address).ok()?;
     stream.set_read_timeout(Some(DEADLINE)).unwrap();
     let length = body.len();
