@@ -9,6 +9,7 @@ mod folder_changes;
 mod model;
 mod operator;
 mod place;
+mod private_file;
 mod progress;
 mod report;
 mod request;

@@ -17,6 +17,8 @@ mod clients;
 mod dynamodb;
 #[path = "cli/filling.rs"]
 mod filling;
+#[path = "cli/private.rs"]
+mod private;
 #[path = "cli/running.rs"]
 mod running;
 #[path = "cli/serving.rs"]

@@ -34,6 +34,8 @@ pub struct Incoming {
     pub headers: HeaderMap,
     /// Who is counted where nobody has shown credentials.
     pub peer: String,
+    /// Whether plans are shown where the request came in.
+    pub explains: bool,
     /// Under which it is in the log.
     pub request_id: String,
 }
@@ -147,6 +149,12 @@ impl<'a> Call<'a> {
         let mut args = Attributes::new();
         input::path_arguments(&found.variables, &endpoint.path, &mut args, &mut errors);
         query.arguments(endpoint, &mut args, &mut errors);
+        if explain && !incoming.explains {
+            errors.push(FieldError::new(
+                Place::Query("explain".to_owned()),
+                "plans are not shown at this address",
+            ));
+        }
         if !errors.is_empty() {
             return Err(Problem::invalid(errors));
         }
@@ -317,6 +325,11 @@ impl<'a> Call<'a> {
                     .header(header::RETRY_AFTER, "1")
             }
             RuntimeError::NoRoom => overloaded(error.to_string()),
+            RuntimeError::AlreadyDone => {
+                let detail =
+                    "this was done before under this idempotency key; its answer is kept for callers with an id";
+                Problem::new(StatusCode::CONFLICT, "already_done", detail)
+            }
             RuntimeError::Store(error) => store_problem(&self.of.operation, request_id, &error),
             RuntimeError::Internal(reason) => {
                 tracing::error!(

@@ -58,8 +58,8 @@ impl Drop for Connected {
     }
 }
 
-/// Whose connections count together: of IPv6 the network of 64 bits, since a host has all of it.
-fn counted_as(peer: IpAddr) -> IpAddr {
+/// Whose connections and requests count together: of IPv6 the network of 64 bits, since a host has all of it.
+pub(crate) fn counted_as(peer: IpAddr) -> IpAddr {
     match peer.to_canonical() {
         IpAddr::V4(address) => IpAddr::V4(address),
         IpAddr::V6(address) => {

@@ -6,32 +6,39 @@ use axum::response::Response;
 
 use crate::assets;
 use crate::routing::Place;
+use crate::surfaces::Surfaces;
 use crate::system::System;
 
 /// The systems with their entities, routes and links.
-pub fn page(systems: &[Arc<System>]) -> Response {
+pub fn page(systems: &[Arc<System>], surfaces: Surfaces) -> Response {
     let mut html = String::from("<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n");
     html.push_str(
         "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<title>Singlet</title>\n<style>\n",
     );
     html.push_str(include_str!("../assets/home.css"));
     html.push_str("</style>\n</head>\n<body>\n<h1>What is served here</h1>\n");
-    html.push_str(
-        "<p><a href=\"/health\">health</a> · <a href=\"/ready\">ready</a> · <a href=\"/metrics\">metrics</a></p>\n",
-    );
+    html.push_str("<p><a href=\"/health\">health</a> · <a href=\"/ready\">ready</a>");
+    if surfaces.metrics {
+        html.push_str(" · <a href=\"/metrics\">metrics</a>");
+    }
+    html.push_str("</p>\n");
     for system in systems {
-        html.push_str(&section(system));
+        html.push_str(&section(system, surfaces));
     }
     html.push_str("</body>\n</html>\n");
     assets::page(html)
 }
 
-fn section(system: &System) -> String {
+fn section(system: &System, surfaces: Surfaces) -> String {
     let (name, prefix) = (escaped(&system.name), escaped(&system.prefix));
-    let mut html = format!(
-        "<h2>{name}</h2>\n<p><a href=\"{prefix}/docs\">try it</a> · <a href=\"{prefix}/openapi.json\">openapi.json</a> · table <code>{}</code></p>\n<p>",
-        escaped(&system.model().table.name)
-    );
+    let mut html = format!("<h2>{name}</h2>\n<p>");
+    if surfaces.docs {
+        html.push_str(&format!(
+            "<a href=\"{prefix}/docs\">try it</a> · <a href=\"{prefix}/openapi.json\">openapi.json</a> · "
+        ));
+    }
+    let table = escaped(&system.model().table.name);
+    html.push_str(&format!("table <code>{table}</code></p>\n<p>"));
     for entity in &system.model().entities {
         html.push_str(&format!("<span class=\"entity\">{}</span>\n", escaped(&entity.name)));
     }

@@ -24,8 +24,10 @@ use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
 
 use crate::connections::{Connected, Connections};
 use crate::paced::Paced;
-use crate::service::{Peer, Service};
+use crate::proxies::Proxies;
+use crate::service::{Front, Peer, Service};
 use crate::settings::Limits;
+use crate::surfaces::Surfaces;
 
 /// The longest head of a request, in bytes.
 const HEAD_BYTES_MAX: usize = 64 * 1024;
@@ -55,6 +57,8 @@ impl std::fmt::Debug for TlsFiles {
 pub struct Server {
     listener: TcpListener,
     tls: Option<TlsAcceptor>,
+    /// Whose connections have no bound of their own: each carries requests of many clients, and those are counted.
+    proxies: Proxies,
 }
 
 impl std::fmt::Debug for Server {
@@ -79,7 +83,11 @@ impl Server {
                 error.to_string().to_lowercase()
             )
         })?;
-        Ok(Server { listener, tls })
+        Ok(Server {
+            listener,
+            tls,
+            proxies: Proxies::default(),
+        })
     }
 
     /// Where it listens.
@@ -88,11 +96,23 @@ impl Server {
     }
 
     /// Serves until `end`, then finishes what has begun, within the bound of the settings. Says whether all of it ended.
-    pub async fn run(self, service: Arc<Service>, end: impl Future<Output = ()>) -> bool {
-        let limits = service.settings().limits;
-        let (router, closing) = (service.router(), Arc::clone(&service));
+    pub async fn run(mut self, service: Arc<Service>, end: impl Future<Output = ()>) -> bool {
+        let (router, limits) = self.front(&service, service.settings().surfaces);
+        let closing = Arc::clone(&service);
         let finish = async move { service.finish().await };
         self.serve(router, limits, end, move || closing.close(), finish).await
+    }
+
+    /// Shows everything of a service to its operators, until `end`. The service itself ends elsewhere.
+    pub async fn run_for_operators(mut self, service: Arc<Service>, end: impl Future<Output = ()>) -> bool {
+        let (router, limits) = self.front(&service, Surfaces::ALL);
+        self.serve(router, limits, end, || {}, std::future::ready(())).await
+    }
+
+    fn front(&mut self, service: &Arc<Service>, surfaces: Surfaces) -> (Router, Limits) {
+        self.proxies = service.settings().proxies.clone();
+        let over_tls = self.tls.is_some();
+        (service.router(Front { surfaces, over_tls }), service.settings().limits)
     }
 
     /// Serves any router until `end`; then `closing` is told, and what has begun is waited for, `finish` included. Says
@@ -120,17 +140,25 @@ impl Server {
                 tokio::time::sleep(ACCEPT_PAUSE).await;
                 continue;
             };
-            let Some(connected) = connections.admit(peer.ip()) else {
+            let Some(connected) = self.admit(&connections, peer) else {
                 tracing::debug!(%peer, "an address has as many connections as it may");
                 continue;
+            };
+            let peer = Peer {
+                address: peer,
+                connections: connections.clone(),
             };
             self.spawn(stream, peer, (place, connected), &router, graceful.watcher(), limits);
         }
         closing();
         // Whoever is already connected has been promised an answer.
         while let Some(Some((stream, peer, place))) = accept(&self.listener, &places).now_or_never() {
-            let Some(connected) = connections.admit(peer.ip()) else {
+            let Some(connected) = self.admit(&connections, peer) else {
                 continue;
+            };
+            let peer = Peer {
+                address: peer,
+                connections: connections.clone(),
             };
             self.spawn(stream, peer, (place, connected), &router, graceful.watcher(), limits);
         }
@@ -142,11 +170,19 @@ impl Server {
         tokio::time::timeout(limits.shutdown_time_max, finished).await.is_ok()
     }
 
+    /// A place for a connection among those of its address; the inner one is none for a proxy's.
+    fn admit(&self, connections: &Connections, peer: SocketAddr) -> Option<Option<Connected>> {
+        match self.proxies.contain(peer.ip()) {
+            true => Some(None),
+            false => connections.admit(peer.ip()).map(Some),
+        }
+    }
+
     fn spawn(
         &self,
         stream: TcpStream,
-        peer: SocketAddr,
-        places: (OwnedSemaphorePermit, Connected),
+        peer: Peer,
+        places: (OwnedSemaphorePermit, Option<Connected>),
         router: &TowerToHyperService<Router>,
         watcher: Watcher,
         limits: Limits,
@@ -184,17 +220,13 @@ async fn accept(
     }
 }
 
-async fn connection<S>(
-    stream: S,
-    peer: SocketAddr,
-    router: TowerToHyperService<Router>,
-    watcher: Watcher,
-    limits: Limits,
-) where
+async fn connection<S>(stream: S, peer: Peer, router: TowerToHyperService<Router>, watcher: Watcher, limits: Limits)
+where
     S: tokio::io::AsyncRead + tokio::io::AsyncWrite + Unpin + Send + 'static,
 {
+    let address = peer.address;
     let service = service_fn(move |mut request: hyper::Request<Incoming>| {
-        request.extensions_mut().insert(Peer(peer));
+        request.extensions_mut().insert(peer.clone());
         let answer = router.call(request.map(Body::new));
         async move { Ok::<_, Infallible>(answer.await.unwrap_or_else(|never| match never {})) }
     });
@@ -204,7 +236,7 @@ async fn connection<S>(
         .max_buf_size(HEAD_BYTES_MAX)
         .serve_connection(TokioIo::new(Paced::new(stream, limits.answer_time_max)), service);
     if let Err(error) = watcher.watch(connection).await {
-        tracing::debug!(%peer, %error, "a connection broke off");
+        tracing::debug!(peer = %address, %error, "a connection broke off");
     }
 }
 

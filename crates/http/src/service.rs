@@ -21,9 +21,11 @@ use tower_http::cors::{AllowHeaders, AllowOrigin, Any, CorsLayer};
 use crate::admission::Admission;
 use crate::call::{Call, DEBUG, Incoming, Surroundings, internal};
 use crate::clock::Clock;
+use crate::connections::{Connected, Connections, counted_as};
 use crate::metrics::{Metrics, Operation};
 use crate::problem::Problem;
 use crate::settings::Settings;
+use crate::surfaces::Surfaces;
 use crate::system::System;
 use crate::trace::{self, REQUEST_ID, TRACEPARENT};
 use crate::{assets, home};
@@ -47,8 +49,37 @@ pub struct Service {
 }
 
 /// Where a request came from.
+#[derive(Clone, Debug)]
+pub(crate) struct Peer {
+    pub address: SocketAddr,
+    /// Among which the requests of clients behind proxies are counted.
+    pub connections: Connections,
+}
+
+/// The service as one address shows it.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Peer(pub SocketAddr);
+pub(crate) struct Front {
+    pub surfaces: Surfaces,
+    /// Whether it is reached by TLS.
+    pub over_tls: bool,
+}
+
+/// What a browser is told of every answer: nothing of it is a page to be framed, guessed at or led away from. Pages say what
+/// they may load themselves.
+const BROWSER_HEADERS: [(HeaderName, HeaderValue); 3] = [
+    (header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff")),
+    (header::REFERRER_POLICY, HeaderValue::from_static("no-referrer")),
+    (
+        HeaderName::from_static("cross-origin-resource-policy"),
+        HeaderValue::from_static("same-origin"),
+    ),
+];
+
+/// What an answer that is no page may load, or be framed by: nothing.
+const ANSWER_POLICY: HeaderValue = HeaderValue::from_static("default-src 'none'; frame-ancestors 'none'");
+
+/// For a year, browsers that came by TLS come by nothing else.
+const TLS_ONLY: HeaderValue = HeaderValue::from_static("max-age=31536000");
 
 impl Service {
     /// A service of systems.
@@ -101,12 +132,12 @@ impl Service {
         self.tasks.wait().await;
     }
 
-    /// The service as a router.
-    pub fn router(self: &Arc<Self>) -> Router {
+    /// The service as a router, as one address shows it.
+    pub(crate) fn router(self: &Arc<Self>, front: Front) -> Router {
         let worth_it = SizeAbove::new(COMPRESSED_BYTES_MIN).and(not_encoded);
         let router = Router::new()
             .fallback(answer)
-            .with_state(Arc::clone(self))
+            .with_state((Arc::clone(self), front))
             .layer(CompressionLayer::new().gzip(true).compress_when(worth_it));
         match self.settings.cors_origins.as_slice() {
             [] => router,
@@ -239,12 +270,16 @@ fn capacity_text(units: Units) -> String {
     format!("read={} write={}", units.read, units.write.get())
 }
 
-async fn answer(State(service): State<Arc<Service>>, request: Request<Body>) -> Response {
+async fn answer(State((service, front)): State<(Arc<Service>, Front)>, request: Request<Body>) -> Response {
     let mut underway = Underway::begin(&service, &request);
     let traceparent = trace::traceparent(request.headers());
     let wants_capacity = request.headers().get(DEBUG).is_some_and(|value| value == "capacity");
     let request_id = underway.request_id.clone();
-    let done = caught(dispatch(&service, request, &request_id, &mut underway.of), &request_id).await;
+    let done = caught(
+        dispatch(&service, front.surfaces, request, &request_id, &mut underway.of),
+        &request_id,
+    )
+    .await;
     let problem = done
         .result
         .as_ref()
@@ -265,7 +300,11 @@ async fn answer(State(service): State<Arc<Service>>, request: Request<Body>) -> 
     headers
         .entry(header::CACHE_CONTROL)
         .or_insert(HeaderValue::from_static("no-store"));
-    headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+    headers.extend(BROWSER_HEADERS);
+    headers.entry(header::CONTENT_SECURITY_POLICY).or_insert(ANSWER_POLICY);
+    if front.over_tls {
+        headers.insert(header::STRICT_TRANSPORT_SECURITY, TLS_ONLY);
+    }
     if let Some(value) = HeaderValue::from_str(&capacity_text(done.units))
         .ok()
         .filter(|_| wants_capacity)
@@ -295,15 +334,44 @@ pub(crate) fn panic_text(reason: &(dyn std::any::Any + Send)) -> Option<String> 
     text.or_else(|| reason.downcast_ref::<String>().cloned())
 }
 
-async fn dispatch(service: &Service, request: Request<Body>, request_id: &str, of: &mut Operation) -> Done {
+/// Whose request it is, and its place among those of the same client where it came through a proxy.
+fn client_of(service: &Service, parts: &axum::http::request::Parts) -> Result<(String, Option<Connected>), Problem> {
+    let Some(peer) = parts.extensions.get::<Peer>() else {
+        return Ok((String::new(), None));
+    };
+    let address = peer.address.ip();
+    let client = service.settings.proxies.client(address, &parts.headers);
+    let place = match client == address {
+        true => None,
+        false => Some(peer.connections.admit(client).ok_or_else(too_many_at_once)?),
+    };
+    Ok((counted_as(client).to_string(), place))
+}
+
+fn too_many_at_once() -> Problem {
+    let detail = "this address has as many requests at once as it may";
+    Problem::new(StatusCode::TOO_MANY_REQUESTS, "too_many_requests", detail).header(header::RETRY_AFTER, "1")
+}
+
+async fn dispatch(
+    service: &Service,
+    surfaces: Surfaces,
+    request: Request<Body>,
+    request_id: &str,
+    of: &mut Operation,
+) -> Done {
     let (parts, body) = request.into_parts();
     let path = parts.uri.path();
     let reads = parts.method == Method::GET || parts.method == Method::HEAD;
+    let (client, _place) = match client_of(service, &parts) {
+        Ok(known) => known,
+        Err(problem) => return Done::without_cost(Err(problem)),
+    };
     let own = match path {
-        "/" if reads => Some(Ok(home::page(&service.systems()))),
+        "/" if reads && surfaces.home => Some(Ok(home::page(&service.systems(), surfaces))),
         "/health" if reads => Some(Ok(assets::text("application/json", "{\"status\":\"alive\"}\n"))),
         "/ready" if reads => Some(service.ready().await),
-        "/metrics" if reads => {
+        "/metrics" if reads && surfaces.metrics => {
             let media = "application/openmetrics-text; version=1.0.0; charset=utf-8";
             Some(Ok(assets::text(media, service.metrics.text())))
         }
@@ -316,21 +384,21 @@ async fn dispatch(service: &Service, request: Request<Body>, request_id: &str, o
         let missing = Problem::new(StatusCode::NOT_FOUND, "no_such_route", "there is nothing at this path");
         return Done::without_cost(Err(missing));
     };
-    let described = system.routes.find(&rest, &parts.method).is_none() && reads;
+    let described = surfaces.docs && reads && system.routes.find(&rest, &parts.method).is_none();
     if let Some(response) = described
         .then(|| assets::of_system(&system, &rest, &parts.headers))
         .flatten()
     {
         return Done::without_cost(Ok(response));
     }
-    let peer = parts.extensions.get::<Peer>().map(|peer| peer.0.ip().to_string());
     let incoming = Incoming {
         full_path: path.to_owned(),
         path: rest,
         query: parts.uri.query().unwrap_or_default().to_owned(),
         method: parts.method,
         headers: parts.headers,
-        peer: peer.unwrap_or_default(),
+        peer: client,
+        explains: surfaces.explain,
         request_id: request_id.to_owned(),
     };
     of.system.clone_from(&system.name);

@@ -2,6 +2,9 @@
 
 use std::time::Duration;
 
+use crate::proxies::Proxies;
+use crate::surfaces::Surfaces;
+
 /// What a deployment decides for all systems together.
 #[derive(Clone, Debug, Default)]
 pub struct Settings {
@@ -9,6 +12,10 @@ pub struct Settings {
     pub limits: Limits,
     /// The origins whose pages may call; `*` for every one. None, unless said.
     pub cors_origins: Vec<String>,
+    /// What the service's own address shows beside operations.
+    pub surfaces: Surfaces,
+    /// The proxies whose word about clients is taken.
+    pub proxies: Proxies,
 }
 
 /// The bounds of every request and connection.
@@ -26,7 +33,8 @@ pub struct Limits {
     pub answer_time_max: Duration,
     /// How many connections are served at once.
     pub connections_max: usize,
-    /// How many of them one address may have; of IPv6, one network of 64 bits.
+    /// How many of them one address may have; of IPv6, one network of 64 bits. Of a client behind a named proxy, which has no
+    /// connection of its own, how many requests at once.
     pub connections_per_address_max: usize,
     /// How many requests are worked on at once; one more is refused.
     pub requests_max: usize,

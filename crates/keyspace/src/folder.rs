@@ -1,5 +1,5 @@
 use crate::disk::{Disk, DiskFile, FileIdentity, SyncPoint};
-use std::fs::{self, File, OpenOptions, TryLockError};
+use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -143,13 +143,18 @@ impl DiskFile for FolderFile {
     }
 }
 
-/// Makes a folder and those above it that are missing, each of them durable in the one above.
+/// Makes a folder and those above it that are missing, for their owner alone and each of them durable in the one above. A folder
+/// that is there keeps its mode.
 fn create_folders(path: &Path) -> io::Result<()> {
     let missing: Vec<&Path> = path
         .ancestors()
         .take_while(|folder| !folder.as_os_str().is_empty() && !folder.is_dir())
         .collect();
-    fs::create_dir_all(path)?;
+    let mut builder = DirBuilder::new();
+    builder.recursive(true);
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder.create(path)?;
     for folder in missing {
         if let Some(above) = folder.canonicalize()?.parent() {
             sync_folder(above)?;

@@ -30,6 +30,8 @@ pub enum RuntimeError {
     Conflict,
     /// The idempotency key was used before, with another request.
     IdempotencyKeyReused,
+    /// The request was done before, by who has no id either: whose answer it was cannot be told.
+    AlreadyDone,
     /// The row has another version than the one asked for.
     VersionMismatch,
     /// The operation changes a row only for callers who say which version of it they mean.
@@ -115,6 +117,9 @@ impl fmt::Display for RuntimeError {
             RuntimeError::Conflict => out.write_str("others are changing the same rows; try again"),
             RuntimeError::IdempotencyKeyReused => {
                 out.write_str("the idempotency key was used before, with another request")
+            }
+            RuntimeError::AlreadyDone => {
+                out.write_str("this was done before; its answer is not given again to who is not known by an id")
             }
             RuntimeError::VersionMismatch => out.write_str("the row has another version"),
             RuntimeError::VersionRequired => out.write_str("the version of the row must be said"),

@@ -6,7 +6,7 @@
 
 mod source;
 
-use std::fs::{self, File, TryLockError};
+use std::fs::{self, File, OpenOptions, TryLockError};
 use std::path::Path;
 
 use singlet_item::{Item, item_size_bytes};
@@ -104,7 +104,11 @@ fn set_state(store: &EmbeddedStore, state: &'static [u8]) -> Result<()> {
 fn lock(folder: &Path) -> Result<File> {
     let path = folder.join(OLD_LOCK_FILE);
     let failed = |error: std::io::Error| StoreError::unavailable(format!("cannot open `{}`: {error}", path.display()));
-    let file = File::create(&path).map_err(failed)?;
+    let mut options = OpenOptions::new();
+    options.write(true).create(true).truncate(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    let file = options.open(&path).map_err(failed)?;
     match file.try_lock() {
         Ok(()) => Ok(file),
         Err(TryLockError::WouldBlock) => Err(StoreError::unavailable(format!(

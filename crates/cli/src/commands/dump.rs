@@ -8,7 +8,7 @@ use clap::Args;
 use singlet_runtime::load::{self, Dumped};
 
 use crate::store::{StoreArgs, now};
-use crate::{exit, model};
+use crate::{exit, model, private_file};
 
 /// Write the rows of a model's table as lines that `singlet load` takes.
 ///
@@ -43,7 +43,7 @@ impl Dump {
             Some(path) => {
                 let failed =
                     |error: std::io::Error| model::fail(&format!("`{}` cannot be written: {error}", path.display()));
-                Box::new(BufWriter::new(std::fs::File::create(path).map_err(failed)?))
+                Box::new(BufWriter::new(private_file::create(path).map_err(failed)?))
             }
             None => Box::new(BufWriter::new(std::io::stdout())),
         };

@@ -12,14 +12,14 @@ mod watch;
 
 use std::future::Future;
 use std::num::NonZeroUsize;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
 use clap::Args;
 use singlet_http::auth::{ApiKey, ApiKeys, FetchedKeys, JwksTiming, JwtKeys, JwtSettings, Secret};
-use singlet_http::{Limits, Server, Service, Settings, System, SystemSettings, TlsFiles};
+use singlet_http::{Limits, Proxies, Server, Service, Settings, Surfaces, System, SystemSettings, TlsFiles};
 use singlet_model::Model;
 use singlet_model::model::Rate;
 use singlet_protocol::{Endpoint, Guard};
@@ -31,6 +31,7 @@ use self::sources::Source;
 use super::dynamodb;
 use crate::model::fail;
 use crate::place::{Place, Upkeep};
+use crate::private_file::{self, Readers};
 
 /// Where the service keeps its data unless told otherwise.
 pub const DATA_FOLDER: &str = "singlet-data";
@@ -46,6 +47,18 @@ pub struct Serve {
     /// Where to listen [default: 127.0.0.1:8080]
     #[arg(long, env = "SINGLET_LISTEN", value_name = "ADDRESS")]
     listen: Option<String>,
+    /// Where operators are served: everything, `/metrics`, `/docs`, `/` and `?explain` included. What the service's own address
+    /// shows of those is then what `--surfaces` says, and nothing unless said.
+    #[arg(long, env = "SINGLET_OPERATOR_LISTEN", value_name = "ADDRESS")]
+    operator_listen: Option<String>,
+    /// What is shown beside the operations of the models: `home`, `docs`, `metrics`, `explain`, or `all` or `none`
+    /// [default: all]
+    #[arg(long, env = "SINGLET_SURFACES", value_name = "NAMES", value_delimiter = ',')]
+    surfaces: Vec<String>,
+    /// A proxy in front of the service, an address or a network such as `10.0.0.0/8`: who its `Forwarded` or `X-Forwarded-For`
+    /// names is who is counted.
+    #[arg(long, env = "SINGLET_PROXY", value_name = "NETWORK", value_delimiter = ',')]
+    proxy: Vec<String>,
     /// `memory`, `embedded:DIR` or `dynamodb` [default: embedded:singlet-data]
     #[arg(long, env = "SINGLET_STORE", value_name = "STORE")]
     store: Option<String>,
@@ -76,10 +89,16 @@ pub struct Serve {
     /// A file with the secret that signs tokens and seals cursors; `SINGLET_SECRET` holds the secret itself.
     #[arg(long, env = "SINGLET_SECRET_FILE", value_name = "FILE")]
     secret_file: Option<PathBuf>,
+    /// Take a secret or a TLS key from a file that others can read, as mounted secrets often are.
+    #[arg(long, env = "SINGLET_SECRET_FILES_SHARED")]
+    secret_files_shared: bool,
     /// The public keys of who issues tokens, a JWKS file or its `https://` address; then no token signed by the secret is
     /// taken.
     #[arg(long, env = "SINGLET_JWKS", value_name = "FILE|URL")]
     jwks: Option<String>,
+    /// The authorities that vouch for the `https://` address of `--jwks`, a PEM file, in place of those whom the machine trusts.
+    #[arg(long, env = "SINGLET_JWKS_CA", value_name = "FILE")]
+    jwks_ca: Option<PathBuf>,
     /// Who must have issued tokens.
     #[arg(long, env = "SINGLET_ISSUER")]
     issuer: Option<String>,
@@ -107,7 +126,7 @@ pub struct Serve {
     /// How many connections there may be at once.
     #[arg(long, env = "SINGLET_CONNECTIONS_MAX", value_name = "NUMBER")]
     connections_max: Option<NonZeroUsize>,
-    /// How many of them one address may have; raise it where everybody comes through one proxy.
+    /// How many of them one address may have. Of a client behind a `--proxy`, how many requests at once.
     #[arg(long, env = "SINGLET_CONNECTIONS_PER_ADDRESS_MAX", value_name = "NUMBER")]
     connections_per_address_max: Option<NonZeroUsize>,
     /// Also speak DynamoDB's protocol at this address, for SDKs and tools. Tables that are served are only read.
@@ -185,6 +204,14 @@ impl Serve {
         let server = Server::bind(&listen, tls.as_ref())
             .await
             .map_err(|reason| fail(&reason))?;
+        let operators = match self.operator_listen.clone().or(file.operator_listen.take()) {
+            Some(address) => Some(
+                Server::bind(&address, tls.as_ref())
+                    .await
+                    .map_err(|reason| fail(&reason))?,
+            ),
+            None => None,
+        };
         self.dynamodb_writes |= file.dynamodb_writes.unwrap_or_default();
         let is_remote = self.dynamodb_remote || file.dynamodb_remote.unwrap_or_default();
         let dynamodb = match self.dynamodb.clone().or(file.dynamodb.take()) {
@@ -199,17 +226,18 @@ impl Serve {
         for (source, model) in sources.iter().zip(models) {
             systems.push(deployment.system(source, model).await.map_err(|reason| fail(&reason))?);
         }
-        let settings = Settings {
-            limits: self.limits(&file),
-            cors_origins: if self.cors.is_empty() {
-                file.cors.take().unwrap_or_default()
-            } else {
-                self.cors.clone()
-            },
-        };
+        let settings = self
+            .service_settings(&mut file, operators.is_some())
+            .map_err(|reason| fail(&reason))?;
         // Before anybody is told that it serves: who is told may end it at once.
         let end = signal::end().map_err(|reason| fail(&reason))?;
-        let greeting = greeting::text(&server, tls.is_some(), &systems, &deployment);
+        let addresses = greeting::Addresses {
+            own: server.address(),
+            operators: operators.as_ref().and_then(Server::address),
+            over_tls: tls.is_some(),
+            surfaces: settings.surfaces,
+        };
+        let greeting = greeting::text(&addresses, &systems, &deployment);
         super::print(&greeting);
         let service = Service::new(systems, settings);
         let (ending, ended) = tokio::sync::watch::channel(());
@@ -217,16 +245,20 @@ impl Serve {
             end.await;
             drop(ending);
         };
+        let for_operators = operators.map(|server| {
+            let mut ended = ended.clone();
+            server.run_for_operators(Arc::clone(&service), async move {
+                let _ = ended.changed().await;
+            })
+        });
         let beside = dynamodb.map(|server| self.beside(server, &deployment, &service, ended));
         let serving = async {
-            let both = (server.run(Arc::clone(&service), end), async {
-                match beside {
-                    Some(beside) => beside.await,
-                    None => true,
-                }
-            });
-            let (served, spoken) = tokio::join!(both.0, both.1);
-            served && spoken
+            let (served, shown, spoken) = tokio::join!(
+                server.run(Arc::clone(&service), end),
+                until_its_end(for_operators),
+                until_its_end(beside),
+            );
+            served && shown && spoken
         };
         let finished = match self.watch {
             false => serving.await,
@@ -269,6 +301,33 @@ impl Serve {
         })
     }
 
+    /// What all systems share of a deployment's decisions.
+    fn service_settings(&self, file: &mut File, has_operators: bool) -> Result<Settings, String> {
+        let said = |flag: &[String], file: Option<Vec<String>>| match flag.is_empty() {
+            true => file,
+            false => Some(flag.to_vec()),
+        };
+        let surfaces = match said(&self.surfaces, file.surfaces.take()) {
+            Some(names) => Surfaces::from_names(&names)?,
+            None if has_operators => Surfaces::NONE,
+            None => Surfaces::ALL,
+        };
+        Ok(Settings {
+            limits: self.limits(file),
+            cors_origins: said(&self.cors, file.cors.take()).unwrap_or_default(),
+            surfaces,
+            proxies: Proxies::from_networks(&said(&self.proxy, file.proxy.take()).unwrap_or_default())?,
+        })
+    }
+
+    /// Whether secrets are taken from files that others can read.
+    fn readers(&self, file: &File) -> Readers {
+        match self.secret_files_shared || file.secret_files_shared.unwrap_or_default() {
+            true => Readers::Others,
+            false => Readers::OwnerAlone,
+        }
+    }
+
     async fn deployment(&self, file: &mut File) -> Result<Deployment, String> {
         let store = self.store.clone().or(file.store.take());
         let store = store.unwrap_or_else(|| format!("embedded:{DATA_FOLDER}"));
@@ -279,7 +338,8 @@ impl Serve {
             .secret_file
             .clone()
             .or(file.secret_file.take().filter(|_| given.is_none()));
-        let secret = match secret::find(secret_file.as_deref(), given.as_deref(), place.folder())? {
+        let readers = self.readers(file);
+        let secret = match secret::find(secret_file.as_deref(), given.as_deref(), place.folder(), readers)? {
             Some(secret) => secret,
             None if matches!(place, Place::DynamoDb { .. }) => {
                 return Err("a service on DynamoDB needs a secret: set `SINGLET_SECRET` or `--secret-file`".to_owned());
@@ -287,10 +347,16 @@ impl Serve {
             None => secret::create(place.folder())?,
         };
         let jwt_keys = match self.jwks.as_ref().or(file.jwks.as_ref()) {
-            Some(place) => jwks(place).await.map_err(|reason| format!("`{place}`: {reason}"))?,
+            Some(place) => {
+                let authorities = self.jwks_ca.as_deref().or(file.jwks_ca.as_deref());
+                jwks(place, authorities).await?
+            }
             None => JwtKeys::Secret(secret.clone()),
         };
         let rate = self.rate.clone().or(file.rate.take());
+        if let Some(folder) = place.folder() {
+            private_file::warn_of_others(folder);
+        }
         let (store, upkeep) = place.open_to_serve().await?;
         Ok(Deployment {
             store,
@@ -367,24 +433,40 @@ impl Serve {
             std::fs::read(path).map_err(|error| format!("`{}` cannot be read: {error}", path.display()))
         };
         match (certificate, key) {
-            (Some(certificate), Some(key)) => Ok(Some(TlsFiles {
-                certificates: read(certificate)?,
-                key: read(key)?,
-            })),
+            (Some(certificate), Some(key)) => {
+                let certificates = read(certificate)?;
+                self.readers(file).check(key)?;
+                Ok(Some(TlsFiles {
+                    certificates,
+                    key: read(key)?,
+                }))
+            }
             (None, None) => Ok(None),
             _ => Err("TLS needs both a certificate and a key".to_owned()),
         }
     }
 }
 
-/// The keys of a JWKS file, or those at an address.
-async fn jwks(place: &str) -> Result<JwtKeys, String> {
-    if place.contains("://") {
-        let keys = FetchedKeys::start(place, JwksTiming::default()).await?;
-        return Ok(JwtKeys::Fetched(keys));
+/// Waits for what is served beside the service, where there is any.
+async fn until_its_end(beside: Option<impl Future<Output = bool>>) -> bool {
+    match beside {
+        Some(beside) => beside.await,
+        None => true,
     }
-    let text = std::fs::read_to_string(place).map_err(|error| format!("this cannot be read: {error}"))?;
-    JwtKeys::from_jwks(&text)
+}
+
+/// The keys of a JWKS file, or those at an address.
+async fn jwks(place: &str, authorities: Option<&Path>) -> Result<JwtKeys, String> {
+    let named = |reason: String| format!("`{place}`: {reason}");
+    if place.contains("://") {
+        let unread = |path: &Path, error| format!("`{}` cannot be read: {error}", path.display());
+        let authorities = authorities.map(|path| std::fs::read(path).map_err(|error| unread(path, error)));
+        let authorities = authorities.transpose()?;
+        let keys = FetchedKeys::start(place, JwksTiming::default(), authorities.as_deref()).await;
+        return keys.map(JwtKeys::Fetched).map_err(named);
+    }
+    let text = std::fs::read_to_string(place).map_err(|error| named(format!("this cannot be read: {error}")))?;
+    JwtKeys::from_jwks(&text).map_err(named)
 }
 
 impl Deployment {

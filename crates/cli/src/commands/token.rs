@@ -11,6 +11,7 @@ use singlet_runtime::values;
 
 use super::serve::{DATA_FOLDER, bundled, secret};
 use crate::model::{self, fail};
+use crate::private_file::Readers;
 use crate::store::now;
 
 /// A signed token, or an API key, for a service on this machine.
@@ -39,6 +40,9 @@ pub struct Token {
     /// A file with the secret; `SINGLET_SECRET` holds the secret itself.
     #[arg(long, env = "SINGLET_SECRET_FILE", value_name = "FILE")]
     secret_file: Option<PathBuf>,
+    /// Take the secret from a file that others can read.
+    #[arg(long, env = "SINGLET_SECRET_FILES_SHARED")]
+    secret_files_shared: bool,
 }
 
 impl Token {
@@ -53,7 +57,11 @@ impl Token {
     fn token(&self) -> Result<String, ExitCode> {
         let model = self.model()?;
         let given = std::env::var("SINGLET_SECRET").ok();
-        let secret = secret::find(self.secret_file.as_deref(), given.as_deref(), Some(&self.data))
+        let readers = match self.secret_files_shared {
+            true => Readers::Others,
+            false => Readers::OwnerAlone,
+        };
+        let secret = secret::find(self.secret_file.as_deref(), given.as_deref(), Some(&self.data), readers)
             .map_err(|reason| fail(&reason))?;
         let Some(secret) = secret else {
             let folder = self.data.display();

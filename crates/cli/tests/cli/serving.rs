@@ -35,7 +35,8 @@ impl Served {
         while let Some(Ok(line)) = lines.next() {
             greeting.push_str(&line);
             greeting.push('\n');
-            if line.starts_with("  curl") && greeting.contains("\necobid at") {
+            let has_call = line.starts_with("  curl");
+            if (has_call || line.is_empty()) && greeting.contains("\necobid at") {
                 break;
             }
             if line.is_empty() && args.iter().any(|arg| arg.ends_with(".yaml")) && greeting.contains("  curl") {
@@ -48,6 +49,11 @@ impl Served {
             panic!("{greeting}{complaint}");
         }
         Served { child, greeting }
+    }
+
+    /// What it said when it was ready.
+    pub fn greeting(&self) -> &str {
+        &self.greeting
     }
 
     pub fn address(&self) -> String {

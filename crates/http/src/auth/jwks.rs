@@ -11,7 +11,8 @@ use hyper_util::rt::TokioIo;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
-use tokio_rustls::rustls::pki_types::ServerName;
+use tokio_rustls::rustls::pki_types::pem::PemObject;
+use tokio_rustls::rustls::pki_types::{CertificateDer, ServerName};
 use tokio_rustls::rustls::{ClientConfig, RootCertStore};
 
 use super::jwt::{PublicKey, public_keys};
@@ -57,17 +58,18 @@ impl std::fmt::Debug for FetchedKeys {
 }
 
 impl FetchedKeys {
-    /// Fetches the keys, and goes on to do so for as long as somebody holds them.
+    /// Fetches the keys, and goes on to do so for as long as somebody holds them. Who answers by TLS is vouched for by one of
+    /// `authorities`, certificates as PEM text, or by one of those whom the machine trusts where none are given.
     ///
     /// # Errors
     ///
     /// Where the address is none that can be trusted, or has no keys.
-    pub async fn start(address: &str, timing: JwksTiming) -> Result<Arc<Self>, String> {
+    pub async fn start(address: &str, timing: JwksTiming, authorities: Option<&[u8]>) -> Result<Arc<Self>, String> {
         let address: Uri = address
             .parse()
             .map_err(|error| format!("this is no address: {error}"))?;
         let tls = match (address.scheme_str(), address.host()) {
-            (Some("https"), Some(_)) => Some(connector()?),
+            (Some("https"), Some(_)) => Some(connector(authorities)?),
             // Who can change an answer on its way could sign every token.
             (Some("http"), Some("localhost" | "127.0.0.1" | "[::1]")) => None,
             _ => return Err("keys are fetched by `https://`, or by `http://` on this machine".to_owned()),
@@ -164,12 +166,26 @@ async fn follow(keys: Weak<FetchedKeys>) {
     }
 }
 
-/// TLS with those whom the machine trusts.
-fn connector() -> Result<TlsConnector, String> {
+/// TLS with those for whom some authorities vouch, or those whom the machine trusts.
+fn connector(authorities: Option<&[u8]>) -> Result<TlsConnector, String> {
     let mut roots = RootCertStore::empty();
-    roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
-    if roots.is_empty() {
-        return Err("this machine has no certificates to trust".to_owned());
+    match authorities {
+        None => {
+            roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
+            if roots.is_empty() {
+                return Err("this machine has no certificates to trust".to_owned());
+            }
+        }
+        Some(text) => {
+            for certificate in CertificateDer::pem_slice_iter(text) {
+                let certificate = certificate.map_err(|error| format!("an authority cannot be used: {error}"))?;
+                let added = roots.add(certificate);
+                added.map_err(|error| format!("an authority cannot be used: {error}"))?;
+            }
+            if roots.is_empty() {
+                return Err("the file of authorities has no certificate".to_owned());
+            }
+        }
     }
     let provider = Arc::new(tokio_rustls::rustls::crypto::aws_lc_rs::default_provider());
     let config = ClientConfig::builder_with_provider(provider)

@@ -20,6 +20,12 @@ pub fn problems(model: &Model, allows: &[&Expr], problems: &mut Problems) {
     }
 }
 
+/// Whether a caller who is known by no id may be answered.
+pub fn admits_without_id(model: &Model, allow: &Expr) -> bool {
+    let names_id = model.callers.claims.iter().any(|(name, _)| name == "id");
+    is_open(allow) || !(names_id || model.callers.api_key_header.is_some())
+}
+
 /// The credentials; none are needed where a caller without any may be answered.
 pub fn security(model: &Model, allows: &[&Expr]) -> Json {
     let mut all = Vec::new();

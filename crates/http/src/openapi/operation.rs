@@ -221,6 +221,9 @@ fn write_problems(model: &Model, write: &Write) -> Problems {
     }
     if write.idempotency.need != IdempotencyNeed::None {
         problems.add(422, &["idempotency_key_reused"]);
+        if access::admits_without_id(model, &write.allow) {
+            problems.add(409, &["already_done"]);
+        }
     }
     if is_versioned(model, write) {
         problems.add(412, &["version_differs"]);

@@ -6,8 +6,11 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
+use axum::Router;
+use axum::routing::get;
 use serde_json::{Value as Json, json};
 use singlet_http::auth::{FetchedKeys, JwksTiming};
+use singlet_http::{Limits, Server, TlsFiles};
 
 use crate::callers::{refused, with_token};
 use crate::running::{Options, Running, now, start};
@@ -176,7 +179,7 @@ async fn an_address_that_cannot_be_trusted_or_has_no_keys_is_refused_at_the_star
             fetch_time_max: Duration::from_millis(300),
             ..JwksTiming::default()
         };
-        FetchedKeys::start(address, timing)
+        FetchedKeys::start(address, timing, None)
             .await
             .err()
             .unwrap_or_else(|| panic!("`{address}` was taken"))
@@ -191,4 +194,73 @@ async fn an_address_that_cannot_be_trusted_or_has_no_keys_is_refused_at_the_star
     assert_eq!(start(&address).await, "there was no answer in time");
     drop(silent);
     assert!(start(&address).await.starts_with("no connection"));
+}
+
+const AUTHORITY: &[u8] = include_bytes!("tls/authority.pem");
+const STRANGER: &[u8] = include_bytes!("tls/certificate.pem");
+
+/// Who publishes a key by TLS, under a certificate and its private key.
+fn encrypted(certificates: &[u8], key: &[u8]) -> String {
+    let files = TlsFiles {
+        certificates: certificates.to_vec(),
+        key: key.to_vec(),
+    };
+    let (ready, port) = std::sync::mpsc::channel();
+    std::thread::spawn(move || {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+        runtime.unwrap().block_on(async move {
+            let server = Server::bind("127.0.0.1:0", Some(&files)).await.unwrap();
+            ready.send(server.address().unwrap().port()).unwrap();
+            let keys = json!({"keys": [published_es256("one")]}).to_string();
+            let router = Router::new().route("/keys", get(move || async move { keys }));
+            let never = std::future::pending();
+            server.serve(router, Limits::default(), never, || {}, async {}).await
+        })
+    });
+    format!("https://localhost:{}/keys", port.recv().unwrap())
+}
+
+fn issuer() -> String {
+    encrypted(include_bytes!("tls/issuer.pem"), include_bytes!("tls/issuer-key.pem"))
+}
+
+#[test]
+fn keys_come_by_tls_from_whom_an_authority_vouches_for() {
+    let running = start(Options {
+        jwks_address: Some((issuer(), JwksTiming::default())),
+        jwks_authorities: Some(AUTHORITY.to_vec()),
+        only: Some(&["todo"]),
+        ..Options::default()
+    });
+    assert_eq!(asks(&running, &sign_es256(&claims(), "one")).0, 200);
+    assert_eq!(asks(&running, &RsaKey::new("one").sign(&claims())), refused());
+}
+
+#[tokio::test]
+async fn keys_of_whom_nobody_vouches_for_are_not_taken() {
+    let refused = async |address: &str, authorities: Option<&[u8]>| {
+        let started = FetchedKeys::start(address, JwksTiming::default(), authorities).await;
+        started.err().unwrap_or_else(|| panic!("`{address}` was taken"))
+    };
+    let issuer = issuer();
+    // Another authority, the machine's own, and none that can be read.
+    assert!(refused(&issuer, Some(STRANGER)).await.starts_with("no TLS"));
+    let own = refused(&issuer, None).await;
+    assert!(
+        own.starts_with("no TLS") || own.contains("no certificates to trust"),
+        "{own}"
+    );
+    let nothing = refused(&issuer, Some(b"")).await;
+    assert_eq!(nothing, "the file of authorities has no certificate");
+    // The right authority, for another name.
+    let elsewhere = encrypted(
+        include_bytes!("tls/elsewhere.pem"),
+        include_bytes!("tls/elsewhere-key.pem"),
+    );
+    assert!(refused(&elsewhere, Some(AUTHORITY)).await.starts_with("no TLS"));
+    // Who speaks no TLS where it is expected.
+    let plain = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = format!("https://localhost:{}/keys", plain.local_addr().unwrap().port());
+    std::thread::spawn(move || plain.accept().unwrap().0.write_all(b"HTTP/1.1 400 What?\r\n\r\n"));
+    assert!(refused(&address, Some(AUTHORITY)).await.starts_with("no TLS"));
 }

@@ -357,3 +357,79 @@ fn a_list_that_one_row_returns_is_no_page() {
     made(&running, r#"{"id": "n", "tags": ["b", "a"]}"#);
     assert_eq!(running.get("notes", "ada", "/tags/n").json(), json!(["a", "b"]));
 }
+
+/// Who shows no credentials cannot be told from another: what they ask is done once, and no answer is given twice.
+#[test]
+fn who_has_no_id_is_never_given_the_answer_of_another() {
+    let running = notes();
+    let sign = |caller: &str, key: &str, name: &str| {
+        let body = format!(r#"{{"name": "{name}"}}"#);
+        running.call("notes", caller, "POST", "/guests", &[("idempotency-key", key)], &body)
+    };
+    let first = sign("-", "1", "Eve");
+    assert_eq!(first.status, 201, "{}", first.text());
+    let code = first.json()["code"].as_str().unwrap().to_owned();
+    let again = sign("-", "1", "Eve");
+    assert_eq!(refused(&again), (409, "already_done".to_owned()));
+    assert!(!again.text().contains(&code) && again.header("idempotent-replay").is_none());
+    // Neither does anybody learn that a key is in use.
+    assert_eq!(sign("-", "1", "Mallory").status, 201);
+    // Who has an id has keys of their own, whatever the id is, and is answered again.
+    for caller in ["ada", "linus", "nobody"] {
+        let own = sign(caller, "1", "Eve");
+        assert_eq!(
+            (own.status, own.header("idempotent-replay")),
+            (201, None),
+            "{}",
+            own.text()
+        );
+        let again = sign(caller, "1", "Eve");
+        assert_eq!((again.status, again.header("idempotent-replay")), (201, Some("true")));
+        assert_eq!(again.text(), own.text());
+    }
+    let named_so = crate::running::token("notes", &[("sub", "-")])
+        .sign(&running.secret)
+        .unwrap();
+    let bearer = format!("Bearer {named_so}");
+    let headers = [
+        ("authorization", bearer.as_str()),
+        ("idempotency-key", "1"),
+        ("content-type", "application/json"),
+    ];
+    let dashed = send(
+        running.address,
+        "POST",
+        "/notes/guests",
+        &headers,
+        br#"{"name": "Eve"}"#,
+    );
+    assert_eq!(dashed.status, 201, "{}", dashed.text());
+}
+
+#[test]
+fn of_many_at_once_without_an_id_one_is_done() {
+    let running = notes();
+    let statuses: Vec<u16> = std::thread::scope(|scope| {
+        let sign = || {
+            running.call(
+                "notes",
+                "-",
+                "POST",
+                "/guests",
+                &[("idempotency-key", "k")],
+                r#"{"name": "Eve"}"#,
+            )
+        };
+        let asked: Vec<_> = (0..16).map(|_| scope.spawn(sign)).collect();
+        asked.into_iter().map(|one| one.join().unwrap().status).collect()
+    });
+    assert_eq!(
+        statuses.iter().filter(|status| **status == 201).count(),
+        1,
+        "{statuses:?}"
+    );
+    assert!(
+        statuses.iter().all(|status| [201, 409].contains(status)),
+        "{statuses:?}"
+    );
+}

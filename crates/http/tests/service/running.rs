@@ -7,7 +7,7 @@ use std::sync::{Arc, LazyLock};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use singlet_http::auth::{ApiKeys, FetchedKeys, JwksTiming, JwtKeys, JwtSettings, LocalToken, Secret};
-use singlet_http::{Limits, Server, Service, Settings, System, SystemSettings, TlsFiles};
+use singlet_http::{Limits, Proxies, Server, Service, Settings, Surfaces, System, SystemSettings, TlsFiles};
 use singlet_model::Model;
 use singlet_runtime::{Attributes, Engine, load, table};
 use singlet_store::Store;
@@ -38,10 +38,14 @@ pub struct Options {
     pub jwks: Option<String>,
     /// Where the keys are, and how they are fetched.
     pub jwks_address: Option<(String, JwksTiming)>,
+    /// Who vouches for that address, as PEM text.
+    pub jwks_authorities: Option<Vec<u8>>,
     pub issuer: Option<String>,
     /// Keep the rates of the models.
     pub rates: bool,
     pub tls: Option<TlsFiles>,
+    pub surfaces: Surfaces,
+    pub proxies: Proxies,
     /// Only these systems.
     pub only: Option<&'static [&'static str]>,
 }
@@ -74,7 +78,10 @@ pub async fn settings(model: &Model, sample: String, options: &Options) -> Syste
         prefix: format!("/{}", model.name),
         jwt_keys: match (&options.jwks, &options.jwks_address) {
             (Some(text), _) => JwtKeys::from_jwks(text).unwrap(),
-            (_, Some((address, timing))) => JwtKeys::Fetched(FetchedKeys::start(address, *timing).await.unwrap()),
+            (_, Some((address, timing))) => {
+                let authorities = options.jwks_authorities.as_deref();
+                JwtKeys::Fetched(FetchedKeys::start(address, *timing, authorities).await.unwrap())
+            }
             (None, None) => JwtKeys::Secret(secret()),
         },
         jwt: JwtSettings {
@@ -122,6 +129,8 @@ pub fn start(options: Options) -> Running {
             let settings = Settings {
                 limits: options.limits,
                 cors_origins: options.cors.clone(),
+                surfaces: options.surfaces,
+                proxies: options.proxies.clone(),
             };
             let ended = async move { drop(ended.await) };
             server.run(Service::new(systems, settings), ended).await

@@ -40,7 +40,9 @@ fn a_client_that_trusts_the_certificate_is_answered() {
         .unwrap();
     let mut answer = Vec::new();
     let _ = stream.read_to_end(&mut answer);
-    assert_eq!(parse(&answer).unwrap().status, 200);
+    let answer = parse(&answer).unwrap();
+    assert_eq!(answer.status, 200);
+    assert_eq!(answer.header("strict-transport-security"), Some("max-age=31536000"));
     // Somebody who speaks no TLS is cut off, and harms nobody.
     let mut plain = connect(running.address);
     plain.write_all(b"GET /health HTTP/1.1\r\nhost: x\r\n\r\n").unwrap();

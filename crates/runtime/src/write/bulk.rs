@@ -102,17 +102,15 @@ fn unrecorded<'a>(operation: &Operation<'a>, request: &'a super::WriteRequest) -
 
 /// The row of an operation's progress: its caller, and its key or what it asks for.
 fn place_of(operation: &Operation<'_>) -> Result<Item, RuntimeError> {
-    let caller = operation
-        .request
-        .caller
-        .claims
-        .get("id")
-        .and_then(Value::as_str)
-        .unwrap_or("-");
+    let caller = operation.request.caller.claims.get("id").and_then(Value::as_str);
     let sent = values::json_text::of(&Value::M(operation.request.args.clone()));
     let key = operation.request.idempotency_key.clone().unwrap_or_default();
     let asked = hashed(&[&key, &sent]);
-    place(operation.model, "progress", &[&operation.write.name, caller, &asked])
+    match caller {
+        Some(caller) => place(operation.model, "progress", &[&operation.write.name, caller, &asked]),
+        // One part more than any caller's, so that nobody's id is nobody.
+        None => place(operation.model, "progress", &[&operation.write.name, "", "", &asked]),
+    }
 }
 
 struct Bulk<'o> {

@@ -38,6 +38,9 @@ pub(super) struct Record<'a> {
     key: Item,
     /// `request.key` and `request.hash`.
     words: Attributes,
+    /// Whether the caller is known by an id. Those who are not cannot be told apart: what they ask is done once for each key and
+    /// request, but no answer is kept that another of them could be given.
+    is_of_somebody: bool,
 }
 
 impl<'a> Record<'a> {
@@ -48,25 +51,29 @@ impl<'a> Record<'a> {
             )));
         }
         let model = operation.model;
+        let hash = request_hash(operation);
         let words = Attributes::from([
             (Word::RequestKey.as_str().to_owned(), Value::S(key.clone())),
-            (Word::RequestHash.as_str().to_owned(), Value::S(request_hash(operation))),
+            (Word::RequestHash.as_str().to_owned(), Value::S(hash.clone())),
         ]);
+        let caller = operation.request.caller.claims.get("id").and_then(Value::as_str);
         let entity = model
             .entities
             .iter()
             .find(|entity| entity.role == Some(Role::Idempotency));
         let place = match entity {
             Some(entity) => key_of_entity(operation, entity, &words)?,
-            None => {
-                let caller = operation.request.caller.claims.get("id").and_then(Value::as_str);
-                place(model, "request", &[&operation.write.name, caller.unwrap_or("-"), &key])?
-            }
+            None => match caller {
+                Some(caller) => place(model, "request", &[&operation.write.name, caller, &key])?,
+                // One part more than any caller's, so that nobody's id is nobody.
+                None => place(model, "request", &[&operation.write.name, "", &key, &hash])?,
+            },
         };
         Ok(Record {
             entity,
             key: place,
             words,
+            is_of_somebody: caller.is_some(),
         })
     }
 
@@ -96,6 +103,9 @@ impl<'a> Record<'a> {
         let recorded = self.value(&item, Word::RequestHash);
         if recorded.is_some() && recorded != hash {
             return Err(RuntimeError::IdempotencyKeyReused);
+        }
+        if !self.is_of_somebody {
+            return Err(RuntimeError::AlreadyDone);
         }
         let status = self.value(&item, Word::ResponseStatus).and_then(Value::as_number);
         let status = status
@@ -141,7 +151,7 @@ impl<'a> Record<'a> {
         let mut words = self.words.clone();
         let status = Value::N(Number::from(i64::from(written.status)));
         words.insert(Word::ResponseStatus.as_str().to_owned(), status);
-        if let Some(value) = &written.value {
+        if let Some(value) = written.value.as_ref().filter(|_| self.is_of_somebody) {
             words.insert(Word::ResponseBody.as_str().to_owned(), value.clone());
         }
         let mut item = match self.entity {

@@ -233,7 +233,10 @@ async fn an_items_page_has_the_callers_reservations_and_its_newest_auction() {
     };
     for item in alive(system, "Item", |_| true) {
         let id = text(&item, "itemId");
-        for caller in [text(&item, "userId"), "piotr", "nobody"] {
+        let place = system.rows("Place", |row| text(row, "itemId") == id).into_iter().next();
+        let buyer = place.as_ref().map(|place| text(place, "buyerId"));
+        let buyer = buyer.filter(|buyer| !buyer.is_empty()).unwrap_or("nobody");
+        for caller in [text(&item, "userId"), "piotr", "nobody", buyer] {
             let seen = |row: &Json| {
                 text(row, "itemId") == id && [text(row, "buyerId"), text(row, "sellerId")].contains(&caller)
             };
@@ -246,6 +249,11 @@ async fn an_items_page_has_the_callers_reservations_and_its_newest_auction() {
             let mut expected = item.clone();
             expected["reservations"] = Json::Array(reservations);
             expected["auctions"] = Json::Array(auctions);
+            if let Some(place) = &place
+                && [text(place, "userId"), text(place, "buyerId")].contains(&caller)
+            {
+                expected["place"] = place.clone();
+            }
             same(
                 &system
                     .one("itemPage", &[("itemId", id)], &Caller::with_id(caller))

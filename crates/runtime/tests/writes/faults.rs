@@ -130,18 +130,16 @@ async fn what_may_have_arrived_is_not_made_up_anew() {
     });
     store.expect(&[Fault::LostAfter, Fault::Conflict, Fault::Throttled, Fault::LostBefore]);
     let item = system.write("createItem", &sam, chair.clone()).await.unwrap();
-    assert_eq!(
-        system.keys_under("ITEM#").await,
-        [format!("ITEM#{} | METADATA", word(&item, "itemId"))]
-    );
+    let of_item = ["METADATA", "PLACE"].map(|sort| format!("ITEM#{} | {sort}", word(&item, "itemId")));
+    assert_eq!(system.keys_under("ITEM#").await, of_item);
     store.expect(&[Fault::LostBefore, Fault::Conflict]);
     system.write("createItem", &sam, chair.clone()).await.unwrap();
-    assert_eq!(system.keys_under("ITEM#").await.len(), 2);
+    assert_eq!(system.keys_under("ITEM#").await.len(), 4);
     store.expect(&[Fault::LostAfter; 20]);
     let lost = system.write("createItem", &sam, chair).await.unwrap_err();
     assert!(lost.starts_with("error: unavailable"), "{lost}");
     store.calm();
-    assert_eq!(system.keys_under("ITEM#").await.len(), 3);
+    assert_eq!(system.keys_under("ITEM#").await.len(), 6);
     system.check().await;
 }
 

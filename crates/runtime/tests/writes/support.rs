@@ -289,6 +289,7 @@ pub fn text_of(error: &RuntimeError) -> String {
         RuntimeError::NotFound => "not found".to_owned(),
         RuntimeError::VersionMismatch => "version mismatch".to_owned(),
         RuntimeError::IdempotencyKeyReused => "key reused".to_owned(),
+        RuntimeError::AlreadyDone => "already done".to_owned(),
         RuntimeError::Conflict => "conflict".to_owned(),
         RuntimeError::Request(reason) => format!("bad request: {reason}"),
         other => format!("error: {other}"),

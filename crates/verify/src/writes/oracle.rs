@@ -42,6 +42,8 @@ pub enum Outcome {
     VersionRequired,
     /// The idempotency key was used for something else.
     KeyReused,
+    /// It was done before, for somebody without an id.
+    AlreadyDone,
     /// More than one row fits where one is expected.
     Several,
     /// Left open: rows appeared while an operation that had stopped was waiting to go on, and whether they have their turn

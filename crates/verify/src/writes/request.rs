@@ -145,8 +145,10 @@ pub(super) fn id(frame: Frame<'_>, args: &Attributes) -> Result<Option<RequestId
         None => return Ok(None),
     };
     let Some(entity) = record_entity(frame) else {
-        let caller = frame.request.caller.claims.get("id");
-        return Ok(Some(format!("{} {caller:?} {key:?}", frame.write.name)));
+        return Ok(Some(match frame.request.caller.claims.get("id") {
+            Some(caller) => format!("{} {caller:?} {key:?}", frame.write.name),
+            None => format!("nobody's {} {key:?}", asked(frame)),
+        }));
     };
     let words = words(frame, &key);
     let mut id = Vec::new();
@@ -211,6 +213,10 @@ impl Oracle {
         let recorded = self.records.get(id).filter(|known| known.until > frame.request.now)?;
         if recorded.asked != asked(frame) {
             return Some(Err(Outcome::KeyReused));
+        }
+        // Who has no id may be anybody: no answer is given again.
+        if !frame.request.caller.claims.contains_key("id") {
+            return Some(Err(Outcome::AlreadyDone));
         }
         let Outcome::Done { status, value, .. } = &recorded.outcome else {
             return None;

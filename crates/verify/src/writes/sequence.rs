@@ -243,6 +243,7 @@ fn compare(made: &mut Made, meant: &Outcome, got: Result<Written, RuntimeError>)
         | (Outcome::VersionMismatch, Err(RuntimeError::VersionMismatch))
         | (Outcome::VersionRequired, Err(RuntimeError::VersionRequired))
         | (Outcome::KeyReused, Err(RuntimeError::IdempotencyKeyReused))
+        | (Outcome::AlreadyDone, Err(RuntimeError::AlreadyDone))
         | (Outcome::Several, Err(RuntimeError::Several(_))) => true,
         _ => false,
     };

@@ -1,9 +1,10 @@
 //! What `serve` says when it is ready.
 
 use std::collections::BTreeMap;
+use std::net::SocketAddr;
 
 use singlet_http::auth::{JwtKeys, LocalToken};
-use singlet_http::{Server, System};
+use singlet_http::{Surfaces, System};
 use singlet_model::model::SelectionKind;
 
 use super::{Deployment, bundled};
@@ -13,14 +14,29 @@ use crate::store::now;
 /// How long the tokens shown are good.
 const TOKEN_SECONDS: i64 = 30 * 24 * 3600;
 
+/// Where it is served, and what is shown there.
+pub struct Addresses {
+    pub own: Option<SocketAddr>,
+    pub operators: Option<SocketAddr>,
+    pub over_tls: bool,
+    /// What the service's own address shows beside operations.
+    pub surfaces: Surfaces,
+}
+
+impl Addresses {
+    fn url(&self, address: SocketAddr) -> String {
+        let scheme = if self.over_tls { "https" } else { "http" };
+        format!("{scheme}://{address}")
+    }
+}
+
 /// What is served, where, where the data is, and a call for each system that works as it stands.
-pub fn text(server: &Server, tls: bool, systems: &[System], deployment: &Deployment) -> String {
-    let scheme = if tls { "https" } else { "http" };
-    let address = server.address().map(|address| address.to_string()).unwrap_or_default();
+pub fn text(addresses: &Addresses, systems: &[System], deployment: &Deployment) -> String {
     // Credentials are shown only where nobody else can use them.
-    let is_local = server.address().is_some_and(|address| address.ip().is_loopback())
+    let is_local = addresses.own.is_some_and(|address| address.ip().is_loopback())
         && !matches!(deployment.place, Place::DynamoDb { .. });
-    let root = format!("{scheme}://{address}");
+    let root = addresses.own.map(|address| addresses.url(address)).unwrap_or_default();
+    let operators = addresses.operators.map(|address| addresses.url(address));
     let count = if systems.len() == 1 {
         "1 system".to_owned()
     } else {
@@ -30,9 +46,17 @@ pub fn text(server: &Server, tls: bool, systems: &[System], deployment: &Deploym
     if deployment.read_only {
         text.push_str("writes are refused\n");
     }
+    if let Some(operators) = &operators {
+        text.push_str(&format!("for operators at {operators}\n"));
+    }
+    let described = Some(&root).filter(|_| addresses.surfaces.docs).or(operators.as_ref());
     for system in systems {
         let base = format!("{root}{}", system.prefix);
-        text.push_str(&format!("\n{} at {base}, described at {base}/docs\n", system.name));
+        text.push_str(&format!("\n{} at {base}", system.name));
+        if let Some(at) = described {
+            text.push_str(&format!(", described at {at}{}/docs", system.prefix));
+        }
+        text.push('\n');
         if let Some(call) = call(system, &base, deployment).filter(|_| is_local) {
             text.push_str(&format!("  {call}\n"));
         }
@@ -63,9 +87,10 @@ fn call(system: &System, base: &str, deployment: &Deployment) -> Option<String> 
         }
         None if callers.claims.is_empty() => String::new(),
         None => {
-            if matches!(deployment.jwt_keys, JwtKeys::Public(_)) {
+            // Where others issue tokens, one signed here is refused.
+            let JwtKeys::Secret(secret) = &deployment.jwt_keys else {
                 return None;
-            }
+            };
             let claims: BTreeMap<String, String> = match known {
                 Some(known) => known
                     .caller
@@ -80,7 +105,7 @@ fn call(system: &System, base: &str, deployment: &Deployment) -> Option<String> 
                 claims,
                 expires: now() / 1000 + TOKEN_SECONDS,
             };
-            format!("-H 'Authorization: Bearer {}' ", token.sign(&deployment.secret).ok()?)
+            format!("-H 'Authorization: Bearer {}' ", token.sign(secret).ok()?)
         }
     };
     Some(format!("curl {credentials}'{base}{path}'"))

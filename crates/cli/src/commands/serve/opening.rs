@@ -1,5 +1,6 @@
 //! A model opened where the data is.
 
+use std::io::Write;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -9,6 +10,7 @@ use singlet_runtime::{Attributes, Engine, TableState, TableUse};
 use singlet_store::Store;
 
 use crate::place::Place;
+use crate::private_file;
 use crate::store::{load_text, open_table};
 
 /// What a table is opened for, and with what it is filled where it is new.
@@ -85,7 +87,7 @@ impl Filling {
             Some(text) if text.ends_with('\n') => text.trim().parse().unwrap_or(instant),
             None if !is_new => return Ok(None),
             _ => {
-                std::fs::write(&file, format!("{instant}\n")).map_err(failed)?;
+                writeln!(private_file::create(&file).map_err(failed)?, "{instant}").map_err(failed)?;
                 instant
             }
         };

@@ -5,13 +5,20 @@ use std::path::Path;
 
 use singlet_http::auth::Secret;
 
+use crate::private_file::{self, Readers};
+
 /// The file beside the data.
 const FILE: &str = "secret";
 
 /// The secret from a file, from the environment, or from beside the data; in that order.
-pub fn find(file: Option<&Path>, given: Option<&str>, data: Option<&Path>) -> Result<Option<Secret>, String> {
+pub fn find(
+    file: Option<&Path>,
+    given: Option<&str>,
+    data: Option<&Path>,
+    readers: Readers,
+) -> Result<Option<Secret>, String> {
     if let Some(path) = file {
-        return read(path).map(Some);
+        return read(path, readers).map(Some);
     }
     if let Some(text) = given {
         return Secret::new(text)
@@ -19,12 +26,13 @@ pub fn find(file: Option<&Path>, given: Option<&str>, data: Option<&Path>) -> Re
             .map_err(|reason| format!("`SINGLET_SECRET`: {reason}"));
     }
     match data.map(|folder| folder.join(FILE)).filter(|path| path.exists()) {
-        Some(path) => read(&path).map(Some),
+        Some(path) => read(&path, readers).map(Some),
         None => Ok(None),
     }
 }
 
-fn read(path: &Path) -> Result<Secret, String> {
+fn read(path: &Path, readers: Readers) -> Result<Secret, String> {
+    readers.check(path)?;
     let text = fs::read_to_string(path).map_err(|error| format!("`{}` cannot be read: {error}", path.display()))?;
     Secret::new(&text).map_err(|reason| format!("`{}`: {reason}", path.display()))
 }
@@ -35,25 +43,8 @@ pub fn create(data: Option<&Path>) -> Result<Secret, String> {
     if let Some(folder) = data {
         let path = folder.join(FILE);
         let failed = |error: std::io::Error| format!("`{}` cannot be written: {error}", path.display());
-        fs::create_dir_all(folder).map_err(failed)?;
-        write_private(&path, &text).map_err(failed)?;
+        private_file::create_folder(folder).map_err(failed)?;
+        private_file::create_new(&path, &format!("{text}\n")).map_err(failed)?;
     }
     Secret::new(&text)
-}
-
-#[cfg(unix)]
-fn write_private(path: &Path, text: &str) -> std::io::Result<()> {
-    use std::io::Write;
-    use std::os::unix::fs::OpenOptionsExt;
-    let mut file = fs::OpenOptions::new()
-        .write(true)
-        .create_new(true)
-        .mode(0o600)
-        .open(path)?;
-    writeln!(file, "{text}")
-}
-
-#[cfg(not(unix))]
-fn write_private(path: &Path, text: &str) -> std::io::Result<()> {
-    fs::write(path, format!("{text}\n"))
 }
