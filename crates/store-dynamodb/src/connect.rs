@@ -100,6 +100,7 @@ pub(crate) async fn connect(settings: &Settings) -> Result<DynamoDbStore> {
         client: aws_sdk_dynamodb::Client::new(&config),
         once: aws_sdk_dynamodb::Client::from_conf(once.build()),
         streams: aws_sdk_dynamodbstreams::Client::new(&config),
+        iterators: Default::default(),
     })
 }
 

@@ -21,6 +21,7 @@ mod convert;
 mod error;
 mod reads;
 mod schema;
+mod shard_calls;
 mod shards;
 mod streams;
 mod tables;
@@ -37,6 +38,7 @@ use singlet_store::{
     WriteAnswer,
 };
 use std::fmt;
+use std::sync::Arc;
 
 /// A store at an endpoint that speaks DynamoDB's protocol.
 #[derive(Clone)]
@@ -45,6 +47,7 @@ pub struct DynamoDbStore {
     /// Sends nothing twice.
     once: aws_sdk_dynamodb::Client,
     streams: aws_sdk_dynamodbstreams::Client,
+    iterators: Arc<streams::Iterators>,
     place: String,
 }
 
@@ -129,6 +132,12 @@ impl Store for DynamoDbStore {
 
     async fn read_stream(&self, request: &StreamRequest) -> Result<StreamPage> {
         let arn = tables::stream_arn(&self.client, &request.table).await?;
-        streams::read(&self.streams, &arn, request).await
+        let reading = streams::StreamReading {
+            calls: &self.streams,
+            iterators: &self.iterators,
+            stream: &arn,
+            now: streams::now_seconds(),
+        };
+        reading.read_page(request).await
     }
 }

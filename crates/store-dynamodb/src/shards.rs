@@ -1,14 +1,38 @@
 //! How far each shard of a stream is read, as one text that outlives the process.
 //!
 //! A stream is cut into shards that open and close; a shard's changes come after those of its parent. The position in
-//! a stream is therefore a list: which shards are read, and how far each.
+//! a stream is therefore a list: which shards are known, how far each is read, and when that was.
+//!
+//! Nothing is forgotten in silence: a shard that was not read to its end stays in the list until it is, or until the endpoint says
+//! that it is gone. Then the position is lost.
 
-use aws_sdk_dynamodbstreams::types::Shard;
-use singlet_store::{Result, StoreError};
+use singlet_store::{ErrorKind, Result, StoreError};
+
+/// How the text is written today.
+const VERSION: &str = "2";
+
+/// How old the last reading of a shard may be. Changes are kept for 24 hours; whoever comes later cannot know what went.
+pub(crate) const READ_SECONDS_MAX: i64 = 23 * 60 * 60;
+
+/// How long a shard that was read to its end is remembered. It is listed for as long as its changes are kept.
+const ENDED_SECONDS_MAX: i64 = 25 * 60 * 60;
+
+/// A shard, as the endpoint lists it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Shard {
+    pub(crate) id: String,
+    pub(crate) parent: Option<String>,
+    /// Whether no change is added any more. There may be some to read all the same.
+    pub(crate) is_closed: bool,
+}
 
 /// How far the shards of one stream are read, in the order they are visited next.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Progress {
+    /// The stream's name. A stream that is turned off and on again is another one.
+    pub(crate) stream: String,
+    /// When the shards were last listed, in seconds since 1970: what is new since has no older changes.
+    pub(crate) listed_at: i64,
     pub(crate) shards: Vec<ShardProgress>,
 }
 
@@ -16,87 +40,182 @@ pub(crate) struct Progress {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ShardProgress {
     pub(crate) shard: String,
+    pub(crate) parent: Option<String>,
     pub(crate) place: Place,
-    /// Where the endpoint stands between that place and the next change. It forgets iterators after a quarter of an
-    /// hour; then reading goes on from the place.
-    pub(crate) iterator: Option<String>,
+    /// When it was last read, in seconds since 1970; before that, an instant at which it was not there yet.
+    pub(crate) read_at: i64,
 }
 
 /// A place in a shard.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Place {
+    /// Before its first change, if it is still there: nobody has listed it, and a shard that is listed comes after it.
+    Perhaps,
     /// Before its first change.
     Start,
     /// After the change of this number.
     After(String),
-    /// After the newest change there was, whose number is not known: only an iterator leads there.
-    Latest,
     /// At its end.
     End,
 }
 
+impl Place {
+    pub(crate) fn text(&self) -> &str {
+        match self {
+            Place::Perhaps => "perhaps",
+            Place::Start => "start",
+            Place::After(sequence) => sequence,
+            Place::End => "end",
+        }
+    }
+
+    fn parse(text: &str) -> Option<Self> {
+        match text {
+            "perhaps" => Some(Place::Perhaps),
+            "start" => Some(Place::Start),
+            "end" => Some(Place::End),
+            number if !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit()) => {
+                Some(Place::After(number.to_owned()))
+            }
+            _ => None,
+        }
+    }
+}
+
+/// A position from which changes are missing.
+pub(crate) fn lost(why: impl Into<String>) -> StoreError {
+    StoreError::new(ErrorKind::PositionLost, why)
+}
+
 impl Progress {
+    /// Before everything that is kept.
+    pub(crate) fn at_start(stream: &str, now: i64) -> Self {
+        Self {
+            stream: stream.to_owned(),
+            listed_at: now,
+            shards: Vec::new(),
+        }
+    }
+
+    /// Before everything that happens from now on. Where in an open shard that is, no number says: so it is the start of every
+    /// open one.
+    pub(crate) fn at_open_shards(stream: &str, now: i64, shards: &[Shard]) -> Self {
+        let progress = |shard: &Shard| ShardProgress {
+            shard: shard.id.clone(),
+            parent: shard.parent.clone(),
+            place: match shard.is_closed {
+                true => Place::End,
+                false => Place::Start,
+            },
+            read_at: now,
+        };
+        let mut known: Vec<ShardProgress> = shards.iter().map(progress).collect();
+        let parents = shards.iter().filter_map(|shard| shard.parent.as_ref());
+        for parent in parents.filter(|parent| shards.iter().all(|shard| shard.id != **parent)) {
+            // It has a child, so that it is closed, listed or not.
+            known.push(ShardProgress {
+                shard: parent.clone(),
+                parent: None,
+                place: Place::End,
+                read_at: now,
+            });
+        }
+        Self {
+            shards: known,
+            ..Self::at_start(stream, now)
+        }
+    }
+
     /// Reads what [`to_text`](Self::to_text) wrote.
     pub(crate) fn from_text(text: &str) -> Result<Self> {
-        let shards = text.split('\n').filter(|line| !line.is_empty()).map(|line| {
-            let mut parts = line.splitn(3, ' ');
-            let (shard, place) = (parts.next().unwrap_or_default(), parts.next().unwrap_or_default());
-            let place = match place {
-                "start" => Place::Start,
-                "latest" => Place::Latest,
-                "end" => Place::End,
-                sequence if sequence.starts_with(|first: char| first.is_ascii_digit()) => {
-                    Place::After(sequence.to_owned())
-                }
-                _ => {
-                    return Err(StoreError::bad_request(
-                        "the position in the stream was not given by this store",
-                    ));
-                }
+        let foreign = || StoreError::bad_request("the position in the stream was not given by this store");
+        let mut lines = text.split('\n').filter(|line| !line.is_empty());
+        let head: Vec<&str> = lines.next().unwrap_or_default().split(' ').collect();
+        let &[VERSION, stream, listed_at] = head.as_slice() else {
+            return Err(foreign());
+        };
+        let shards = lines.map(|line| {
+            let parts: Vec<&str> = line.split(' ').collect();
+            let &[shard, parent, place, read_at] = parts.as_slice() else {
+                return Err(foreign());
             };
             Ok(ShardProgress {
                 shard: shard.to_owned(),
-                place,
-                iterator: parts.next().map(str::to_owned),
+                parent: Some(parent.to_owned()).filter(|parent| parent != "-"),
+                place: Place::parse(place).ok_or_else(foreign)?,
+                read_at: read_at.parse().map_err(|_| foreign())?,
             })
         });
         Ok(Self {
+            stream: stream.to_owned(),
+            listed_at: listed_at.parse().map_err(|_| foreign())?,
             shards: shards.collect::<Result<_>>()?,
         })
     }
 
-    /// One line per shard.
+    /// One line for the stream, and one per shard.
     pub(crate) fn to_text(&self) -> String {
-        let line = |progress: &ShardProgress| {
-            let place = match &progress.place {
-                Place::Start => "start",
-                Place::After(sequence) => sequence,
-                Place::Latest => "latest",
-                Place::End => "end",
-            };
-            match &progress.iterator {
-                Some(iterator) => format!("{} {place} {iterator}\n", progress.shard),
-                None => format!("{} {place}\n", progress.shard),
-            }
+        let line = |shard: &ShardProgress| {
+            let parent = shard.parent.as_deref().unwrap_or("-");
+            format!("{} {parent} {} {}\n", shard.shard, shard.place.text(), shard.read_at)
         };
-        self.shards.iter().map(line).collect()
+        let head = format!("{VERSION} {} {}\n", self.stream, self.listed_at);
+        std::iter::once(head).chain(self.shards.iter().map(line)).collect()
     }
 
-    /// Forgets shards that are gone, and adds those whose parent is read to its end, or gone.
-    pub(crate) fn follow(&mut self, shards: &[Shard]) {
-        let listed = |id: &str| shards.iter().any(|shard| shard.shard_id() == Some(id));
-        self.shards.retain(|progress| listed(&progress.shard));
-        for shard in shards {
-            let Some(id) = shard.shard_id() else { continue };
-            let parent = shard.parent_shard_id().filter(|parent| listed(parent));
-            if self.place(id).is_none() && parent.is_none_or(|parent| self.place(parent) == Some(&Place::End)) {
-                self.shards.push(ShardProgress {
-                    shard: id.to_owned(),
-                    place: Place::Start,
-                    iterator: None,
-                });
-            }
+    /// Refuses a position of another stream, or one that is so old that changes may have gone unread.
+    pub(crate) fn is_kept(&self, stream: &str, now: i64) -> Result<()> {
+        if self.stream != stream {
+            return Err(lost(
+                "the position is of another stream: it was turned off and on again",
+            ));
         }
+        let unread = self.shards.iter().filter(|shard| shard.place != Place::End);
+        let oldest = unread.map(|shard| shard.read_at).chain([self.listed_at]).min();
+        match oldest.is_some_and(|oldest| now.saturating_sub(oldest) >= READ_SECONDS_MAX) {
+            true => Err(lost(
+                "the stream was last read at this position more than 23 hours ago, and changes are kept for 24",
+            )),
+            false => Ok(()),
+        }
+    }
+
+    /// Takes up the shards that are listed. A listing may leave a shard out and have it again later: so one that is not read to
+    /// its end stays, listed or not; one that is stays for as long as it could be listed; and the parent of a new one is asked for
+    /// though it is not listed.
+    pub(crate) fn follow(&mut self, listed: &[Shard], now: i64) {
+        let is_listed = |id: &str| listed.iter().any(|shard| shard.id == id);
+        self.shards.retain(|shard| {
+            let may_come_back = now.saturating_sub(shard.read_at) < ENDED_SECONDS_MAX;
+            shard.place != Place::End || may_come_back || is_listed(&shard.shard)
+        });
+        for shard in listed {
+            if self.place(&shard.id).is_some() {
+                continue;
+            }
+            if let Some(parent) = shard.parent.as_ref().filter(|parent| !is_listed(parent))
+                && self.place(parent).is_none()
+            {
+                self.add(parent, None, Place::Perhaps);
+            }
+            self.add(&shard.id, shard.parent.clone(), Place::Start);
+        }
+        self.listed_at = now;
+    }
+
+    fn add(&mut self, shard: &str, parent: Option<String>, place: Place) {
+        self.shards.push(ShardProgress {
+            shard: shard.to_owned(),
+            parent,
+            place,
+            read_at: self.listed_at,
+        });
+    }
+
+    /// Whether a shard may be read: its parent is read to its end, or was before anything is known.
+    pub(crate) fn is_due(&self, shard: &ShardProgress) -> bool {
+        let parent = shard.parent.as_deref().and_then(|parent| self.place(parent));
+        shard.place != Place::End && parent.is_none_or(|place| *place == Place::End)
     }
 
     fn place(&self, shard: &str) -> Option<&Place> {
@@ -111,46 +230,35 @@ impl Progress {
 mod tests {
     use super::*;
 
-    fn shard(id: &str, parent: Option<&str>) -> Shard {
-        Shard::builder()
-            .shard_id(id)
-            .set_parent_shard_id(parent.map(str::to_owned))
-            .build()
-    }
-
-    fn progress(places: &[(&str, Place)]) -> Progress {
-        let shards = places.iter().map(|(shard, place)| ShardProgress {
-            shard: (*shard).to_owned(),
-            place: place.clone(),
-            iterator: None,
-        });
-        Progress {
-            shards: shards.collect(),
-        }
-    }
-
     #[test]
     fn a_position_outlives_its_text() {
-        let mut all = progress(&[
-            ("a", Place::Start),
-            ("b", Place::After("123".to_owned())),
-            ("c", Place::Latest),
-            ("d", Place::End),
-        ]);
-        all.shards[2].iterator = Some("arn|1|with spaces ".to_owned());
+        let shard = |shard: &str, parent: Option<&str>, place| ShardProgress {
+            shard: shard.to_owned(),
+            parent: parent.map(str::to_owned),
+            place,
+            read_at: 1_794_830_400,
+        };
+        let all = Progress {
+            shards: vec![
+                shard("a", None, Place::Start),
+                shard("z", None, Place::Perhaps),
+                shard("b", Some("a"), Place::After("123".to_owned())),
+                shard("c", Some("b"), Place::End),
+            ],
+            ..Progress::at_start("arn:aws:dynamodb:eu:1:table/t/stream/2026-11-17T00:00:00.000", 7)
+        };
         assert_eq!(Progress::from_text(&all.to_text()).unwrap(), all);
-        assert_eq!(Progress::from_text("").unwrap(), Progress::default());
-        assert!(Progress::from_text("nonsense").unwrap_err().is_bad_request());
-    }
-
-    #[test]
-    fn a_child_waits_for_its_parent() {
-        let shards = [shard("child", Some("parent")), shard("parent", Some("forgotten"))];
-        let mut reading = Progress::default();
-        reading.follow(&shards);
-        assert_eq!(reading, progress(&[("parent", Place::Start)]));
-        let mut ended = progress(&[("parent", Place::End), ("gone", Place::End)]);
-        ended.follow(&shards);
-        assert_eq!(ended, progress(&[("parent", Place::End), ("child", Place::Start)]));
+        for foreign in [
+            "",
+            "nonsense",
+            "2 arn",
+            "3 arn 7\n",
+            "2 arn 7\na - start\n",
+            "2 arn 7\na - 12x 7\n",
+            "a start\n",
+            "000000000000000000010000000000",
+        ] {
+            assert!(Progress::from_text(foreign).unwrap_err().is_bad_request(), "{foreign}");
+        }
     }
 }

@@ -1,40 +1,209 @@
 //! The change stream: shards hidden behind one position.
 
-use crate::convert::item_from_stream;
-use crate::error::from_sdk;
-use crate::shards::{Place, Progress, ShardProgress};
-use aws_sdk_dynamodbstreams::Client;
-use aws_sdk_dynamodbstreams::operation::get_records::GetRecordsOutput;
-use aws_sdk_dynamodbstreams::types::{OperationType, Record, Shard, ShardIteratorType};
+#[cfg(test)]
+#[allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "a test fails by panicking"
+)]
+mod fake;
+#[cfg(test)]
+#[allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "a test fails by panicking"
+)]
+mod tests;
+
+use std::collections::HashMap;
+use std::sync::{Mutex, PoisonError};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use async_trait::async_trait;
 use singlet_store::{
-    Result, STREAM_PAGE_RECORDS_MAX, StoreError, StreamEvent, StreamPage, StreamPosition, StreamRecord, StreamRequest,
+    Result, STREAM_PAGE_RECORDS_MAX, StoreError, StreamPage, StreamPosition, StreamRecord, StreamRequest,
 };
 
+use crate::shards::{Place, Progress, Shard, ShardProgress, lost};
+
 /// The most pages of shards that are listed; a page has up to 100.
-const SHARD_PAGES_MAX: usize = 100;
+pub(crate) const SHARD_PAGES_MAX: usize = 100;
 /// The most shards that one page of records is read from.
 const SHARDS_READ_MAX: usize = 32;
+/// How often it is read on in a shard that gives nothing: it may have empty stretches.
+const EMPTY_READS_MAX: usize = 4;
+/// How many iterators are remembered.
+const ITERATORS_MAX: usize = 4096;
 
-pub(crate) async fn read(client: &Client, arn: &str, request: &StreamRequest) -> Result<StreamPage> {
-    if request.limit == 0 || request.limit > STREAM_PAGE_RECORDS_MAX {
-        return Err(StoreError::bad_request(format!(
-            "a page of a stream has 1 to {STREAM_PAGE_RECORDS_MAX} records, not {}",
-            request.limit
-        )));
+/// What a stream is asked. DynamoDB has four calls; which stream a table has is asked elsewhere.
+#[async_trait]
+pub(crate) trait ShardCalls: Send + Sync {
+    /// A page of the shards, and after which shard the next page begins.
+    async fn list_shards(&self, stream: &str, after: Option<String>) -> Result<(Vec<Shard>, Option<String>)>;
+
+    /// An iterator at a place of a shard.
+    async fn open_iterator(&self, stream: &str, shard: &str, place: &Place) -> Result<String>;
+
+    /// Records at an iterator, and the iterator behind them; none at the end of a closed shard.
+    async fn read_iterator(&self, iterator: &str, limit: usize) -> Result<(Vec<StreamRecord>, Option<String>)>;
+}
+
+/// Where the endpoint stands behind places of shards. It forgets iterators after a quarter of an hour, and so may we: then reading goes
+/// on from the place. They are no part of a position.
+#[derive(Debug, Default)]
+pub(crate) struct Iterators(Mutex<HashMap<String, String>>);
+
+impl Iterators {
+    fn name(stream: &str, shard: &str, place: &Place) -> String {
+        format!("{stream} {shard} {}", place.text())
     }
-    let shards = list_shards(client, arn).await?;
-    let mut progress = match &request.position {
-        StreamPosition::Start => Progress::default(),
-        StreamPosition::After(text) => Progress::from_text(text)?,
-        StreamPosition::Latest => {
-            let progress = latest(client, arn, &shards).await?;
-            return Ok(page(Vec::new(), &progress));
+
+    fn take(&self, stream: &str, shard: &str, place: &Place) -> Option<String> {
+        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        all.remove(&Self::name(stream, shard, place))
+    }
+
+    fn keep(&self, stream: &str, shard: &str, place: &Place, iterator: String) {
+        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if all.len() >= ITERATORS_MAX {
+            all.clear();
         }
-    };
-    progress.follow(&shards);
-    let mut records = Vec::new();
-    read_shards(client, arn, &mut progress, &mut records, request.limit as usize).await?;
-    Ok(page(records, &progress))
+        all.insert(Self::name(stream, shard, place), iterator);
+    }
+}
+
+/// Seconds since 1970.
+pub(crate) fn now_seconds() -> i64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    i64::try_from(since.as_secs()).unwrap_or(i64::MAX)
+}
+
+/// A stream at one moment.
+pub(crate) struct StreamReading<'a> {
+    pub(crate) calls: &'a dyn ShardCalls,
+    pub(crate) iterators: &'a Iterators,
+    pub(crate) stream: &'a str,
+    /// In seconds since 1970.
+    pub(crate) now: i64,
+}
+
+impl StreamReading<'_> {
+    /// Reads a page from a position on.
+    pub(crate) async fn read_page(&self, request: &StreamRequest) -> Result<StreamPage> {
+        if request.limit == 0 || request.limit > STREAM_PAGE_RECORDS_MAX {
+            return Err(StoreError::bad_request(format!(
+                "a page of a stream has 1 to {STREAM_PAGE_RECORDS_MAX} records, not {}",
+                request.limit
+            )));
+        }
+        let mut progress = match &request.position {
+            StreamPosition::Start => Progress::at_start(self.stream, self.now),
+            StreamPosition::After(text) => Progress::from_text(text)?,
+            StreamPosition::Latest => {
+                let shards = self.all_shards().await?;
+                let progress = Progress::at_open_shards(self.stream, self.now, &shards);
+                return Ok(page(Vec::new(), &progress));
+            }
+        };
+        progress.is_kept(self.stream, self.now)?;
+        progress.follow(&self.all_shards().await?, self.now);
+        let records = self.read_shards(&mut progress, request.limit as usize).await?;
+        Ok(page(records, &progress))
+    }
+
+    /// All shards, or an error: of a listing that is not whole, nothing follows.
+    async fn all_shards(&self) -> Result<Vec<Shard>> {
+        let (mut shards, mut after) = (Vec::new(), None);
+        for _ in 0..SHARD_PAGES_MAX {
+            let (listed, next) = self.calls.list_shards(self.stream, after).await?;
+            shards.extend(listed);
+            match next {
+                Some(next) => after = Some(next),
+                None => return Ok(shards),
+            }
+        }
+        Err(StoreError::unavailable(format!(
+            "the stream has more than {SHARD_PAGES_MAX} pages of shards"
+        )))
+    }
+
+    /// Reads shards in turn until the page is full. Those that were read go to the back, so that a busy shard does not
+    /// starve the others; nor does one that is throttled.
+    async fn read_shards(&self, progress: &mut Progress, limit: usize) -> Result<Vec<StreamRecord>> {
+        let due: Vec<bool> = progress.shards.iter().map(|shard| progress.is_due(shard)).collect();
+        let (mut records, mut first, mut last) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut reads, mut throttled) = (0, None);
+        for (shard, is_due) in progress.shards.drain(..).zip(due) {
+            if !is_due || records.len() >= limit || reads >= SHARDS_READ_MAX {
+                first.push(shard);
+                continue;
+            }
+            reads += 1;
+            let before = shard.clone();
+            match self.read_shard(shard, limit - records.len()).await {
+                Ok((read, found)) => {
+                    last.push(read);
+                    records.extend(found);
+                }
+                Err(error) if error.is_throttled() => {
+                    throttled = Some(error);
+                    last.push(before);
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        let is_stopped = throttled.is_some() && records.is_empty() && last.len() == 1;
+        first.append(&mut last);
+        progress.shards = first;
+        match throttled {
+            Some(error) if is_stopped => Err(error),
+            _ => Ok(records),
+        }
+    }
+
+    async fn read_shard(&self, mut shard: ShardProgress, limit: usize) -> Result<(ShardProgress, Vec<StreamRecord>)> {
+        let (mut records, mut next) = match self.records_at(&shard, limit).await {
+            Err(error) if shard.place == Place::Perhaps && error.is_position_lost() => (Vec::new(), None),
+            answer => answer?,
+        };
+        for _ in 0..EMPTY_READS_MAX {
+            let Some(iterator) = next.as_ref().filter(|_| records.is_empty()) else {
+                break;
+            };
+            (records, next) = self.calls.read_iterator(iterator, limit).await?;
+        }
+        shard.read_at = self.now;
+        // That a shard is closed, or a page empty, says nothing: only where there is no further iterator it has ended.
+        let place = match (&next, records.last()) {
+            (None, _) => Place::End,
+            (Some(_), Some(last)) => Place::After(last.sequence.clone()),
+            (Some(_), None) if shard.place == Place::Perhaps => Place::Start,
+            (Some(_), None) => shard.place,
+        };
+        if let Some(iterator) = next {
+            self.iterators.keep(self.stream, &shard.shard, &place, iterator);
+        }
+        shard.place = place;
+        Ok((shard, records))
+    }
+
+    /// Reads at the iterator that is remembered, or, if there is none or the endpoint forgot it, at the place.
+    async fn records_at(&self, shard: &ShardProgress, limit: usize) -> Result<(Vec<StreamRecord>, Option<String>)> {
+        if let Some(iterator) = self.iterators.take(self.stream, &shard.shard, &shard.place) {
+            match self.calls.read_iterator(&iterator, limit).await {
+                Err(error) if error.is_position_lost() => {}
+                answer => return answer,
+            }
+        }
+        let opened = self.calls.open_iterator(self.stream, &shard.shard, &shard.place).await;
+        let iterator = opened.map_err(|error| match error.is_not_found() {
+            true => lost(format!("shard `{}` is gone, and was not read to its end", shard.shard)),
+            false => error,
+        })?;
+        self.calls.read_iterator(&iterator, limit).await
+    }
 }
 
 fn page(records: Vec<StreamRecord>, progress: &Progress) -> StreamPage {
@@ -42,155 +211,4 @@ fn page(records: Vec<StreamRecord>, progress: &Progress) -> StreamPage {
         records,
         next: StreamPosition::After(progress.to_text()),
     }
-}
-
-/// Reads shards in turn until the page is full. Those that were read go to the back, so that a busy shard does not
-/// starve the others.
-async fn read_shards(
-    client: &Client,
-    arn: &str,
-    progress: &mut Progress,
-    records: &mut Vec<StreamRecord>,
-    limit: usize,
-) -> Result<()> {
-    let (ended, open): (Vec<_>, Vec<_>) = progress.shards.drain(..).partition(|shard| shard.place == Place::End);
-    let mut read = Vec::new();
-    let mut unread = open.into_iter();
-    while records.len() < limit && read.len() < SHARDS_READ_MAX {
-        let Some(shard) = unread.next() else { break };
-        read.push(read_shard(client, arn, shard, records, limit - records.len()).await?);
-    }
-    progress.shards.extend(unread.chain(read).chain(ended));
-    Ok(())
-}
-
-async fn read_shard(
-    client: &Client,
-    arn: &str,
-    progress: ShardProgress,
-    records: &mut Vec<StreamRecord>,
-    limit: usize,
-) -> Result<ShardProgress> {
-    let answer = records_at(client, arn, &progress, limit).await?;
-    let found: Vec<StreamRecord> = answer
-        .records
-        .into_iter()
-        .flatten()
-        .map(record)
-        .collect::<Result<_>>()?;
-    let (place, iterator) = match (answer.next_shard_iterator, found.last()) {
-        (None, _) => (Place::End, None),
-        (Some(_), Some(last)) => (Place::After(last.sequence.clone()), None),
-        // Nothing was found here, but the endpoint has moved on within the shard.
-        (Some(next), None) => (progress.place, Some(next)),
-    };
-    records.extend(found);
-    Ok(ShardProgress {
-        shard: progress.shard,
-        place,
-        iterator,
-    })
-}
-
-/// Reads at the iterator that is kept, or, if there is none or the endpoint forgot it, at the place.
-async fn records_at(client: &Client, arn: &str, progress: &ShardProgress, limit: usize) -> Result<GetRecordsOutput> {
-    let limit = i32::try_from(limit).unwrap_or(i32::MAX);
-    let read = async |iterator: String| client.get_records().shard_iterator(iterator).limit(limit).send().await;
-    if let Some(iterator) = &progress.iterator {
-        match read(iterator.clone()).await.map_err(from_sdk) {
-            Err(error) if error.is_position_lost() && progress.place != Place::Latest => {}
-            answer => return answer,
-        }
-    }
-    let (kind, sequence) = match &progress.place {
-        Place::After(sequence) => (ShardIteratorType::AfterSequenceNumber, Some(sequence.clone())),
-        Place::Latest => (ShardIteratorType::Latest, None),
-        Place::Start | Place::End => (ShardIteratorType::TrimHorizon, None),
-    };
-    let iterator = iterator(client, arn, &progress.shard, kind, sequence).await?;
-    read(iterator).await.map_err(from_sdk)
-}
-
-async fn iterator(
-    client: &Client,
-    arn: &str,
-    shard: &str,
-    kind: ShardIteratorType,
-    sequence: Option<String>,
-) -> Result<String> {
-    let answer = client
-        .get_shard_iterator()
-        .stream_arn(arn)
-        .shard_id(shard)
-        .shard_iterator_type(kind)
-        .set_sequence_number(sequence)
-        .send()
-        .await
-        .map_err(from_sdk)?;
-    answer
-        .shard_iterator
-        .ok_or_else(|| StoreError::unavailable(format!("shard `{shard}` gave no iterator")))
-}
-
-/// Closed shards are at their end; open ones are read from their newest place on.
-async fn latest(client: &Client, arn: &str, shards: &[Shard]) -> Result<Progress> {
-    let mut progress = Progress::default();
-    for shard in shards {
-        let Some(id) = shard.shard_id() else { continue };
-        let range = shard.sequence_number_range();
-        let (place, iterator) = match range.and_then(|range| range.ending_sequence_number()) {
-            Some(_) => (Place::End, None),
-            None => (
-                Place::Latest,
-                Some(iterator(client, arn, id, ShardIteratorType::Latest, None).await?),
-            ),
-        };
-        progress.shards.push(ShardProgress {
-            shard: id.to_owned(),
-            place,
-            iterator,
-        });
-    }
-    Ok(progress)
-}
-
-async fn list_shards(client: &Client, arn: &str) -> Result<Vec<Shard>> {
-    let mut shards = Vec::new();
-    let mut start = None;
-    for _ in 0..SHARD_PAGES_MAX {
-        let request = client
-            .describe_stream()
-            .stream_arn(arn)
-            .set_exclusive_start_shard_id(start);
-        let Some(description) = request.send().await.map_err(from_sdk)?.stream_description else {
-            break;
-        };
-        shards.extend(description.shards.into_iter().flatten());
-        start = description.last_evaluated_shard_id;
-        if start.is_none() {
-            break;
-        }
-    }
-    Ok(shards)
-}
-
-fn record(record: Record) -> Result<StreamRecord> {
-    let Some(change) = record.dynamodb else {
-        return Err(StoreError::unavailable("a record of the stream says nothing"));
-    };
-    Ok(StreamRecord {
-        event: match record.event_name {
-            Some(OperationType::Insert) => StreamEvent::Insert,
-            Some(OperationType::Modify) => StreamEvent::Modify,
-            Some(OperationType::Remove) => StreamEvent::Remove,
-            _ => return Err(StoreError::unavailable("a record of the stream is of an unknown kind")),
-        },
-        key: item_from_stream(change.keys.unwrap_or_default())?,
-        old: change.old_image.map(item_from_stream).transpose()?,
-        new: change.new_image.map(item_from_stream).transpose()?,
-        sequence: change.sequence_number.unwrap_or_default(),
-        at_seconds: change.approximate_creation_date_time.map_or(0, |time| time.secs()),
-        // Only the service itself is named, and it deletes only what has expired.
-        expired: record.user_identity.is_some(),
-    })
 }

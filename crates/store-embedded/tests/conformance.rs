@@ -36,6 +36,36 @@ async fn the_suite_passes_in_a_file() {
 }
 
 #[tokio::test]
+async fn the_latest_is_only_what_comes() {
+    let store = EmbeddedStore::memory().unwrap();
+    let mut spec = TableSpec::new("things", KeySchema::partition("id", KeyType::String));
+    spec.stream = Some(StreamView::New);
+    store.create_table(&spec).await.unwrap();
+    let put = async |id: &str| {
+        let put = PutRequest {
+            table: "things".to_owned(),
+            item: singlet_item::Item::from([("id".to_owned(), id.into())]),
+            ..PutRequest::default()
+        };
+        store.put(&put).await.unwrap();
+    };
+    let read = async |position| {
+        let request = StreamRequest {
+            table: "things".to_owned(),
+            position,
+            limit: 10,
+        };
+        store.read_stream(&request).await.unwrap()
+    };
+    put("before").await;
+    let start = read(StreamPosition::Latest).await;
+    put("after").await;
+    let found = read(start.next).await.records;
+    let ids: Vec<_> = found.iter().map(|record| record.key["id"].clone()).collect();
+    assert_eq!(ids, ["after".into()]);
+}
+
+#[tokio::test]
 async fn a_file_survives_a_restart() {
     let folder = Folder::new();
     let item = singlet_item::Item::from([("id".to_owned(), "a".into()), ("n".to_owned(), 1_i64.into())]);

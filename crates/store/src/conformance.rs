@@ -215,7 +215,7 @@ pub fn suite() -> Vec<Case> {
         streams::changes_come_in_order_with_both_images,
         streams::a_stream_of_keys_has_no_images,
         streams::reading_goes_on_where_a_page_ended,
-        streams::latest_is_only_what_comes,
+        streams::latest_has_all_that_comes,
         streams::latest_of_an_empty_stream_misses_nothing,
         streams::a_transaction_is_on_the_stream,
         streams::what_changes_nothing_is_not_on_the_stream,

@@ -22,7 +22,8 @@ pub const STREAM_PAGE_RECORDS_MAX: u32 = 1000;
 pub enum StreamPosition {
     /// Before the oldest change that is kept.
     Start,
-    /// After the newest change: only what happens from now on.
+    /// Before all that happens from now on. What was there before may come too: DynamoDB has no number for it, and begins with
+    /// the shards that are open.
     Latest,
     /// Where a page ended, in the words of its store.
     After(String),
