@@ -13,7 +13,7 @@
 use crate::disk::{self, Disk, DiskFile, SyncPoint};
 use crate::error::is_full;
 use crate::layers::WorkChanges;
-use crate::limits::FRAME_BUFFER_BYTES_MAX;
+use crate::limits::{FRAME_BUFFER_BYTES_MAX, ROOM_PROBE_BYTES};
 use crate::{Error, Result};
 use std::hash::{BuildHasher, Hasher};
 use std::sync::Arc;
@@ -111,11 +111,11 @@ impl Log {
         disk::check_file(disk, &self.name, &*self.file, self.end)
     }
 
-    /// Writes a frame without commits, which says nothing: whether there is room again.
+    /// Writes a frame without commits, which says nothing: whether there is room again, and more than a few bytes of it.
     pub(crate) fn append_nothing(&mut self, disk: &dyn Disk) -> Result<()> {
         self.frame.first = 0;
         self.frame.bytes.clear();
-        self.frame.bytes.resize(FRAME_HEAD_BYTES, 0);
+        self.frame.bytes.resize(FRAME_HEAD_BYTES + ROOM_PROBE_BYTES, 0);
         self.append(disk)
     }
 

@@ -225,6 +225,37 @@ fn a_file_that_is_removed_emptied_or_cut_stops_writes() {
     }
 }
 
+/// A page is looked at when it is needed: a read that meets it says so, and from then on nothing is written over it.
+#[cfg(unix)]
+#[test]
+fn a_page_that_rots_while_it_is_open_stops_writes_once_a_read_meets_it() {
+    common::expect_panics_beneath();
+    let folder = Temporary::new("rotten");
+    let space = Keyspace::open(&folder.0, small()).unwrap();
+    for _ in 0..400 {
+        commit(&space).unwrap();
+    }
+    space.checkpoint().unwrap();
+    let base = std::fs::read_dir(&folder.0).unwrap().map(|entry| entry.unwrap().path());
+    let base = base
+        .into_iter()
+        .find(|path| path.to_str().unwrap().contains("base."))
+        .unwrap();
+    let file = std::fs::File::options().write(true).open(base).unwrap();
+    // All but the first page, in the length that it has.
+    let garbage = vec![0x5a; usize::try_from(file.metadata().unwrap().len()).unwrap() - 4096];
+    std::os::unix::fs::FileExt::write_all_at(&file, &garbage, 4096).unwrap();
+    common::block_on(space.check_writes()).unwrap();
+    let read = space
+        .snapshot()
+        .range(.., singlet_keyspace::Direction::Forward)
+        .find_map(Result::err);
+    assert!(read.unwrap().is_damaged());
+    let stopped = common::block_on(space.check_writes()).unwrap_err();
+    assert_eq!(stopped.told(), Some("a file of the data is damaged"), "{stopped}");
+    assert!(commit(&space).unwrap_err().is_damaged());
+}
+
 fn cut(file: &std::path::Path, bytes: u64) {
     let file = std::fs::File::options().write(true).open(file).unwrap();
     file.set_len(file.metadata().unwrap().len() - bytes).unwrap();

@@ -285,7 +285,10 @@ fn look_at_row(
         let reason = format!("`{name}` is {}, and would be {}", shown(item), shown(&own));
         return Err((RowMisfitKind::Key, reason));
     }
-    let beside = kept_beside(model, entity, &row, scope).map_err(wrong)?;
+    let mut beside = kept_beside(model, entity, &row, scope).map_err(wrong)?;
+    if let Some(ttl) = model.table.ttl.as_ref().filter(|_| ends_by_setting(entity)) {
+        beside.iter_mut().for_each(|other| drop(other.item.remove(ttl)));
+    }
     Ok((row, beside))
 }
 
@@ -306,11 +309,14 @@ fn known_names<'m>(model: &'m Model, entity: &'m Entity) -> BTreeSet<&'m str> {
         Stored::As(name) => Some(name.as_str()),
         Stored::No => None,
     }));
-    // A row ends as the setting said when it was written.
-    let by_setting = entity.expires.as_ref();
-    let by_setting = by_setting.is_some_and(|expr| expr.any(|part| matches!(part.kind, ExprKind::Setting(_))));
-    names.extend(model.table.ttl.as_deref().filter(|_| !by_setting));
+    names.extend(model.table.ttl.as_deref().filter(|_| !ends_by_setting(entity)));
     names
+}
+
+/// Whether a row ends as a setting says. It said so when the row was written, and may say something else by now.
+fn ends_by_setting(entity: &Entity) -> bool {
+    let expires = entity.expires.as_ref();
+    expires.is_some_and(|expr| expr.any(|part| matches!(part.kind, ExprKind::Setting(_))))
 }
 
 /// Whether copies that are kept in the transaction that changes their source say what it says. One whose source is gone stays.
