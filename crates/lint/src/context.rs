@@ -1,9 +1,9 @@
 //! What a rule sees, and where it puts what it finds.
 
-use std::cell::OnceCell;
+use std::cell::{OnceCell, RefCell};
 use std::collections::{HashMap, HashSet};
 
-use singlet_item::key::Template;
+use singlet_item::key::{Effort, Template, Verdict, ambiguity_within, collision_within};
 use singlet_model::expression::{BinaryOp, Expr, ExprKind, FunctionId};
 use singlet_model::model::{
     Attribute, Entity, Index, KeyChoice, KeyPart, KeyTemplate, KeyType, Let, LetValue, NamedStep, Read, Selection,
@@ -33,7 +33,22 @@ pub struct Context<'a> {
     trials: OnceCell<Vec<Trial>>,
     plans: OnceCell<HashMap<&'a str, ReadPlan>>,
     no_plan: ReadPlan,
+    effort: Effort,
+    undecided: RefCell<Vec<Undecided>>,
 }
+
+/// A question about keys that was not decided.
+pub struct Undecided {
+    /// The key that it is about.
+    pub span: Span,
+    /// What a finding about it is about.
+    pub subject: String,
+    /// The question, to stand after `whether`.
+    pub question: String,
+}
+
+/// How many steps all questions about the keys of a model take together: 20 hard ones, or some hundred thousand easy ones.
+const DECISIONS_STEPS_MAX: u64 = 20 * Effort::DECISION_STEPS_MAX;
 
 /// Rows that a read or a write asks for, wherever it says so.
 #[derive(Clone, Copy)]
@@ -91,10 +106,36 @@ impl<'a> Context<'a> {
                 read: String::new(),
                 combinations: Vec::new(),
             },
+            effort: Effort::new(DECISIONS_STEPS_MAX),
+            undecided: RefCell::default(),
             named_steps: model.steps.iter().map(|named| (named.name.as_str(), named)).collect(),
         };
         context.traffic = Traffic::of(&context);
         context
+    }
+
+    /// Whether the keys of two entities can be equal, as far as the work that one check may do goes.
+    pub fn collision(&self, left: &[Template], right: &[Template]) -> Verdict {
+        collision_within(left, right, &self.effort)
+    }
+
+    /// Whether two rows of one entity can have one key.
+    pub fn ambiguity(&self, templates: &[Template]) -> Verdict {
+        ambiguity_within(templates, &self.effort)
+    }
+
+    /// Notes a question that was not decided, so that silence does not pass for an answer.
+    pub fn note_undecided(&self, span: Span, subject: impl Into<String>, question: impl Into<String>) {
+        self.undecided.borrow_mut().push(Undecided {
+            span,
+            subject: subject.into(),
+            question: question.into(),
+        });
+    }
+
+    /// What rules that ran so far could not decide.
+    pub fn take_undecided(&self) -> Vec<Undecided> {
+        self.undecided.take()
     }
 
     /// The steps that writes share, by name.
@@ -377,6 +418,12 @@ fn given(model: &Model) -> HashSet<(EntityId, &str)> {
         );
     }
     given
+}
+
+/// Where a question about keys is shown: at the template with the most parts.
+pub fn key_place(choice: &KeyChoice) -> Span {
+    let longest = choice.keys.iter().max_by_key(|key| key.parts.len());
+    longest.map_or(choice.span, |key| key.span)
 }
 
 /// The templates of a choice, in the order of the key attributes.

@@ -4,6 +4,7 @@ use std::fmt;
 use std::sync::{Arc, LazyLock};
 
 use singlet_item::Number;
+use singlet_item::key::Pattern;
 
 /// Which entity of a model: an index into [`crate::Model::entities`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -75,8 +76,8 @@ pub enum Type {
 pub struct TextLimits {
     /// Length in characters.
     pub length: LengthLimits,
-    /// The pattern, without anchors.
-    pub pattern: Option<Arc<str>>,
+    /// The pattern.
+    pub pattern: Option<Pattern>,
 }
 
 /// Limits on a length: characters, elements, entries or bytes.

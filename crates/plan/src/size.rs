@@ -1,7 +1,6 @@
 //! How large items can be, from the limits of their attributes.
 
 use std::collections::HashMap;
-use std::sync::Arc;
 
 use singlet_item::key::{Delimiter, Domain, Form, Part, Pattern, Template, TextDomain, Variable};
 use singlet_model::Model;
@@ -39,7 +38,7 @@ pub fn bounds(model: &Model) -> Vec<SizeBound<'_>> {
 }
 
 /// The most bytes of the texts of each pattern: the same ones stand in many entities, and each takes an automaton.
-type Patterns = HashMap<Arc<str>, Option<u64>>;
+type Patterns = HashMap<String, Option<u64>>;
 
 fn bound<'a>(model: &'a Model, entity: &'a Entity, patterns: &mut Patterns) -> SizeBound<'a> {
     let stored = entity.attributes.iter().filter(|attribute| is_stored(attribute));
@@ -178,16 +177,16 @@ fn text_bytes(limits: &TextLimits, patterns: &mut Patterns) -> Option<u64> {
     let pattern = limits.pattern.as_ref();
     let by_pattern = pattern.and_then(|pattern| {
         *patterns
-            .entry(pattern.clone())
+            .entry(pattern.as_str().to_owned())
             .or_insert_with(|| pattern_bytes(pattern))
     });
     by_length.into_iter().chain(by_pattern).min()
 }
 
 /// The key's automata know how long the texts of a pattern are.
-fn pattern_bytes(pattern: &str) -> Option<u64> {
+fn pattern_bytes(pattern: &Pattern) -> Option<u64> {
     let domain = Domain::Text(TextDomain {
-        pattern: Some(Pattern::new(pattern).ok()?),
+        pattern: Some(pattern.clone()),
         ..TextDomain::default()
     });
     let variable = Part::Variable(Variable::new("value", Form::Raw, domain));

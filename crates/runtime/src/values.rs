@@ -9,14 +9,11 @@ mod json_pieces;
 pub mod json_text;
 mod tree;
 
-use std::cell::RefCell;
-use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::sync::Arc;
+use std::collections::{BTreeMap, BTreeSet};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::Value as Json;
-use singlet_item::key::Pattern;
 use singlet_item::{Number, NumberError, Value};
 use singlet_model::evaluate::{Duration, time};
 use singlet_model::spelling::canonical_text;
@@ -191,31 +188,11 @@ fn checked_text(text: &str, limits: &TextLimits) -> Result<Value, Invalid> {
     let length = text.chars().count() as u64;
     check_length(length, &limits.length, "characters")?;
     if let Some(pattern) = &limits.pattern
-        && !pattern_matches(pattern, text)
+        && !pattern.matches(text)
     {
         return Err(Invalid::new(format!("this must match `{pattern}`")));
     }
     Ok(Value::S(text.to_owned()))
-}
-
-/// The most patterns that a thread keeps ready: more than a model has.
-const PATTERNS_MAX: usize = 256;
-
-thread_local! {
-    // Reading a pattern takes a thousand times as long as matching with it.
-    static PATTERNS: RefCell<HashMap<Arc<str>, Option<Pattern>>> = RefCell::default();
-}
-
-fn pattern_matches(pattern: &Arc<str>, text: &str) -> bool {
-    PATTERNS.with_borrow_mut(|known| {
-        if known.len() >= PATTERNS_MAX && !known.contains_key(pattern) {
-            known.clear();
-        }
-        let read = known
-            .entry(Arc::clone(pattern))
-            .or_insert_with(|| Pattern::new(pattern).ok());
-        read.as_ref().is_some_and(|read| read.matches(text))
-    })
 }
 
 fn check_length(length: u64, limits: &LengthLimits, what: &str) -> Result<(), Invalid> {

@@ -1,7 +1,8 @@
 //! Whether different values of one entity can have the same keys.
 
 use super::class::Class;
-use super::collision::{Verdict, Witness, part_texts, verified};
+use super::collision::{Verdict, part_texts, steps_to_begin, verified};
+use super::effort::Effort;
 use super::equation::{Equation, Piece, Side};
 use super::search::{Outcome, Track, shortest_divergent};
 use super::solver::{Words, alphabet, assign, components, counts};
@@ -21,12 +22,24 @@ use std::collections::{BTreeSet, HashMap};
 /// The answer is exact unless a variable with such a neighbour occurs elsewhere too; then values are
 /// tried, and [`Verdict::Undecided`] says that none was found among too many.
 pub fn ambiguity(templates: &[Template]) -> Verdict {
+    decide_ambiguity(templates, &Effort::of_one_decision())
+}
+
+/// [`ambiguity`], with the steps that are left of an effort that several decisions share.
+pub fn ambiguity_within(templates: &[Template], effort: &Effort) -> Verdict {
+    effort.decide(|effort| decide_ambiguity(templates, effort))
+}
+
+fn decide_ambiguity(templates: &[Template], effort: &Effort) -> Verdict {
     if templates.iter().all(Template::has_clear_borders) {
         return Verdict::Never;
     }
-    let (mut system, left, right) = System::new(templates, templates);
+    if !effort.take(2 * steps_to_begin(templates)) {
+        return Verdict::Undecided;
+    }
+    let (mut system, left, right) = System::new(templates, templates, effort);
     if system.simplify().is_err() {
-        return Verdict::Never;
+        return Verdict::never(effort);
     }
     let mut undecided = false;
     for component in components(system.equations()) {
@@ -43,12 +56,11 @@ pub fn ambiguity(templates: &[Template]) -> Verdict {
             Outcome::Undecided => undecided = true,
         }
     }
-    if undecided { Verdict::Undecided } else { Verdict::Never }
-}
-
-/// Values that give one entity the same keys as others do, if [`ambiguity`] finds any.
-pub fn ambiguous(templates: &[Template]) -> Option<Witness> {
-    ambiguity(templates).witness()
+    if undecided {
+        Verdict::Undecided
+    } else {
+        Verdict::never(effort)
+    }
 }
 
 /// Two solutions of the equations between an entity and itself that cut some key differently.
@@ -59,7 +71,7 @@ fn divergent(system: &System<'_>, equations: &[Equation<'_>]) -> Outcome<(Words,
     {
         let (left, right) = (system.chain(&equation.left), system.chain(&equation.right));
         let tracks = [Track::new(left.clone()), Track::new(right)];
-        return shortest_divergent(&tracks).and_then(|text| {
+        return shortest_divergent(&tracks, system.effort).and_then(|text| {
             let cuts = splits(&left, &text, 2);
             let [one, two] = cuts.as_slice() else { return None };
             let (mut left_words, mut right_words) = (Words::new(), Words::new());
@@ -109,7 +121,16 @@ fn combinations(system: &System<'_>, unknowns: &BTreeSet<usize>, alphabet: &Clas
     let mut complete = true;
     let mut combinations = vec![Words::new()];
     for unknown in unknowns {
-        let (words, whole) = system.source(*unknown).enumerate(WORDS_PER_UNKNOWN_MAX, alphabet);
+        // Each combination is copied once for every unknown.
+        if !system
+            .effort
+            .take(COMBINATIONS_MAX.min(combinations.len()) * combinations.first().map_or(1, Words::len).max(1))
+        {
+            return (combinations, false);
+        }
+        let (words, whole) = system
+            .source(*unknown)
+            .enumerate(WORDS_PER_UNKNOWN_MAX, alphabet, system.effort);
         complete &= whole && combinations.len().saturating_mul(words.len()) <= COMBINATIONS_MAX;
         let longer = combinations.iter().flat_map(|combination| {
             words.iter().map(|word| {
@@ -162,7 +183,7 @@ fn completed(system: &System<'_>, unknowns: &Unknowns<'_>, words: Words) -> Opti
         let root = system.root(*unknown);
         let word = match words.get(&root) {
             Some(word) => word.clone(),
-            None => match system.source(root).sample() {
+            None => match system.source(root).sample(system.effort) {
                 Outcome::Found(word) => word,
                 Outcome::Never | Outcome::Undecided => return None,
             },
@@ -179,6 +200,10 @@ mod tests {
 
     fn template(parts: Vec<Part>) -> Template {
         Template::new(parts, Delimiter::default()).unwrap()
+    }
+
+    fn ambiguous(templates: &[Template]) -> Option<crate::key::Witness> {
+        ambiguity(templates).witness()
     }
 
     fn some(name: &str) -> Part {

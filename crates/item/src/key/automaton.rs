@@ -2,14 +2,18 @@
 
 use super::character_map::CharacterMap;
 use super::class::Class;
-use std::collections::HashMap;
+use super::effort::Effort;
 use std::collections::hash_map::Entry;
+use std::collections::{BTreeMap, HashMap};
 
 /// A state, as an index. Every automaton starts in state 0.
 pub(crate) type State = usize;
 
 /// A nondeterministic automaton without empty moves. Every state is reachable and can still accept,
 /// except that an automaton of no text at all keeps its start.
+///
+/// What makes one of others takes its steps from an [`Effort`], and is an automaton of no text where there are not enough:
+/// whoever asked looks at the effort before it believes that.
 #[derive(Clone, Debug)]
 pub(crate) struct Automaton {
     nodes: Vec<Node>,
@@ -57,13 +61,9 @@ impl Automaton {
 
     /// The automaton of these texts.
     pub(crate) fn of_words<'a>(words: impl IntoIterator<Item = &'a str>) -> Self {
-        let mut builder = Builder::new();
-        let end = builder.add();
-        for word in words {
-            let last = builder.text(0, word);
-            builder.jump(last, end);
-        }
-        builder.finish(end)
+        let mut trie = Trie::new();
+        words.into_iter().for_each(|word| trie.insert(word));
+        trie.finish()
     }
 
     pub(crate) fn node(&self, state: State) -> &Node {
@@ -86,14 +86,18 @@ impl Automaton {
     }
 
     /// The automaton of the texts that `map` makes of these.
-    pub(crate) fn image(&self, map: &CharacterMap) -> Self {
+    pub(crate) fn image(&self, map: &CharacterMap, effort: &Effort) -> Self {
         let moved = map.moved();
         let mut nodes: Vec<Node> = self.nodes.iter().map(|node| Node { edges: vec![], ..*node }).collect();
         for (state, node) in self.nodes.iter().enumerate() {
             for edge in &node.edges {
                 let mut kept = edge.class.without(&moved);
                 let mut sequences = Vec::new();
-                for character in edge.class.meet(&moved).characters() {
+                let encoded = edge.class.meet(&moved);
+                if !effort.take(1 + encoded.size()) {
+                    return Self::trimmed(Vec::new());
+                }
+                for character in encoded.characters() {
                     let text = map.encode(character.encode_utf8(&mut [0; 4]));
                     match single_character(&text) {
                         Some(character) => kept.insert(character),
@@ -116,7 +120,7 @@ impl Automaton {
     }
 
     /// The automaton of the texts that both accept. An edge counts if it does here.
-    pub(crate) fn meet(&self, other: &Self) -> Self {
+    pub(crate) fn meet(&self, other: &Self, effort: &Effort) -> Self {
         let mut pairs = Interner::new((0, 0));
         let mut nodes = Vec::new();
         while let Some((left, right)) = pairs.get(nodes.len()) {
@@ -130,6 +134,9 @@ impl Automaton {
                 .iter()
                 .flat_map(|one| right.edges.iter().map(move |two| (one, two)))
             {
+                if !effort.take(one.class.steps()) {
+                    return Self::trimmed(Vec::new());
+                }
                 let class = one.class.meet(&two.class);
                 if !class.is_empty() {
                     let target = pairs.intern((one.target, two.target));
@@ -146,10 +153,13 @@ impl Automaton {
     }
 
     /// The automaton of the beginnings, `length` characters long, of these texts.
-    pub(crate) fn truncated(&self, length: usize) -> Self {
+    pub(crate) fn truncated(&self, length: usize, effort: &Effort) -> Self {
         let mut places = Interner::new((0, 0));
         let mut nodes = Vec::new();
         while let Some((state, depth)) = places.get(nodes.len()) {
+            if !effort.take(1 + self.node(state).edges.len()) {
+                return Self::trimmed(Vec::new());
+            }
             let mut node = Node {
                 edges: vec![],
                 accepting: depth == length,
@@ -219,6 +229,88 @@ impl<T: Clone + Eq + std::hash::Hash> Interner<T> {
             }
         }
     }
+}
+
+/// Words that share their beginnings, and in the end what follows them too: a list of thousands has few states, each of
+/// which a character leaves in one way only.
+struct Trie {
+    nodes: Vec<TrieNode>,
+}
+
+#[derive(Default)]
+struct TrieNode {
+    edges: BTreeMap<char, State>,
+    accepting: bool,
+}
+
+impl Trie {
+    fn new() -> Self {
+        Self {
+            nodes: vec![TrieNode::default()],
+        }
+    }
+
+    fn insert(&mut self, word: &str) {
+        let mut state = 0;
+        for character in word.chars() {
+            let next = self.nodes.len();
+            let Some(node) = self.nodes.get_mut(state) else { return };
+            state = *node.edges.entry(character).or_insert(next);
+            if state == next {
+                self.nodes.push(TrieNode::default());
+            }
+        }
+        if let Some(node) = self.nodes.get_mut(state) {
+            node.accepting = true;
+        }
+    }
+
+    /// States from which the same texts follow become one. A state stands before those that it leads to, so that going
+    /// backwards meets each with its edges already in their last form.
+    fn finish(self) -> Automaton {
+        let mut known: HashMap<(bool, Vec<(char, State)>), State> = HashMap::new();
+        let mut last_form = vec![0; self.nodes.len()];
+        let mut nodes = Vec::new();
+        for (state, node) in self.nodes.into_iter().enumerate().rev() {
+            let moved = |(character, target): (char, State)| (character, last_form.get(target).copied().unwrap_or(0));
+            let edges: Vec<(char, State)> = node.edges.into_iter().map(moved).collect();
+            let form = match known.entry((node.accepting, edges)) {
+                Entry::Occupied(same) => *same.get(),
+                Entry::Vacant(new) => {
+                    nodes.push(Node {
+                        edges: edges_by_target(&new.key().1),
+                        accepting: node.accepting,
+                    });
+                    *new.insert(nodes.len() - 1)
+                }
+            };
+            if let Some(slot) = last_form.get_mut(state) {
+                *slot = form;
+            }
+        }
+        // The start was met last.
+        let last = nodes.len().saturating_sub(1);
+        let turned = |state: State| last - state;
+        nodes.reverse();
+        for edge in nodes.iter_mut().flat_map(|node| &mut node.edges) {
+            edge.target = turned(edge.target);
+        }
+        Automaton::trimmed(nodes)
+    }
+}
+
+/// One edge to each target, with all the characters that lead there.
+fn edges_by_target(edges: &[(char, State)]) -> Vec<Edge> {
+    let mut by_target: BTreeMap<State, Vec<char>> = BTreeMap::new();
+    for (character, target) in edges {
+        by_target.entry(*target).or_default().push(*character);
+    }
+    let edge = |(target, characters): (State, Vec<char>)| Edge {
+        class: characters.into_iter().collect(),
+        counted: true,
+        target,
+    };
+    by_target.into_iter().map(edge).collect()
 }
 
 /// An automaton under construction, with empty moves. Construction starts in state 0.
@@ -307,15 +399,21 @@ impl Builder {
         Automaton::trimmed(nodes.collect())
     }
 
-    /// How many edges [`Builder::finish`] will make.
-    pub(crate) fn finished_edges(&self) -> usize {
-        let edges = |state: &State| self.nodes.get(*state).map_or(0, |node| node.edges.len());
-        (0..self.len())
-            .map(|state| self.closure(state).iter().map(edges).sum::<usize>())
-            .sum()
+    /// Takes the steps of [`Builder::finish`]: one for each state that it looks at, and one for each range of characters
+    /// that it copies. False where there are not so many.
+    pub(crate) fn can_finish(&self, effort: &Effort) -> bool {
+        let ranges = |state: &State| {
+            let edges = self.nodes.get(*state).map_or(&[][..], |node| &node.edges);
+            1 + edges.iter().map(|edge| edge.class.range_count()).sum::<usize>()
+        };
+        (0..self.len()).all(|state| effort.take(self.closure(state).iter().map(ranges).sum()))
     }
 
+    /// The states that empty moves lead to, in the order in which they are first met.
     fn closure(&self, state: State) -> Vec<State> {
+        if self.jumps.get(state).is_none_or(Vec::is_empty) {
+            return vec![state];
+        }
         let mut closure = Interner::new(state);
         let mut done = 0;
         while let Some(state) = closure.get(done) {
@@ -444,7 +542,7 @@ mod tests {
     #[test]
     fn an_image_holds_exactly_the_encoded_texts() {
         let map = CharacterMap::escaped(Delimiter::default());
-        let image = Automaton::any().image(&map);
+        let image = Automaton::any().image(&map, &Effort::of_one_decision());
         for text in ["", "a", "a$23b$24", "$23"] {
             assert!(accepts(&image, text), "{text}");
         }
@@ -455,18 +553,23 @@ mod tests {
 
     #[test]
     fn a_meet_accepts_what_both_do() {
-        let meet = Automaton::of_words(["a", "ab", "b"]).meet(&Automaton::of_words(["ab", "b", "c"]));
+        let meet = Automaton::of_words(["a", "ab", "b"])
+            .meet(&Automaton::of_words(["ab", "b", "c"]), &Effort::of_one_decision());
         let accepted: Vec<&str> = ["a", "ab", "b", "c"]
             .into_iter()
             .filter(|text| accepts(&meet, text))
             .collect();
         assert_eq!(accepted, ["ab", "b"]);
-        assert!(Automaton::of_words(["a"]).meet(&Automaton::of_words(["b"])).is_empty());
+        assert!(
+            Automaton::of_words(["a"])
+                .meet(&Automaton::of_words(["b"]), &Effort::of_one_decision())
+                .is_empty()
+        );
     }
 
     #[test]
     fn truncation_keeps_beginnings_of_whole_texts_only() {
-        let beginnings = Automaton::of_words(["abc", "axy", "b"]).truncated(2);
+        let beginnings = Automaton::of_words(["abc", "axy", "b"]).truncated(2, &Effort::of_one_decision());
         let accepted: Vec<&str> = ["a", "ab", "ax", "b", "abc"]
             .into_iter()
             .filter(|text| accepts(&beginnings, text))

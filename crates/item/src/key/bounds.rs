@@ -112,7 +112,7 @@ impl Variable {
                 )
             }
             (Encoding::Map(map), _) => (source.language(), Weights(map)),
-            (encoding, _) => (encoding.language(&source), Weights(CharacterMap::IDENTITY)),
+            (encoding, _) => (encoding.language_or_any(&source), Weights(CharacterMap::IDENTITY)),
         }
     }
 }

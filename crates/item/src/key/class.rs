@@ -41,6 +41,16 @@ impl Class {
         self.0.ranges().iter().map(ClassUnicodeRange::len).sum()
     }
 
+    /// How many steps it takes to meet it with another: most classes have few ranges, those of all letters hundreds.
+    pub(crate) fn steps(&self) -> usize {
+        const RANGES_PER_STEP: usize = 8;
+        1 + self.range_count() / RANGES_PER_STEP
+    }
+
+    pub(crate) fn range_count(&self) -> usize {
+        self.0.ranges().len()
+    }
+
     pub(crate) fn first(&self) -> Option<char> {
         self.0.ranges().first().map(ClassUnicodeRange::start)
     }

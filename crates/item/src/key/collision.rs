@@ -1,5 +1,6 @@
 //! Whether keys of two entities can be equal.
 
+use super::effort::Effort;
 use super::search::Outcome;
 use super::solver::{Words, solve};
 use super::system::{System, Unknowns};
@@ -30,6 +31,15 @@ pub enum Verdict {
 }
 
 impl Verdict {
+    /// That nothing was found is a proof only if everything was looked at.
+    pub(crate) fn never(effort: &Effort) -> Self {
+        if effort.has_given_up() {
+            Self::Undecided
+        } else {
+            Self::Never
+        }
+    }
+
     /// The values, if there are any.
     pub fn witness(self) -> Option<Witness> {
         match self {
@@ -64,13 +74,25 @@ impl Verdict {
 /// # Ok::<(), singlet_item::key::TemplateError>(())
 /// ```
 pub fn collision(left: &[Template], right: &[Template]) -> Verdict {
+    decide_collision(left, right, &Effort::of_one_decision())
+}
+
+/// [`collision`], with the steps that are left of an effort that several decisions share.
+pub fn collision_within(left: &[Template], right: &[Template], effort: &Effort) -> Verdict {
+    effort.decide(|effort| decide_collision(left, right, effort))
+}
+
+fn decide_collision(left: &[Template], right: &[Template], effort: &Effort) -> Verdict {
     if left.len() != right.len() || left.iter().zip(right).any(|(left, right)| differ_at_sight(left, right)) {
         return Verdict::Never;
     }
-    let (system, left_unknowns, right_unknowns) = System::new(left, right);
+    if !effort.take(steps_to_begin(left) + steps_to_begin(right)) {
+        return Verdict::Undecided;
+    }
+    let (system, left_unknowns, right_unknowns) = System::new(left, right, effort);
     let wanted = system.unknowns();
     match solve(system, wanted) {
-        Outcome::Never => Verdict::Never,
+        Outcome::Never => Verdict::never(effort),
         Outcome::Undecided => Verdict::Undecided,
         Outcome::Found(words) => {
             let verified = verified((left, &left_unknowns, &words), (right, &right_unknowns, &words));
@@ -82,6 +104,17 @@ pub fn collision(left: &[Template], right: &[Template]) -> Verdict {
 /// Values that make the keys of two entities equal, if [`collision`] finds any.
 pub fn collide(left: &[Template], right: &[Template]) -> Option<Witness> {
     collision(left, right).witness()
+}
+
+/// How many steps it takes to write a key's equation down: lists of words are copied.
+pub(crate) fn steps_to_begin(templates: &[Template]) -> usize {
+    let steps = |part: &Part| match part {
+        Part::Text(text) => text.len(),
+        Part::Variable(variable) => variable.domain.listed_words().len(),
+        Part::Number(_) | Part::Anything => 0,
+    };
+    let parts = templates.iter().flat_map(Template::parts);
+    parts.map(|part| 1 + steps(part)).sum()
 }
 
 /// The templates of an entity, their unknowns, and a word for each.

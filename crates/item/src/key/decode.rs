@@ -1,6 +1,7 @@
 //! From keys back to values.
 
 use super::character_map::{Casing, CharacterMap};
+use super::effort::Effort;
 use super::encoding::Encoding;
 use super::form::Form;
 use super::language::Language;
@@ -193,7 +194,10 @@ impl Reading<'_> {
         let texts = own
             .iter()
             .map(|reading| Track::encoded(vec![Language::of_words([reading.piece])], &reading.encoding));
-        matches!(shortest(&domains.chain(texts).collect::<Vec<_>>()), Outcome::Found(_))
+        matches!(
+            shortest(&domains.chain(texts).collect::<Vec<_>>(), &Effort::of_one_decision()),
+            Outcome::Found(_)
+        )
     }
 }
 

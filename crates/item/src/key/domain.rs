@@ -176,6 +176,14 @@ impl Domain {
         }
     }
 
+    /// The words, where they are a list by nature.
+    pub(crate) fn listed_words(&self) -> &[String] {
+        match self {
+            Self::OneOf(words) => words,
+            _ => &[],
+        }
+    }
+
     /// Whether some word contains `character`.
     pub(crate) fn mentions(&self, character: char) -> bool {
         match self {
@@ -244,7 +252,8 @@ impl Domain {
                 min_chars,
                 max_chars,
             }) => {
-                let chars = (*min_chars).max(max_chars.unwrap_or(1).min(1));
+                let chars = Some((*min_chars).max(max_chars.unwrap_or(1).min(1)));
+                let chars = chars.filter(|chars| *chars <= SAMPLE_CHARS_MAX)?;
                 return Some("a".repeat(usize::try_from(chars).ok()?));
             }
             Self::Text(_) | Self::Binary { .. } => return None,
@@ -252,6 +261,9 @@ impl Domain {
         Some(text.to_owned())
     }
 }
+
+/// The longest text that is made up as an example; no key is longer.
+const SAMPLE_CHARS_MAX: u32 = 2_048;
 
 impl TextDomain {
     fn language(&self) -> Language {

@@ -3,11 +3,13 @@
 use super::character_map::{Alphabet, Casing, CharacterMap};
 use super::delimiter::Delimiter;
 use super::domain::Domain;
+use super::effort::Effort;
 use super::form::Form;
 use super::language::{Language, Length};
 use super::numerals;
 use super::source::Source;
 use crate::Number;
+use std::collections::HashSet;
 
 /// The function from the words of values to their key texts. Two encodings are equal only if they
 /// are the same function.
@@ -136,14 +138,19 @@ impl Encoding {
     }
 
     /// The texts of the words of `source`.
-    pub(crate) fn language(&self, source: &Source<'_>) -> Language {
+    pub(crate) fn language(&self, source: &Source<'_>, effort: &Effort) -> Language {
         if let Some(words) = source.words() {
-            let texts: Vec<String> = words.iter().filter_map(|word| self.encode(word)).collect();
+            if !effort.take(words.iter().map(|word| 1 + word.len()).sum()) {
+                return Language::of_words([]);
+            }
+            let texts = self.texts(&words);
             return Language::of_words(texts.iter().map(String::as_str));
         }
         match self {
-            Self::Map(map) => source.language().image(map),
-            Self::Truncated { chars } => Language::new(source.language().automaton.truncated(*chars), Length::ANY),
+            Self::Map(map) => source.language().image(map, effort),
+            Self::Truncated { chars } => {
+                Language::new(source.language().automaton.truncated(*chars, effort), Length::ANY)
+            }
             Self::Padded {
                 integer_digits,
                 fraction_digits,
@@ -156,9 +163,39 @@ impl Encoding {
                 } else {
                     CharacterMap::IDENTITY
                 };
-                Language::new(padded, Length::ANY).image(&map)
+                Language::new(padded, Length::ANY).image(&map, effort)
             }
             Self::Plain | Self::Rank { .. } => source.language(),
+        }
+    }
+
+    /// The texts of the words of `source`, or every text where those are too much to work out.
+    pub(crate) fn language_or_any(&self, source: &Source<'_>) -> Language {
+        let effort = Effort::of_one_decision();
+        let language = self.language(source, &effort);
+        if effort.has_given_up() {
+            Language::any(Length::ANY)
+        } else {
+            language
+        }
+    }
+
+    /// The texts of some words, those that have one.
+    fn texts(&self, words: &[String]) -> Vec<String> {
+        match self {
+            // Looking each word up would go through the members once for every word.
+            Self::Rank { members, descending } => {
+                let wanted: HashSet<&str> = words.iter().map(String::as_str).collect();
+                let width = rank_digits(members);
+                let ranked = members
+                    .iter()
+                    .enumerate()
+                    .filter(|(_, member)| wanted.contains(member.as_str()));
+                ranked
+                    .map(|(rank, _)| complement_if(*descending, format!("{rank:0width$}")))
+                    .collect()
+            }
+            _ => words.iter().filter_map(|word| self.encode(word)).collect(),
         }
     }
 

@@ -2,6 +2,7 @@
 
 use super::automaton::{Automaton, State};
 use super::character_map::CharacterMap;
+use super::effort::Effort;
 use std::sync::{Arc, LazyLock};
 
 /// The texts of an automaton whose value has a length within limits. Lengths are counted beside the
@@ -49,11 +50,11 @@ impl Language {
         Self::new(Automaton::of_words(words), Length::ANY)
     }
 
-    pub(crate) fn image(&self, map: &CharacterMap) -> Self {
+    pub(crate) fn image(&self, map: &CharacterMap, effort: &Effort) -> Self {
         if self.is_fixed_by(map) {
             return self.clone();
         }
-        Self::new(self.automaton.image(map), self.length)
+        Self::new(self.automaton.image(map, effort), self.length)
     }
 
     /// Whether `map` leaves every text as it is.
@@ -61,14 +62,14 @@ impl Language {
         map.is_identity() || self.automaton.alphabet().meet(&map.moved()).is_empty()
     }
 
-    pub(crate) fn meet(&self, other: &Self) -> Self {
+    pub(crate) fn meet(&self, other: &Self, effort: &Effort) -> Self {
         let length = self.length.meet(other.length);
         let automaton = if Arc::ptr_eq(&self.automaton, &other.automaton) || Arc::ptr_eq(&other.automaton, &ANY) {
             Arc::clone(&self.automaton)
         } else if Arc::ptr_eq(&self.automaton, &ANY) {
             Arc::clone(&other.automaton)
         } else {
-            Arc::new(self.automaton.meet(&other.automaton))
+            Arc::new(self.automaton.meet(&other.automaton, effort))
         };
         Self { automaton, length }
     }
@@ -157,7 +158,7 @@ mod tests {
     #[test]
     fn lengths_count_characters_of_the_value_not_of_the_text() {
         let strings = Language::any(Length { min: 1, max: Some(2) });
-        let texts = strings.image(&CharacterMap::escaped(Delimiter::default()));
+        let texts = strings.image(&CharacterMap::escaped(Delimiter::default()), &Effort::of_one_decision());
         assert!(strings.contains("éé") && !strings.contains("") && !strings.contains("aaa"));
         assert!(texts.contains("$23$24") && texts.contains("a") && !texts.contains("$23$24a"));
     }
@@ -165,7 +166,7 @@ mod tests {
     #[test]
     fn a_meet_narrows_texts_and_lengths() {
         let word = Language::of_words(["a", "ab", "abc"]);
-        let meet = Language::any(Length { min: 2, max: Some(5) }).meet(&word);
+        let meet = Language::any(Length { min: 2, max: Some(5) }).meet(&word, &Effort::of_one_decision());
         let accepted: Vec<&str> = ["a", "ab", "abc", "abcd"]
             .into_iter()
             .filter(|text| meet.contains(text))

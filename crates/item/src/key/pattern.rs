@@ -2,34 +2,60 @@
 
 use super::automaton::{Automaton, Builder, State};
 use super::class::Class;
+use super::effort::Effort;
 use super::language::{Language, Length};
 use regex_syntax::ParserBuilder;
 use regex_syntax::hir::{Class as HirClass, ClassUnicode, ClassUnicodeRange, Hir, HirKind, Look, Repetition};
 use std::fmt;
+use std::sync::Arc;
 
-/// A regular expression that a value must match *whole*, as if it began with `^` and ended with `$`.
+/// A regular expression that a value must match *whole*, as if it began with `^` and ended with `$`. Copies share what was
+/// read.
 ///
 /// The syntax is that of Rust's `regex`. Anchors inside the expression and word boundaries are
 /// refused, because they make no difference to a whole match, or one that nobody expects.
 #[derive(Clone)]
 pub struct Pattern {
-    text: String,
+    text: Arc<str>,
     language: Language,
 }
 
 impl Pattern {
     /// Reads a pattern.
     pub fn new(text: &str) -> Result<Self, PatternError> {
+        Self::new_within(text, &Effort::new(PATTERN_STEPS_MAX))
+    }
+
+    /// Reads a pattern with the steps that are left of an effort that several patterns share.
+    pub fn new_within(text: &str, effort: &Effort) -> Result<Self, PatternError> {
+        effort
+            .share(PATTERN_STEPS_MAX, |own| Self::read(text, own))
+            .map_err(|error| match error.problem {
+                Problem::Size if effort.is_spent() => PatternError {
+                    problem: Problem::Others,
+                    ..error
+                },
+                _ => error,
+            })
+    }
+
+    fn read(text: &str, effort: &Effort) -> Result<Self, PatternError> {
+        if text.len() > PATTERN_BYTES_MAX {
+            return Err(PatternError {
+                pattern: text.chars().take(PATTERN_CHARS_SHOWN).chain(['…']).collect(),
+                problem: Problem::Length,
+            });
+        }
         let hir = ParserBuilder::new()
             .build()
             .parse(text)
             .map_err(|error| PatternError::syntax(text, error))?;
-        let language = language_of(unanchored(&hir)).map_err(|problem| PatternError {
+        let language = language_of(unanchored(&hir), effort).map_err(|problem| PatternError {
             pattern: text.to_owned(),
             problem,
         })?;
         Ok(Self {
-            text: text.to_owned(),
+            text: text.into(),
             language,
         })
     }
@@ -76,9 +102,30 @@ enum Problem {
     Anchor,
     Bytes,
     Size,
+    Length,
+    Others,
 }
 
 impl PatternError {
+    /// Why it is none, without the pattern.
+    pub fn reason(&self) -> String {
+        match &self.problem {
+            Problem::Syntax(reason) => reason.clone(),
+            Problem::Anchor => {
+                "a pattern matches whole, so anchors and word boundaries stand only at its ends".to_owned()
+            }
+            Problem::Bytes => "it matches bytes that are not characters".to_owned(),
+            Problem::Size => format!("it needs more than {PATTERN_STATES_MAX} states, or too many ways between them"),
+            Problem::Length => format!("it has more than {PATTERN_BYTES_MAX} bytes"),
+            Problem::Others => "the patterns before it are all that can be read of one model".to_owned(),
+        }
+    }
+
+    /// Whether it is a regular expression, and only too large.
+    pub fn is_too_large(&self) -> bool {
+        matches!(self.problem, Problem::Size | Problem::Length | Problem::Others)
+    }
+
     fn syntax(pattern: &str, error: regex_syntax::Error) -> Self {
         let reason = match error {
             regex_syntax::Error::Parse(error) => error.kind().to_string(),
@@ -92,24 +139,27 @@ impl PatternError {
     }
 }
 
+impl fmt::Display for Pattern {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
 impl fmt::Display for PatternError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "`{}` is not a pattern: ", self.pattern)?;
-        match &self.problem {
-            Problem::Syntax(reason) => f.write_str(reason),
-            Problem::Anchor => {
-                f.write_str("a pattern matches whole, so anchors and word boundaries stand only at its ends")
-            }
-            Problem::Bytes => f.write_str("it matches bytes that are not characters"),
-            Problem::Size => write!(f, "it needs more than {PATTERN_STATES_MAX} states"),
-        }
+        write!(f, "`{}` is not a pattern: {}", self.pattern, self.reason())
     }
 }
 
 impl std::error::Error for PatternError {}
 
 const PATTERN_STATES_MAX: usize = 10_000;
-const PATTERN_EDGES_MAX: usize = 100_000;
+/// How many bytes a pattern may have: two of them can stand for a class of hundreds of ranges.
+const PATTERN_BYTES_MAX: usize = 10_000;
+/// How many steps reading one pattern takes at most: states, and ranges of characters between them.
+const PATTERN_STEPS_MAX: u64 = 500_000;
+/// How much of a pattern that is too long a message shows.
+const PATTERN_CHARS_SHOWN: usize = 40;
 
 /// Without the anchors at its two ends, which a whole match implies.
 fn unanchored(hir: &Hir) -> &[Hir] {
@@ -131,7 +181,7 @@ fn unanchored(hir: &Hir) -> &[Hir] {
     sequence
 }
 
-fn language_of(sequence: &[Hir]) -> Result<Language, Problem> {
+fn language_of(sequence: &[Hir], effort: &Effort) -> Result<Language, Problem> {
     if let [hir] = sequence
         && let HirKind::Repetition(repetition) = hir.kind()
         && let Some(class) = class_of(&repetition.sub)?
@@ -147,7 +197,7 @@ fn language_of(sequence: &[Hir]) -> Result<Language, Problem> {
     let end = sequence
         .iter()
         .try_fold(0, |state, hir| compile(&mut builder, hir, state))?;
-    if builder.finished_edges() > PATTERN_EDGES_MAX {
+    if !builder.can_finish(effort) {
         return Err(Problem::Size);
     }
     Ok(Language::new(builder.finish(end), Length::ANY))
@@ -175,6 +225,9 @@ fn compile(builder: &mut Builder, hir: &Hir, from: State) -> Result<State, Probl
             .iter()
             .try_fold(from, |state, hir| compile(builder, hir, state)),
         HirKind::Alternation(branches) => {
+            if let Some(words) = branches.iter().map(literal).collect::<Option<Vec<&str>>>() {
+                return Ok(builder.automaton(from, &Automaton::of_words(words)));
+            }
             let end = builder.add();
             for branch in branches {
                 let last = compile(builder, branch, from)?;
@@ -182,6 +235,15 @@ fn compile(builder: &mut Builder, hir: &Hir, from: State) -> Result<State, Probl
             }
             Ok(end)
         }
+    }
+}
+
+/// The text, where it is text and nothing else.
+fn literal(hir: &Hir) -> Option<&str> {
+    match hir.kind() {
+        HirKind::Literal(literal) => str::from_utf8(&literal.0).ok(),
+        HirKind::Capture(capture) => literal(&capture.sub),
+        _ => None,
     }
 }
 

@@ -2,6 +2,7 @@
 
 use super::character_map::CharacterMap;
 use super::class::Class;
+use super::effort::Effort;
 use super::encoding::Encoding;
 use super::language::{Cursor, Language};
 use std::borrow::Cow;
@@ -28,14 +29,14 @@ pub(crate) struct Track {
 }
 
 /// The shortest text that every track accepts.
-pub(crate) fn shortest(tracks: &[Track]) -> Outcome<String> {
-    Search::new(tracks, false).run()
+pub(crate) fn shortest(tracks: &[Track], effort: &Effort) -> Outcome<String> {
+    Search::new(tracks, false, effort).run()
 }
 
 /// The shortest text that two chains of the same languages accept in two different ways: some
 /// character belongs to one link of the first and to another link of the second.
-pub(crate) fn shortest_divergent(tracks: &[Track; 2]) -> Outcome<String> {
-    Search::new(tracks, true).run()
+pub(crate) fn shortest_divergent(tracks: &[Track; 2], effort: &Effort) -> Outcome<String> {
+    Search::new(tracks, true, effort).run()
 }
 
 /// How many states of the product a search visits before it gives up.
@@ -96,7 +97,7 @@ impl Track {
     }
 
     /// The moves of the chain on the common text.
-    fn moves(&self, place: Place) -> Vec<(Cow<'_, Class>, Place)> {
+    fn moves(&self, place: Place) -> Moves<'_> {
         if self.chars.is_some_and(|chars| place.read >= chars) {
             return vec![(Cow::Owned(Class::any()), place)];
         }
@@ -137,6 +138,9 @@ impl Track {
     }
 }
 
+/// Where each move of a chain leads, and the characters that it takes.
+type Moves<'a> = Vec<(Cow<'a, Class>, Place)>;
+
 /// A place in a chain: which link, and where in it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 struct Place {
@@ -176,6 +180,7 @@ struct Visit {
 struct Search<'a> {
     tracks: &'a [Track],
     divergent: bool,
+    effort: &'a Effort,
     visits: Vec<Visit>,
     queue: VecDeque<usize>,
     /// For every shape of a state, the counts with which it was reached.
@@ -183,10 +188,11 @@ struct Search<'a> {
 }
 
 impl<'a> Search<'a> {
-    fn new(tracks: &'a [Track], divergent: bool) -> Self {
+    fn new(tracks: &'a [Track], divergent: bool, effort: &'a Effort) -> Self {
         Self {
             tracks,
             divergent,
+            effort,
             visits: Vec::new(),
             queue: VecDeque::new(),
             seen: HashMap::new(),
@@ -206,19 +212,9 @@ impl<'a> Search<'a> {
             if self.is_goal(visit) {
                 return Outcome::Found(self.text(index));
             }
-            if self.visits.len() > SEARCH_STATES_MAX {
+            let places = visit.places.clone();
+            if self.visits.len() > SEARCH_STATES_MAX || !self.visit_successors(index, &places) {
                 return Outcome::Undecided;
-            }
-            for (class, places) in self.successors(&visit.places) {
-                let Some(character) = class.readable() else {
-                    continue;
-                };
-                let diverged = self.has_diverged(index, &places);
-                self.visit(Visit {
-                    places,
-                    diverged,
-                    from: Some((index, character)),
-                });
             }
         }
         Outcome::Never
@@ -239,24 +235,45 @@ impl<'a> Search<'a> {
         self.divergent && (before || places.windows(2).any(links_differ))
     }
 
-    /// Every way for all tracks to move on one common character.
-    fn successors(&self, places: &[Place]) -> Vec<(Class, Vec<Place>)> {
-        let mut joint = vec![(Class::any(), Vec::with_capacity(places.len()))];
-        for (track, place) in self.tracks.iter().zip(places) {
-            let moves = track.moves(*place);
-            let mut next = Vec::with_capacity(joint.len());
-            for (class, places) in &joint {
-                for (moved, place) in &moves {
-                    let class = class.meet(moved);
-                    if !class.is_empty() {
-                        let places: Vec<Place> = places.iter().chain([place]).copied().collect();
-                        next.push((class, places));
-                    }
-                }
-            }
-            joint = next;
+    /// Visits every state that all tracks reach by one common character; false where that is more than can be done.
+    fn visit_successors(&mut self, from: usize, places: &[Place]) -> bool {
+        let tracks = self.tracks.iter().zip(places);
+        let moves: Vec<Moves<'a>> = tracks.map(|(track, place)| track.moves(*place)).collect();
+        if !self.effort.take(moves.iter().map(Vec::len).sum()) {
+            return false;
         }
-        joint
+        self.visit_joint(from, &moves, &Class::any(), &mut Vec::with_capacity(places.len()))
+    }
+
+    /// The states are visited as they are met: only those that are new are kept, not every way to one.
+    fn visit_joint(&mut self, from: usize, moves: &[Moves<'a>], class: &Class, places: &mut Vec<Place>) -> bool {
+        let Some((next, rest)) = moves.split_first() else {
+            if let Some(character) = class.readable() {
+                let diverged = self.has_diverged(from, places);
+                self.visit(Visit {
+                    places: places.clone(),
+                    diverged,
+                    from: Some((from, character)),
+                });
+            }
+            return true;
+        };
+        for (moved, place) in next {
+            if !self.effort.take(moved.steps()) {
+                return false;
+            }
+            let class = class.meet(moved);
+            if class.is_empty() {
+                continue;
+            }
+            places.push(*place);
+            let done = self.visit_joint(from, rest, &class, places);
+            places.pop();
+            if !done {
+                return false;
+            }
+        }
+        true
     }
 
     /// Queues a state, unless one that can do at least as much was reached before it.
@@ -313,7 +330,7 @@ mod tests {
     }
 
     fn found(tracks: &[Track]) -> Option<String> {
-        match shortest(tracks) {
+        match shortest(tracks, &Effort::of_one_decision()) {
             Outcome::Found(text) => Some(text),
             Outcome::Never => None,
             Outcome::Undecided => panic!("the search gave up"),
@@ -366,10 +383,13 @@ mod tests {
     #[test]
     fn divergence_is_another_border_between_links() {
         let clear = Track::new(vec![text(1, None), words(&["#"]), words(&["x"])]);
-        assert_eq!(shortest_divergent(&[clear.clone(), clear]), Outcome::Never);
+        assert_eq!(
+            shortest_divergent(&[clear.clone(), clear], &Effort::of_one_decision()),
+            Outcome::Never
+        );
         let adjacent = Track::new(vec![text(1, None), text(1, None)]);
         assert_eq!(
-            shortest_divergent(&[adjacent.clone(), adjacent]),
+            shortest_divergent(&[adjacent.clone(), adjacent], &Effort::of_one_decision()),
             Outcome::Found("aaa".to_owned())
         );
     }

@@ -120,7 +120,7 @@ fn solve_within(
         let root = system.root(unknown);
         let word = match words.get(&root) {
             Some(word) => Outcome::Found(word.clone()),
-            None => system.source(root).sample(),
+            None => system.source(root).sample(system.effort),
         };
         match word {
             Outcome::Found(word) => {
@@ -157,7 +157,7 @@ fn solve_single(system: &System<'_>, equation: &Equation<'_>) -> Outcome<Words> 
     let nice = nice_text(system, &equation.left, &right).or_else(|| nice_text(system, &equation.right, &left));
     let text = match nice {
         Some(text) => Outcome::Found(text),
-        None => shortest(&[Track::new(left.clone()), Track::new(right.clone())]),
+        None => shortest(&[Track::new(left.clone()), Track::new(right.clone())], system.effort),
     };
     text.and_then(|text| {
         let mut words = Words::new();
@@ -174,7 +174,7 @@ fn nice_text(system: &System<'_>, side: &Side<'_>, other: &[Language]) -> Option
     let (Some(Piece::Unknown(occurrence)), 1) = (side.front(), side.len()) else {
         return None;
     };
-    let Outcome::Found(word) = system.source(occurrence.unknown).sample() else {
+    let Outcome::Found(word) = system.source(occurrence.unknown).sample(system.effort) else {
         return None;
     };
     occurrence
@@ -227,17 +227,18 @@ impl<'s, 'a> Hub<'s, 'a> {
 
     fn solve(&self) -> Outcome<Words> {
         let source = self.system.source(self.unknown);
-        if let Outcome::Found(word) = source.sample()
+        if let Outcome::Found(word) = source.sample(self.system.effort)
             && let Some(words) = self.words(&word)
         {
             return Outcome::Found(words);
         }
         match self.one_encoding() {
             Some(encoding) => {
-                let own = Track::new(vec![encoding.language(&source)]);
+                let own = Track::new(vec![encoding.language(&source, self.system.effort)]);
                 let others = self.spokes.iter().map(|(_, _, chain)| Track::new(chain.clone()));
                 let tracks: Vec<Track> = [own].into_iter().chain(others).collect();
-                shortest(&tracks).and_then(|text| self.words(&preimage(self.system, self.unknown, encoding, &text)?))
+                shortest(&tracks, self.system.effort)
+                    .and_then(|text| self.words(&preimage(self.system, self.unknown, encoding, &text)?))
             }
             None => {
                 let own = Track::new(vec![source.language()]);
@@ -246,7 +247,7 @@ impl<'s, 'a> Hub<'s, 'a> {
                     .iter()
                     .map(|(encoding, _, chain)| Track::encoded(chain.clone(), encoding));
                 let tracks: Vec<Track> = [own].into_iter().chain(others).collect();
-                shortest(&tracks).and_then(|word| self.words(&word))
+                shortest(&tracks, self.system.effort).and_then(|word| self.words(&word))
             }
         }
     }
@@ -296,7 +297,7 @@ fn solve_by_trying<'a>(
         return Outcome::Undecided;
     };
     let source = system.source(unknown);
-    let (tried, complete) = source.enumerate(WORDS_PER_UNKNOWN_MAX, &alphabet(system, equations));
+    let (tried, complete) = source.enumerate(WORDS_PER_UNKNOWN_MAX, &alphabet(system, equations), system.effort);
     let mut hinted: Vec<String> = hints
         .into_iter()
         .flatten()
@@ -310,6 +311,10 @@ fn solve_by_trying<'a>(
             return Outcome::Undecided;
         };
         budget.tries = tries;
+        // What is known is copied for every word.
+        if !system.effort.take(1 + counts.len() + equations.len()) {
+            return Outcome::Undecided;
+        }
         let branch = system.assuming(equations, unknown, &word);
         match solve_within(branch, counts.keys().copied(), budget) {
             Outcome::Never => {}
@@ -324,7 +329,7 @@ fn solve_by_trying<'a>(
 /// more solves it then, so that without any the equation has no solution at all.
 fn hints(system: &System<'_>, equation: &Equation<'_>) -> Option<Vec<(usize, String)>> {
     let (left, right) = (system.chain(&equation.left), system.chain(&equation.right));
-    let text = match shortest(&[Track::new(left.clone()), Track::new(right.clone())]) {
+    let text = match shortest(&[Track::new(left.clone()), Track::new(right.clone())], system.effort) {
         Outcome::Never => return None,
         Outcome::Undecided => return Some(Vec::new()),
         Outcome::Found(text) => text,
@@ -346,7 +351,7 @@ fn most_promising(system: &System<'_>, counts: &BTreeMap<usize, usize>) -> Optio
     let repeated = counts.iter().filter(|(_, count)| **count > 1);
     repeated
         .max_by_key(|(unknown, count)| {
-            let words = system.source(**unknown).words().map_or(usize::MAX, |words| words.len());
+            let words = system.source(**unknown).listed_count().unwrap_or(usize::MAX);
             (std::cmp::Reverse(words), **count)
         })
         .map(|(unknown, _)| *unknown)
@@ -362,13 +367,16 @@ fn preimage(system: &System<'_>, unknown: usize, encoding: &Encoding, text: &str
         return encoding.decode(text);
     }
     let source = system.source(unknown);
-    if let Outcome::Found(word) = source.sample()
+    if let Outcome::Found(word) = source.sample(system.effort)
         && encoding.encode(&word).as_deref() == Some(text)
     {
         return Some(word);
     }
     let own = Track::new(vec![source.language()]);
-    match shortest(&[own, Track::encoded(vec![Language::of_words([text])], encoding)]) {
+    match shortest(
+        &[own, Track::encoded(vec![Language::of_words([text])], encoding)],
+        system.effort,
+    ) {
         Outcome::Found(word) => Some(word),
         Outcome::Never | Outcome::Undecided => None,
     }

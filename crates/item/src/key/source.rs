@@ -3,10 +3,11 @@
 
 use super::class::Class;
 use super::domain::Domain;
+use super::effort::Effort;
 use super::language::{Cursor, Language};
 use super::number_range::NumberRange;
 use super::search::{self, Outcome, Track};
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, HashSet, VecDeque};
 
 /// A set of words.
 #[derive(Clone, Debug)]
@@ -28,13 +29,13 @@ impl<'a> Source<'a> {
     }
 
     /// What is in both.
-    pub(crate) fn meet(&self, other: &Self) -> Self {
+    pub(crate) fn meet(&self, other: &Self, effort: &Effort) -> Self {
         match (self, other) {
             (Self::Domain(one), Self::Domain(two)) if one == two => self.clone(),
-            (one, two) if one.words().is_some() || two.words().is_some() => one.common_words(two),
+            (one, two) if one.is_listed() || two.is_listed() => one.common_words(two, effort),
             (one, two) => match (one.number_range(), two.number_range()) {
                 (Some(one), Some(two)) => Self::Numbers(one.meet(&two)),
-                _ => Self::Texts(one.language().meet(&two.language())),
+                _ => Self::Texts(one.language().meet(&two.language(), effort)),
             },
         }
     }
@@ -76,7 +77,7 @@ impl<'a> Source<'a> {
     }
 
     /// A word that reads well in an example, or failing that the shortest; none if there is none.
-    pub(crate) fn sample(&self) -> Outcome<String> {
+    pub(crate) fn sample(&self, effort: &Effort) -> Outcome<String> {
         let nice = match self {
             Self::Domain(domain) => domain.sample(),
             Self::Words(words) => words.first().cloned(),
@@ -85,13 +86,13 @@ impl<'a> Source<'a> {
         };
         match nice.filter(|word| self.contains(word)) {
             Some(word) => Outcome::Found(word),
-            None => search::shortest(&[Track::new(vec![self.language()])]),
+            None => search::shortest(&[Track::new(vec![self.language()])], effort),
         }
     }
 
     /// Words, the shorter ones first, at most `limit`, and whether these are all. Of a class of many
     /// characters only those of `alphabet` are tried.
-    pub(crate) fn enumerate(&self, limit: usize, alphabet: &Class) -> (Vec<String>, bool) {
+    pub(crate) fn enumerate(&self, limit: usize, alphabet: &Class, effort: &Effort) -> (Vec<String>, bool) {
         if let Some(words) = self.words() {
             let complete = words.len() <= limit;
             return (words.into_iter().take(limit).collect(), complete);
@@ -100,15 +101,37 @@ impl<'a> Source<'a> {
             let (numbers, complete) = range.numbers(limit);
             return (numbers.iter().map(ToString::to_string).collect(), complete);
         }
-        enumerate_texts(&self.language(), limit, alphabet)
+        enumerate_texts(&self.language(), limit, alphabet, effort)
     }
 
-    fn common_words(&self, other: &Self) -> Self {
-        let words = self.words().or_else(|| other.words()).unwrap_or_default();
-        let common = words
-            .into_iter()
-            .filter(|word| self.contains(word) && other.contains(word));
-        Self::Words(common.collect())
+    fn common_words(&self, other: &Self, effort: &Effort) -> Self {
+        let (listed, other) = match self.is_listed() {
+            true => (self, other),
+            false => (other, self),
+        };
+        let words = listed.words().unwrap_or_default();
+        if !effort.take(words.iter().map(|word| 1 + word.len()).sum()) {
+            return Self::Words(Vec::new());
+        }
+        if let Some(others) = other.words() {
+            let others: HashSet<String> = others.into_iter().collect();
+            return Self::Words(words.into_iter().filter(|word| others.contains(word)).collect());
+        }
+        Self::Words(words.into_iter().filter(|word| other.contains(word)).collect())
+    }
+
+    /// Whether its words are a list by nature.
+    pub(crate) fn is_listed(&self) -> bool {
+        matches!(self, Self::Words(_) | Self::Domain(Domain::OneOf(_) | Domain::Bool))
+    }
+
+    /// How many words there are, where they are a list by nature.
+    pub(crate) fn listed_count(&self) -> Option<usize> {
+        match self {
+            Self::Words(words) | Self::Domain(Domain::OneOf(words)) => Some(words.len()),
+            Self::Domain(Domain::Bool) => Some(2),
+            _ => None,
+        }
     }
 }
 
@@ -117,7 +140,7 @@ const SMALL_CLASS_CHARACTERS: usize = 64;
 /// How many beginnings of words are looked at for every word wanted.
 const BEGINNINGS_PER_WORD: usize = 16;
 
-fn enumerate_texts(language: &Language, limit: usize, alphabet: &Class) -> (Vec<String>, bool) {
+fn enumerate_texts(language: &Language, limit: usize, alphabet: &Class, effort: &Effort) -> (Vec<String>, bool) {
     let mut words = Vec::new();
     let mut complete = true;
     let mut queue = VecDeque::from([(String::new(), BTreeSet::from([Cursor::START]))]);
@@ -136,6 +159,9 @@ fn enumerate_texts(language: &Language, limit: usize, alphabet: &Class) -> (Vec<
                 let Some(target) = language.follow(cursor, edge.target, edge.counted) else {
                     continue;
                 };
+                if !effort.take(edge.class.steps()) {
+                    return (words, false);
+                }
                 let small = edge.class.size() <= SMALL_CLASS_CHARACTERS;
                 complete &= small;
                 let tried = if small {
@@ -161,7 +187,8 @@ mod tests {
     use super::*;
 
     fn words(domain: &Domain, limit: usize) -> (String, bool) {
-        let (words, complete) = Source::Domain(domain).enumerate(limit, &"ab".chars().collect());
+        let (words, complete) =
+            Source::Domain(domain).enumerate(limit, &"ab".chars().collect(), &Effort::of_one_decision());
         (words.join(" "), complete)
     }
 
@@ -190,12 +217,13 @@ mod tests {
             Domain::one_of(["open", "done", "x"]),
             Domain::pattern("[a-z]{2,}").unwrap(),
         );
-        let meet = Source::Domain(&status).meet(&Source::Domain(&pattern));
+        let effort = Effort::of_one_decision();
+        let meet = Source::Domain(&status).meet(&Source::Domain(&pattern), &effort);
         assert_eq!(meet.words().unwrap(), ["open", "done"]);
         let (long, short) = (Domain::text(3, None), Domain::pattern("[b-d]{1,3}").unwrap());
-        let meet = Source::Domain(&long).meet(&Source::Domain(&short));
-        assert_eq!(meet.sample(), Outcome::Found("bbb".to_owned()));
-        let meet = Source::Domain(&Domain::Date).meet(&Source::Domain(&Domain::Time));
-        assert_eq!(meet.sample(), Outcome::Never);
+        let meet = Source::Domain(&long).meet(&Source::Domain(&short), &effort);
+        assert_eq!(meet.sample(&effort), Outcome::Found("bbb".to_owned()));
+        let meet = Source::Domain(&Domain::Date).meet(&Source::Domain(&Domain::Time), &effort);
+        assert_eq!(meet.sample(&effort), Outcome::Never);
     }
 }

@@ -4,6 +4,7 @@
 use super::character_map::CharacterMap;
 use super::delimiter::Delimiter;
 use super::domain::{Domain, TextDomain};
+use super::effort::Effort;
 use super::encoding::Encoding;
 use super::equation::{Contradiction, End, Equation, Occurrence, Piece, Segment, Side, push_text};
 use super::language::Language;
@@ -17,6 +18,7 @@ use std::collections::HashMap;
 pub(crate) struct System<'a> {
     roots: Vec<usize>,
     sources: Vec<Source<'a>>,
+    pub(crate) effort: &'a Effort,
     /// The one delimiter of all templates, if they have only one.
     delimiter: Option<Delimiter>,
     pending: Vec<Equation<'a>>,
@@ -40,13 +42,18 @@ static ANYTHING: Domain = Domain::Text(TextDomain {
 impl<'a> System<'a> {
     /// The system in which the keys of two entities are equal, attribute by attribute, and the
     /// unknowns of each. Unknowns of the two are distinct even if they share a name.
-    pub(crate) fn new(left: &'a [Template], right: &'a [Template]) -> (Self, Unknowns<'a>, Unknowns<'a>) {
+    pub(crate) fn new(
+        left: &'a [Template],
+        right: &'a [Template],
+        effort: &'a Effort,
+    ) -> (Self, Unknowns<'a>, Unknowns<'a>) {
         let mut delimiters = left.iter().chain(right).map(Template::delimiter);
         let first = delimiters.next();
         let delimiter = first.filter(|first| delimiters.all(|delimiter| delimiter == *first));
         let mut system = Self {
             roots: vec![],
             sources: vec![],
+            effort,
             delimiter,
             pending: vec![],
             equations: vec![],
@@ -103,7 +110,9 @@ impl<'a> System<'a> {
     pub(crate) fn chain(&self, side: &Side<'a>) -> Vec<Language> {
         let language = |piece: &Piece<'a>| match piece {
             Piece::Text(text) => Language::of_words([text.as_str()]),
-            Piece::Unknown(occurrence) => occurrence.encoding.language(&self.source(occurrence.unknown)),
+            Piece::Unknown(occurrence) => occurrence
+                .encoding
+                .language(&self.source(occurrence.unknown), self.effort),
         };
         side.iter().map(language).collect()
     }
@@ -113,6 +122,9 @@ impl<'a> System<'a> {
     /// or equal.
     pub(crate) fn simplify(&mut self) -> Result<(), Contradiction> {
         while let Some(equation) = self.pending.pop() {
+            if !self.effort.take(1 + equation.left.len() + equation.right.len()) {
+                break;
+            }
             let mut equation = self.substituted(equation);
             self.strip_front(&mut equation)?;
             equation.strip(End::Back)?;
@@ -156,7 +168,7 @@ impl<'a> System<'a> {
             let source = Source::Domain(domain);
             let unknown = match name.and_then(|name| unknowns.variables.get(name).copied()) {
                 Some(unknown) => {
-                    self.set_source(unknown, self.source(unknown).meet(&source));
+                    self.set_source(unknown, self.source(unknown).meet(&source, self.effort));
                     unknown
                 }
                 None => self.add_unknown(source.clone()),
@@ -295,7 +307,7 @@ impl<'a> System<'a> {
         if left == right {
             return Ok(());
         }
-        let source = self.source(left).meet(&self.source(right));
+        let source = self.source(left).meet(&self.source(right), self.effort);
         let empty = match (&source, source.number_range()) {
             (Source::Words(words), _) => words.is_empty(),
             (Source::Texts(language), _) => language.automaton.is_empty(),

@@ -145,7 +145,9 @@ impl Part {
         match self {
             Self::Text(text) => Language::of_words([text.as_str()]),
             Self::Number(number) => Language::of_words([number.to_string().as_str()]),
-            Self::Variable(variable) => variable.encoding(delimiter).language(&Source::Domain(&variable.domain)),
+            Self::Variable(variable) => variable
+                .encoding(delimiter)
+                .language_or_any(&Source::Domain(&variable.domain)),
             Self::Anything => Domain::text(0, None).language(),
         }
     }

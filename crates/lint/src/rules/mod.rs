@@ -14,7 +14,7 @@ macro_rules! groups {
 groups! {
     keys: constant_partition_key low_cardinality_partition_key date_partition_key hot_partition_key colliding_keys prefix_bleed
         raw_delimiter unsortable_key_part unsortable_id mutable_primary_key key_length empty_key key_type_conflict
-        unaligned_owner ungathered_shard random_shard_point_read two_spellings ambiguous_key;
+        unaligned_owner ungathered_shard random_shard_point_read two_spellings ambiguous_key not_decided;
     indexes: mutable_index_key unused_index duplicate_index wide_projection narrow_projection strong_read_on_index
         uniqueness_by_index dropped_by_optional untyped_index unbounded_local_index too_many_indexes redundant_row
         unsaid_index_entry multi_attribute_key backfill_claimed hot_index_partition;

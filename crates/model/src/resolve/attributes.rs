@@ -412,5 +412,5 @@ fn default_of(text: &crate::text::Text) -> Option<crate::text::Text> {
     if !text.text.contains('=') {
         return None;
     }
-    super::type_syntax::parse(text).ok()?.default
+    super::type_syntax::parse_default(text)
 }

@@ -1,7 +1,7 @@
 //! From an attribute's type, and the function around it, to how it stands in a key.
 
 use singlet_item::Number;
-use singlet_item::key::{Domain, Form, NumberRange, Pattern, TextDomain, Variable};
+use singlet_item::key::{Domain, Form, NumberRange, TextDomain, Variable};
 
 use super::template_syntax::Part;
 use crate::diagnostic::{Diagnostic, Diagnostics};
@@ -97,8 +97,7 @@ pub(crate) fn domain(ty: &Type) -> Option<Domain> {
 fn text_domain(limits: &TextLimits) -> TextDomain {
     let (min_chars, max_chars) = lengths(&limits.length);
     TextDomain {
-        // A pattern that the key's automata cannot hold was accepted as a type; without it the domain is only wider.
-        pattern: limits.pattern.as_deref().and_then(|pattern| Pattern::new(pattern).ok()),
+        pattern: limits.pattern.clone(),
         min_chars,
         max_chars,
     }

@@ -23,6 +23,7 @@ mod named_rows;
 mod new_values;
 mod numbers;
 mod operation;
+mod patterns;
 mod promises;
 mod reads;
 mod refusals;
@@ -33,6 +34,7 @@ mod steps;
 mod table;
 mod taken;
 mod template_syntax;
+mod type_size;
 mod type_syntax;
 mod types;
 mod writes;
@@ -50,6 +52,7 @@ use crate::text::Text;
 use crate::types::{EntityId, Type};
 
 pub(crate) use key_forms::domain as key_domain;
+use patterns::PatternBook;
 
 /// Whether a name means something by itself in expressions.
 fn is_reserved(name: &str) -> bool {
@@ -74,6 +77,7 @@ pub(crate) fn resolve(root: &Node, out: &mut Diagnostics) -> Model {
         },
         index_names,
         table,
+        patterns: PatternBook::default(),
     };
     resolver.declare_entities(root);
     let mut types = types::TypeTable::default();
@@ -127,6 +131,7 @@ struct Resolver<'a> {
     names: Names,
     table: Table,
     index_names: table::IndexNames,
+    patterns: PatternBook,
 }
 
 /// What expressions can name, apart from where they stand.

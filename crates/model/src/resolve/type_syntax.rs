@@ -1,7 +1,9 @@
 //! The short form of an attribute: `TYPE[?] [LIMIT] [= DEFAULT]`.
 
 use singlet_item::Number;
+use singlet_item::key::Pattern;
 
+use super::patterns::PatternBook;
 use crate::diagnostic::Diagnostic;
 use crate::rules;
 use crate::source::Span;
@@ -37,21 +39,31 @@ pub(crate) enum Limit {
         decimals: u8,
         span: Span,
     },
-    Pattern(Text),
+    /// A pattern, unless only the default is asked for.
+    Pattern(Option<Pattern>, Span),
 }
 
 impl Limit {
     pub fn span(&self) -> Span {
         match self {
             Limit::Range { span, .. } => *span,
-            Limit::Pattern(text) => text.span,
+            Limit::Pattern(_, span) => *span,
         }
     }
 }
 
 /// Reads the short form.
-pub(crate) fn parse(text: &Text) -> Result<Written, Box<Diagnostic>> {
-    let mut scan = Scan { text, at: 0 };
+pub(super) fn parse(text: &Text, patterns: &mut PatternBook) -> Result<Written, Box<Diagnostic>> {
+    parse_with(text, Some(patterns))
+}
+
+/// The default of the short form, of a type that was read before.
+pub(super) fn parse_default(text: &Text) -> Option<Text> {
+    parse_with(text, None).ok()?.default
+}
+
+fn parse_with(text: &Text, patterns: Option<&mut PatternBook>) -> Result<Written, Box<Diagnostic>> {
+    let mut scan = Scan { text, at: 0, patterns };
     let written = scan.written(0)?;
     scan.spaces();
     match scan.rest() {
@@ -65,12 +77,13 @@ pub(crate) fn parse(text: &Text) -> Result<Written, Box<Diagnostic>> {
     }
 }
 
-struct Scan<'a> {
+struct Scan<'a, 'p> {
     text: &'a Text,
     at: usize,
+    patterns: Option<&'p mut PatternBook>,
 }
 
-impl<'a> Scan<'a> {
+impl<'a> Scan<'a, '_> {
     fn written(&mut self, depth: usize) -> Result<Written, Box<Diagnostic>> {
         self.spaces();
         let base = self.base(depth)?;
@@ -233,21 +246,24 @@ impl<'a> Scan<'a> {
         };
         let pattern = self.text.part(start + 1, start + length);
         self.at += length + 1;
-        if let Err(error) = regex_syntax::parse(&pattern.text) {
-            let reason = error.to_string();
-            let reason = reason
-                .lines()
-                .last()
-                .unwrap_or_default()
-                .trim_start_matches("error: ")
-                .to_owned();
-            let message = format!("`/{}/` is not a pattern: {reason}", pattern.text);
-            let help = "correct it: a pattern is a regular expression that matches the whole text; `\\` before a sign takes it as it is";
-            return Err(Box::new(
-                Diagnostic::new(&rules::BAD_TYPE, pattern.span, message).help(help),
-            ));
+        let read = self.patterns.as_mut().map(|patterns| patterns.read(&pattern.text));
+        match read.transpose() {
+            Ok(read) => Ok(Limit::Pattern(read, pattern.span)),
+            Err(error) => {
+                let message = format!("`/{}/` is not a pattern: {}", shortened(&pattern.text), error.reason());
+                let help = match error.is_too_large() {
+                    true => {
+                        "make it shorter: a list of words is an `enum`, and a length such as `1..200` takes no count"
+                    }
+                    false => {
+                        "correct it: a pattern is a regular expression that matches the whole text; `\\` before a sign takes it as it is"
+                    }
+                };
+                Err(Box::new(
+                    Diagnostic::new(&rules::BAD_TYPE, pattern.span, message).help(help),
+                ))
+            }
         }
-        Ok(Limit::Pattern(pattern))
     }
 
     fn default(&mut self) -> Result<Option<Text>, Box<Diagnostic>> {
@@ -299,6 +315,16 @@ impl<'a> Scan<'a> {
     }
 }
 
+/// How much of a pattern a message shows.
+const PATTERN_CHARS_SHOWN: usize = 60;
+
+fn shortened(pattern: &str) -> String {
+    match pattern.char_indices().nth(PATTERN_CHARS_SHOWN) {
+        Some((end, _)) => format!("{}…", pattern.get(..end).unwrap_or_default()),
+        None => pattern.to_owned(),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -309,7 +335,7 @@ mod tests {
     }
 
     fn outline(source: &str) -> String {
-        match parse(&text(source)) {
+        match parse(&text(source), &mut PatternBook::default()) {
             Ok(written) => format!(
                 "{:?} optional={} limit={} default={:?}",
                 base(&written.base),
@@ -335,7 +361,7 @@ mod tests {
                 let side = |side: &Option<Number>| side.map_or(String::new(), |number| number.to_string());
                 format!("{}..{}/{decimals}", side(min), side(max))
             }
-            Limit::Pattern(pattern) => pattern.text.clone(),
+            Limit::Pattern(pattern, _) => pattern.as_ref().unwrap().as_str().to_owned(),
         }
     }
 

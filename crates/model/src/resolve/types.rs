@@ -5,10 +5,11 @@ use std::sync::Arc;
 
 use super::Resolver;
 use super::table::{flag, names};
+use super::type_size::{self, MODEL_TYPE_PARTS_MAX, TYPE_LEVELS_MAX, TYPE_PARTS_MAX, TooLarge};
 use super::type_syntax::{self, Base, Limit, Written};
 use crate::catalog::AttributeName;
 use crate::diagnostic::Diagnostic;
-use crate::node::Node;
+use crate::node::{Entry, Node};
 use crate::rules;
 use crate::source::Span;
 use crate::text::Text;
@@ -25,7 +26,14 @@ const BUILT_IN: [&str; 21] = [
 pub(super) struct TypeTable {
     named: HashMap<String, Progress<Type>>,
     attributes: HashMap<(String, String), Progress<Declared>>,
+    /// How many types are being worked out, each because the one before it names it.
+    begun: usize,
+    /// How many parts all types have so far.
+    parts: usize,
 }
+
+/// How many types may each be defined by the next.
+const TYPES_IN_A_ROW_MAX: usize = 64;
 
 /// A type that is being worked out is met again only where it depends on itself.
 #[derive(Clone)]
@@ -58,8 +66,10 @@ impl Declared {
 impl Resolver<'_> {
     /// Types every declared attribute, and tells the catalog. Mirrors follow, since they carry attributes of others.
     pub(super) fn attribute_types(&mut self, types: &mut TypeTable) {
-        for name in self.type_nodes.keys().copied().map(str::to_owned).collect::<Vec<_>>() {
-            self.named_type(&name, types);
+        let mut named: Vec<&Entry> = self.type_nodes.values().copied().collect();
+        named.sort_by_key(|entry| entry.key.span.start);
+        for entry in named {
+            self.named_type(&entry.key.text, types);
         }
         let entities: Vec<(EntityId, String)> = self
             .names
@@ -134,24 +144,66 @@ impl Resolver<'_> {
             None => types.attributes.insert(at.clone(), Progress::Begun),
         };
         let node = &self.entity_nodes.get(entity)?.value;
+        types.begun += 1;
         let declared = match node.get("attributes").and_then(|attributes| attributes.get(attribute)) {
+            Some(declaration) if types.begun > TYPES_IN_A_ROW_MAX => {
+                self.too_many_in_a_row(declaration.span());
+                None
+            }
             Some(declaration) => self.declared(declaration, types),
             None => {
-                let source = node.get("mirrors").and_then(Node::str)?.to_owned();
-                self.attribute_type(&source, attribute, types)
+                let source = node
+                    .get("mirrors")
+                    .and_then(Node::str)
+                    .filter(|_| types.begun <= TYPES_IN_A_ROW_MAX);
+                source.and_then(|source| self.attribute_type(source, attribute, types))
             }
         };
+        types.begun -= 1;
         types.attributes.insert(at, Progress::Done(declared.clone()));
         declared
     }
 
     /// The type of a declaration in its short or long form.
     pub(super) fn declared(&mut self, node: &Node, types: &mut TypeTable) -> Option<Declared> {
-        match node {
+        let declared = match node {
             Node::Scalar(text) => self.short_form(text, types),
             Node::Map(..) => self.long_form(node, types),
             Node::List(..) => None,
-        }
+        };
+        declared.filter(|declared| self.is_of_size(&declared.ty, node.span(), types))
+    }
+
+    /// Whether a type is as large as types may be; a finding where it is not.
+    fn is_of_size(&mut self, ty: &Type, span: Span, types: &mut TypeTable) -> bool {
+        let message = match type_size::type_parts(ty) {
+            Ok(parts) => {
+                let before = types.parts;
+                types.parts = before.saturating_add(parts);
+                if types.parts <= MODEL_TYPE_PARTS_MAX {
+                    return true;
+                }
+                if before > MODEL_TYPE_PARTS_MAX {
+                    return false;
+                }
+                format!("with this the types of the model have more than {MODEL_TYPE_PARTS_MAX} parts")
+            }
+            Err(TooLarge::Parts) => {
+                format!("this type has more than {TYPE_PARTS_MAX} parts, the fields of its fields included")
+            }
+            Err(TooLarge::Levels) => format!("this type nests deeper than the {TYPE_LEVELS_MAX} levels of DynamoDB"),
+        };
+        let help = "use `json` for what is never asked for by name, or `map(…)` for many fields of one type";
+        self.out
+            .push(Diagnostic::new(&rules::BAD_TYPE, span, message).help(help));
+        false
+    }
+
+    fn too_many_in_a_row(&mut self, span: Span) {
+        let message = format!("more than {TYPES_IN_A_ROW_MAX} types are each defined by the next");
+        let help = "name the type itself, or define each type before those that use it";
+        self.out
+            .push(Diagnostic::new(&rules::BAD_TYPE, span, message).help(help));
     }
 
     fn long_form(&mut self, node: &Node, types: &mut TypeTable) -> Option<Declared> {
@@ -178,7 +230,7 @@ impl Resolver<'_> {
     }
 
     fn short_form(&mut self, text: &Text, types: &mut TypeTable) -> Option<Declared> {
-        match type_syntax::parse(text) {
+        match type_syntax::parse(text, &mut self.patterns) {
             Ok(written) => self.written(&written, types),
             Err(diagnostic) => {
                 self.out.push(*diagnostic);
@@ -330,7 +382,12 @@ impl Resolver<'_> {
             None => types.named.insert(name.to_owned(), Progress::Begun),
         };
         self.check_name(&entry.key, "a type");
+        types.begun += 1;
         let ty = match &entry.value {
+            _ if types.begun > TYPES_IN_A_ROW_MAX => {
+                self.too_many_in_a_row(entry.key.span);
+                None
+            }
             Node::Scalar(text) => self.short_form(text, types).map(|declared| declared.ty),
             node => match (node.get("enum"), node.get("object")) {
                 (Some(words), _) => Some(enum_type(words, name)),
@@ -344,6 +401,8 @@ impl Resolver<'_> {
                 }
             },
         };
+        types.begun -= 1;
+        let ty = ty.filter(|ty| self.is_of_size(ty, entry.key.span, types));
         self.check_enum(entry.value.get("enum"), entry.key.span);
         types.named.insert(name.to_owned(), Progress::Done(ty.clone()));
         ty
@@ -396,8 +455,8 @@ impl Resolver<'_> {
     /// Puts a limit on a type, or says why it has none.
     fn limited(&mut self, ty: Type, limit: &Limit) -> Type {
         match (ty, limit) {
-            (Type::Text(mut limits), Limit::Pattern(pattern)) => {
-                limits.pattern = Some(pattern.text.as_str().into());
+            (Type::Text(mut limits), Limit::Pattern(pattern, _)) => {
+                limits.pattern = pattern.clone();
                 Type::Text(limits)
             }
             (Type::Text(mut limits), Limit::Range { min, max, .. }) => {

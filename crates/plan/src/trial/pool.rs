@@ -168,7 +168,7 @@ impl Pool {
                 words.push(padded);
             }
         }
-        if let Some(pattern) = limits.pattern.as_deref().filter(|_| words.len() < 4) {
+        if let Some(pattern) = limits.pattern.as_ref().filter(|_| words.len() < 4) {
             words.extend(pattern_words(pattern, limits));
         }
         words.truncate(WORDS_MAX.max(usize::try_from(self.spread).unwrap_or(WORDS_MAX)));
@@ -313,9 +313,7 @@ fn is_text_within(limits: &TextLimits, text: &str) -> bool {
     let length = text.chars().count() as u64;
     let long_enough =
         limits.length.min.is_none_or(|min| length >= min) && limits.length.max.is_none_or(|max| length <= max);
-    // A pattern that cannot be tried is not guessed at.
-    let pattern = limits.pattern.as_deref();
-    long_enough && pattern.is_none_or(|pattern| Pattern::new(pattern).is_ok_and(|pattern| pattern.matches(text)))
+    long_enough && limits.pattern.as_ref().is_none_or(|pattern| pattern.matches(text))
 }
 
 fn is_number_within(limits: &NumberLimits, number: Number) -> bool {
@@ -327,12 +325,9 @@ fn is_number_within(limits: &NumberLimits, number: Number) -> bool {
 }
 
 /// Words of a pattern: one for each of a few beginnings, and one that goes on after the first.
-fn pattern_words(pattern: &str, limits: &TextLimits) -> Vec<String> {
-    let Ok(pattern) = Pattern::new(pattern) else {
-        return Vec::new();
-    };
+fn pattern_words(pattern: &Pattern, limits: &TextLimits) -> Vec<String> {
     let text = singlet_item::key::TextDomain {
-        pattern: Some(pattern),
+        pattern: Some(pattern.clone()),
         min_chars: limits.length.min.and_then(|min| u32::try_from(min).ok()).unwrap_or(0),
         max_chars: limits.length.max.and_then(|max| u32::try_from(max).ok()),
     };

@@ -144,7 +144,7 @@ impl ValueDraw {
     /// A text: short, near others, around the delimiter and its escape, in another case, or as long as may be.
     fn text(&mut self, limits: &TextLimits) -> Option<String> {
         if let Some(pattern) = &limits.pattern {
-            return matching_text(pattern, &mut self.rng);
+            return matching_text(pattern.as_str(), &mut self.rng);
         }
         let (delimiter, escape) = (self.delimiter, next_char(self.delimiter));
         let base = self.rng.choice(["a", "b", "ab", "A", "é", "10", "9", "a b", "z"])?;

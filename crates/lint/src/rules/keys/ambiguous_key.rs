@@ -1,8 +1,8 @@
-use singlet_item::key::{Witness, ambiguous};
+use singlet_item::key::{Verdict, Witness};
 use singlet_model::model::{Entity, KeyChoice};
 
 use super::colliding_keys::with_values;
-use crate::context::{enumerated, templates};
+use crate::context::{enumerated, key_place, templates};
 use crate::{Context, Findings, design_rule};
 
 design_rule! {
@@ -26,15 +26,19 @@ design_rule! {
 fn check(context: &Context<'_>, findings: &mut Findings<'_>) {
     for entity in &context.model.entities {
         for choice in &entity.key {
-            if let Some(witness) = ambiguous(&templates(choice)) {
-                report(findings, entity, choice, &witness);
+            match context.ambiguity(&templates(choice)) {
+                Verdict::Never => {}
+                Verdict::Found(witness) => report(findings, entity, choice, &witness),
+                Verdict::Undecided => {
+                    let question = format!("two rows of `{}` can have one key", entity.name);
+                    context.note_undecided(key_place(choice), &entity.name, question);
+                }
             }
         }
     }
 }
 
 fn report(findings: &mut Findings<'_>, entity: &Entity, choice: &KeyChoice, witness: &Witness) {
-    let unclear = choice.keys.iter().max_by_key(|key| key.parts.len());
     let keys = choice.keys.iter().zip(&witness.keys);
     let keys: Vec<String> = keys.map(|(key, text)| format!("{} `{text}`", key.attribute)).collect();
     let message = format!(
@@ -47,11 +51,7 @@ fn report(findings: &mut Findings<'_>, entity: &Entity, choice: &KeyChoice, witn
     );
     findings.push(
         findings
-            .at(
-                unclear.map_or(choice.span, |key| key.span),
-                entity.name.clone(),
-                message,
-            )
+            .at(key_place(choice), entity.name.clone(), message)
             .help("put the delimiter between the parts, take `raw` away, or give the first part one length"),
     );
 }

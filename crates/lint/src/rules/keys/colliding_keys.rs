@@ -1,12 +1,12 @@
 use std::collections::HashSet;
 
 use singlet_item::Number;
-use singlet_item::key::{Delimiter, KeyType, Part, Template, Witness, collide, kept_number};
+use singlet_item::key::{Delimiter, KeyType, Part, Template, Verdict, Witness, kept_number};
 use singlet_model::Model;
 use singlet_model::model::{Entity, IdempotencyNeed, Role};
 use singlet_plan::access::AccessPath;
 
-use crate::context::{enumerated, templates};
+use crate::context::{enumerated, key_place, templates};
 use crate::key_space::{KeySpace, leading_text};
 use crate::{Context, Findings, design_rule};
 
@@ -39,14 +39,23 @@ const PAIRS_MAX: usize = 20_000;
 fn check(context: &Context<'_>, findings: &mut Findings<'_>) {
     let table = context.own_paths().filter(|path| path.index.is_none()).collect();
     let space = KeySpace::new(table);
+    let keys: Vec<Vec<Template>> = space.paths().iter().map(|path| templates(path.choice)).collect();
     let mut reported = HashSet::new();
     let mut pairs = 0;
     let kept = kept_rows(context.model);
-    for (at, path) in space.paths().iter().enumerate() {
-        let own = kept
-            .iter()
-            .find_map(|(what, keys)| Some((*what, collide(keys, &templates(path.choice))?)));
-        if let (Some((what, witness)), Some(key)) = (own, path.choice.keys.first()) {
+    for (at, (path, own)) in space.paths().iter().zip(&keys).enumerate() {
+        let mut found = None;
+        for (what, kept) in &kept {
+            match context.collision(kept, own) {
+                Verdict::Never => {}
+                Verdict::Found(witness) => found = found.or(Some((what, witness))),
+                Verdict::Undecided => {
+                    let question = format!("`{}` can stand where Singlet keeps {what}", path.entity.name);
+                    context.note_undecided(key_place(path.choice), &path.entity.name, question);
+                }
+            }
+        }
+        if let (Some((what, witness)), Some(key)) = (found, path.choice.keys.first()) {
             let message = format!(
                 "`{}`{} can stand where Singlet keeps {what}",
                 path.entity.name,
@@ -56,17 +65,26 @@ fn check(context: &Context<'_>, findings: &mut Findings<'_>) {
             findings.push(findings.at(key.span, path.entity.name.clone(), message).help(help));
         }
         let near = space.near(leading_text(path.partition()), leading_text(path.sort()));
-        for (_, other) in near.into_iter().filter(|(other, _)| *other < at) {
+        for (place, other) in near.into_iter().filter(|(place, _)| *place < at) {
             if other.entity.id == path.entity.id || reported.contains(&(other.entity.id, path.entity.id)) {
                 continue;
             }
             pairs += 1;
             if pairs > PAIRS_MAX {
-                return;
+                let question = format!("`{}`, or an entity after it, can have a key of another", path.entity.name);
+                return context.note_undecided(key_place(path.choice), &path.entity.name, question);
             }
-            if let Some(witness) = collide(&templates(other.choice), &templates(path.choice)) {
-                reported.insert((other.entity.id, path.entity.id));
-                report(findings, &other, path, &witness);
+            match context.collision(keys.get(place).map_or(&[], Vec::as_slice), own) {
+                Verdict::Never => {}
+                Verdict::Found(witness) => {
+                    reported.insert((other.entity.id, path.entity.id));
+                    report(findings, &other, path, &witness);
+                }
+                Verdict::Undecided => {
+                    reported.insert((other.entity.id, path.entity.id));
+                    let question = format!("`{}` and `{}` can have one key", other.entity.name, path.entity.name);
+                    context.note_undecided(key_place(path.choice), &path.entity.name, question);
+                }
             }
         }
     }

@@ -1,12 +1,13 @@
 use std::collections::{HashMap, HashSet};
 
-use singlet_item::key::{Form, Part, Template, Variable, Witness, collide};
+use singlet_item::key::{Form, Part, Template, Variable, Verdict, Witness};
 use singlet_model::expression::{BinaryOp, Expr, ExprKind};
 use singlet_model::model::{Comparison, Entity, KeyTemplate, Read, SelectionKind, Using};
 use singlet_model::types::EntityId;
 use singlet_plan::access::AccessPath;
 
 use super::colliding_keys::with_values;
+use crate::context::key_place;
 use crate::key_space::{KeySpace, leading_text};
 use crate::{Context, Findings, design_rule};
 
@@ -78,9 +79,17 @@ fn by_hand<'a>(
         if wanted.contains(&other.id) || dropped || reported.contains(&other.id) {
             continue;
         }
-        if let Some(witness) = reaches(&condition, &path) {
-            reported.insert(other.id);
-            report(findings, (read, using), &condition, &path, &witness);
+        match reaches(context, &condition, &path) {
+            Verdict::Never => {}
+            Verdict::Found(witness) => {
+                reported.insert(other.id);
+                report(findings, (read, using), &condition, &path, &witness);
+            }
+            Verdict::Undecided => {
+                reported.insert(other.id);
+                let question = format!("the condition of `{}` reaches rows of `{}`", read.name, other.name);
+                context.note_undecided(using.span, &read.name, question);
+            }
         }
     }
 }
@@ -150,10 +159,10 @@ fn drops(filter: &Expr, entity: &Entity) -> bool {
     })
 }
 
-/// Values for which a row on the path meets the condition.
-fn reaches(condition: &Condition<'_>, path: &AccessPath<'_>) -> Option<Witness> {
+/// Whether a row on the path can meet the condition.
+fn reaches(context: &Context<'_>, condition: &Condition<'_>, path: &AccessPath<'_>) -> Verdict {
     if !in_range(condition.sort, leading_text(path.sort())) {
-        return None;
+        return Verdict::Never;
     }
     let asked: Vec<Template> = condition
         .compared
@@ -164,7 +173,10 @@ fn reaches(condition: &Condition<'_>, path: &AccessPath<'_>) -> Option<Witness> 
         .compared
         .iter()
         .map(|(at, _)| Some(path.choice.keys.get(*at)?.template.clone()));
-    collide(&asked, &keys.collect::<Option<Vec<Template>>>()?)
+    match keys.collect::<Option<Vec<Template>>>() {
+        Some(keys) => context.collision(&asked, &keys),
+        None => Verdict::Never,
+    }
 }
 
 /// Whether keys that begin with a text surely lie in the range of a comparison. Where the text and an end of the range
@@ -234,18 +246,27 @@ fn by_template<'a>(context: &Context<'a>, findings: &mut Findings<'_>, space: &K
         let several = other.sort().iter().any(|key| !key.parts.is_empty());
         let bleeds =
             several && longer.len() > text.len() && longer.starts_with(text) && other.entity.id != path.entity.id;
-        if !bleeds || !share_partition(path, &other) {
+        if !bleeds {
             continue;
         }
-        if let Some(read) = reader(context, path) {
-            report_templates(findings, read, path, &other);
+        match share_partition(context, path, &other) {
+            Verdict::Never => {}
+            Verdict::Found(_) => {
+                let read = reader(context, path);
+                read.into_iter().for_each(|read| report_templates(findings, read, path, &other));
+            }
+            Verdict::Undecided => {
+                let (one, two) = (&path.entity.name, &other.entity.name);
+                let question = format!("`{one}` and `{two}` share partitions in {}", path.name());
+                context.note_undecided(key_place(path.choice), one, question);
+            }
         }
     }
 }
 
-fn share_partition(path: &AccessPath<'_>, other: &AccessPath<'_>) -> bool {
+fn share_partition(context: &Context<'_>, path: &AccessPath<'_>, other: &AccessPath<'_>) -> Verdict {
     let templates = |keys: &[KeyTemplate]| keys.iter().map(|key| key.template.clone()).collect::<Vec<Template>>();
-    collide(&templates(path.partition()), &templates(other.partition())).is_some()
+    context.collision(&templates(path.partition()), &templates(other.partition()))
 }
 
 /// A read that lists rows by the path.

@@ -1,4 +1,4 @@
-use singlet_item::key::{Delimiter, Part, Template, Witness, collide};
+use singlet_item::key::{Delimiter, Part, Template, Verdict};
 use singlet_model::model::{KeyPart, KeyTemplate, PartFunction};
 
 use crate::{Context, Findings, design_rule};
@@ -25,10 +25,16 @@ fn check(context: &Context<'_>, findings: &mut Findings<'_>) {
     for (path, key, _) in context.key_templates() {
         let raw = key.parts.iter().filter(|part| part.function == Some(PartFunction::Raw));
         for part in raw.filter(|_| key.template.parts().len() > 1) {
-            if !may_hold_delimiter(key, part) {
-                continue;
-            }
             let delimiter = context.model.table.delimiter;
+            match containing_delimiter(context, key, part) {
+                Some(Verdict::Found(_)) => {}
+                Some(Verdict::Undecided) => {
+                    let question = format!("`{}` in `{}` may contain `{delimiter}`", part.path, key.text);
+                    context.note_undecided(part.span, context.subject(&path), question);
+                    continue;
+                }
+                Some(Verdict::Never) | None => continue,
+            }
             let message = format!(
                 "`{}` in `{}` may contain `{delimiter}`, and then the key reads as one with more parts",
                 part.path, key.text
@@ -42,15 +48,11 @@ fn check(context: &Context<'_>, findings: &mut Findings<'_>) {
 }
 
 /// Whether some value of the part contains the delimiter.
-fn may_hold_delimiter(key: &KeyTemplate, part: &KeyPart) -> bool {
-    containing_delimiter(key, part).is_some()
-}
-
-fn containing_delimiter(key: &KeyTemplate, part: &KeyPart) -> Option<Witness> {
+fn containing_delimiter(context: &Context<'_>, key: &KeyTemplate, part: &KeyPart) -> Option<Verdict> {
     let variable = key.template.parts().get(part.position)?.clone();
     let delimiter: Delimiter = key.template.delimiter();
     let alone = Template::new(vec![variable], delimiter).ok()?;
     let text = Part::Text(delimiter.character().to_string());
     let containing = Template::new(vec![Part::Anything, text, Part::Anything], delimiter).ok()?;
-    collide(&[alone], &[containing])
+    Some(context.collision(&[alone], &[containing]))
 }

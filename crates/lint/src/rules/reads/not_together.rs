@@ -1,4 +1,4 @@
-use singlet_item::key::{Verdict, collision};
+use singlet_item::key::Verdict;
 use singlet_model::model::{Entity, KeyTemplate, Selection};
 use singlet_plan::access::AccessPath;
 
@@ -60,7 +60,7 @@ fn apart(context: &Context<'_>, one: &Entity, other: &Entity) -> Option<String> 
     let (ones, others) = (context.paths(one.id), context.paths(other.id));
     let meets = ones
         .iter()
-        .any(|one| others.iter().any(|other| share_a_partition(one, other)));
+        .any(|one| others.iter().any(|other| share_a_partition(context, one, other)));
     if meets {
         return None;
     }
@@ -74,9 +74,10 @@ fn apart(context: &Context<'_>, one: &Entity, other: &Entity) -> Option<String> 
     ))
 }
 
-fn share_a_partition(one: &AccessPath<'_>, other: &AccessPath<'_>) -> bool {
+/// Whether rows of two paths may lie in one partition; also where that is not decided, since only what is certain is said.
+fn share_a_partition(context: &Context<'_>, one: &AccessPath<'_>, other: &AccessPath<'_>) -> bool {
     let same_place = one.index.map(|index| &index.name) == other.index.map(|index| &index.name);
-    same_place && collision(&templates_of(one.partition()), &templates_of(other.partition())) != Verdict::Never
+    same_place && context.collision(&templates_of(one.partition()), &templates_of(other.partition())) != Verdict::Never
 }
 
 fn shown(keys: &[KeyTemplate]) -> String {
