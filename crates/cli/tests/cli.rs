@@ -29,6 +29,8 @@ mod shell;
 mod transcripts;
 #[path = "cli/upkeep.rs"]
 mod upkeep;
+#[path = "cli/verify_dynamodb.rs"]
+mod verify_dynamodb;
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read};

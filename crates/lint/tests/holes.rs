@@ -18,7 +18,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use singlet_model::model::{Claim, EntityClaims, TableClaims};
+use singlet_model::model::{Claim, EntityClaims, TableClaims, Write};
 use singlet_model::node::{self, Node};
 use singlet_model::{Diagnostic, Diagnostics, Model, Source};
 use singlet_plan::cost::Sizes;
@@ -191,10 +191,14 @@ impl ShownBy {
             ShownBy::Plans { plans, says } => (plans, says),
             ShownBy::Run => return Vec::new(),
             ShownBy::Verify { reads } => {
-                let by_hand = |name: &str| model.reads.iter().any(|read| read.name == name && read.using.is_some());
+                let by_hand = |name: &str| {
+                    let called = |write: &Write| write.all_steps().iter().any(|step| step.using.is_some());
+                    model.reads.iter().any(|read| read.name == name && read.using.is_some())
+                        || model.writes.iter().any(|write| write.name == name && called(write))
+                };
                 let strange = reads.iter().filter(|name| !by_hand(name));
                 return strange
-                    .map(|name| format!("`{name}` is no read with a condition by hand"))
+                    .map(|name| format!("`{name}` has no condition or call by hand"))
                     .collect();
             }
         };

@@ -6,7 +6,8 @@ use std::sync::Arc;
 
 use singlet_item::{Item, Value};
 use singlet_model::Model;
-use singlet_model::model::{Entity, KeyTemplate};
+use singlet_model::model::{Entity, Index, KeyTemplate, Stored};
+use singlet_model::types::EntityId;
 use singlet_plan::read::{Layout, Query};
 use singlet_store::{
     Condition, Consumed, Direction, GetRequest, KeyRange, PageAnswer, Path, QueryRequest, ScanRequest, Select,
@@ -47,6 +48,8 @@ pub struct RowStream<'a> {
     key: Option<Item>,
     /// Whether the range is the whole table, with the rows of every entity.
     scan: bool,
+    /// Whether rows of other entities may lie in it that only their primary key tells apart.
+    is_mixed: bool,
     except: Vec<(String, Value)>,
     layout: &'a Layout,
     /// Whether rows come without their keys.
@@ -79,6 +82,7 @@ impl<'a> RowStream<'a> {
         RowStream {
             key: index.is_none().then(|| whole_key(model, &request.range)).flatten(),
             scan: query.scan,
+            is_mixed: index.is_some_and(|index| holds_untyped_others(model, query.entity, index)),
             request,
             except: range.except,
             layout: &query.layout,
@@ -96,7 +100,7 @@ impl<'a> RowStream<'a> {
     /// Says whether it is the only stream of its query. Then a page that is read to its end needs no keys of its rows: it is
     /// asked for without them, and never for more rows than are wanted.
     pub fn select(&mut self, query: &'a Query, alone: bool) {
-        self.is_bare = alone && query.takes_all() && self.except.is_empty() && self.key.is_none();
+        self.is_bare = alone && query.takes_all() && self.except.is_empty() && self.key.is_none() && !self.is_mixed;
         if let Some(names) = query.projection(!self.is_bare) {
             self.request.select = Select::Paths(names.map(Path::attribute).collect());
         }
@@ -239,7 +243,7 @@ impl<'a> RowStream<'a> {
         let mut arrived = Vec::with_capacity(page.items.len());
         for item in page.items {
             stretch.row().await;
-            let strange = !is_of(model, entity, &item) || self.scan && !has_key_of(entity, &item);
+            let strange = !is_of(model, entity, &item) || (self.scan || self.is_mixed) && !has_key_of(entity, &item);
             if strange || self.is_excepted(&item) {
                 continue;
             }
@@ -315,6 +319,21 @@ pub(crate) fn whole_key(model: &Model, range: &KeyRange) -> Option<Item> {
 }
 
 /// Whether an item's key is one that the entity's templates make.
+/// Whether rows of another entity are in an index because they have the attributes of its key, and no word names their entity. A
+/// mirror carries what its source has.
+pub(crate) fn holds_untyped_others(model: &Model, entity: EntityId, index: &Index) -> bool {
+    let stores = |other: &Entity, name: &str| {
+        model.table.key.iter().any(|key| key.name == name)
+            || other.attributes.iter().any(|attribute| match &attribute.stored {
+                Stored::Own => attribute.name == name,
+                Stored::As(stored) => stored == name,
+                Stored::No => false,
+            })
+    };
+    let mut others = model.entities.iter().filter(|other| other.id != entity);
+    model.table.type_attribute.is_none() && others.any(|other| index.key().all(|key| stores(other, &key.name)))
+}
+
 pub(crate) fn has_key_of(entity: &Entity, item: &Item) -> bool {
     let fits = |key: &KeyTemplate| {
         let value = item.get(&key.attribute);

@@ -3,6 +3,7 @@
 mod counting;
 mod meaning;
 
+use std::cell::Cell;
 use std::collections::BTreeMap;
 
 use singlet_item::Value;
@@ -72,7 +73,7 @@ pub fn meant(model: &Model, read: &Read, rows: &[Row], scope: Scope<'_>) -> Resu
     let lists = read.each.is_some() || read.lets.iter().any(|bound| matches!(bound.value, LetValue::Read(_)));
     if lists {
         let turned = answered(model, read, rows, scope, true)?;
-        meant.ambiguous = turned.meaning != meant.meaning || turned.refusal != meant.refusal;
+        meant.ambiguous |= turned.meaning != meant.meaning || turned.refusal != meant.refusal;
     }
     Ok(meant)
 }
@@ -95,15 +96,19 @@ fn answered(model: &Model, read: &Read, rows: &[Row], scope: Scope<'_>, turned: 
         rows,
         scope: Scope { args: &args, ..scope },
         turned,
+        chooses: Cell::new(false),
     };
     match asked.answer() {
         Ok((rows, meaning)) => Ok(Meant {
             rows,
             refusal: None,
-            ambiguous: false,
+            ambiguous: asked.chooses.get(),
             meaning,
         }),
-        Err(Stop::Refused(refusal)) => Ok(refused(refusal)),
+        Err(Stop::Refused(refusal)) => Ok(Meant {
+            ambiguous: asked.chooses.get(),
+            ..refused(refusal)
+        }),
         Err(Stop::Failed(error)) => Err(error),
     }
 }
@@ -158,6 +163,8 @@ struct Asked<'a> {
     scope: Scope<'a>,
     /// Whether rows that are equal in the order of a named list stand the other way round.
     turned: bool,
+    /// Whether a named list has some of at least three rows that are equal in its order: either way round shows not all choices.
+    chooses: Cell<bool>,
 }
 
 impl Asked<'_> {
@@ -249,7 +256,9 @@ impl Asked<'_> {
             LetValue::Read(selection) => {
                 let found = self.selected(selection, None, false, scope)?;
                 let mut rows = Vec::new();
-                for mut group in self.groups(selection, &found)? {
+                let groups = self.groups(selection, &found)?;
+                self.note_choice(selection, &groups);
+                for mut group in groups {
                     if self.turned {
                         group.reverse();
                     }
@@ -316,6 +325,20 @@ impl Asked<'_> {
             }
         }
         Ok(groups)
+    }
+
+    fn note_choice(&self, selection: &Selection, groups: &[Vec<Attributes>]) {
+        let mut left = match selection.kind {
+            SelectionKind::Get { .. } => 1,
+            SelectionKind::Find => most_of(selection, usize::MAX),
+            SelectionKind::Count => return,
+        };
+        for group in groups {
+            if left > 0 && left < group.len() && group.len() > 2 {
+                self.chooses.set(true);
+            }
+            left = left.saturating_sub(group.len());
+        }
     }
 
     /// What is shown where there is no row: nothing, or the shape with what does not hang on one.
@@ -399,6 +422,7 @@ impl Asked<'_> {
                 self.selected(selection, Some(&self.read.allow), true, scope)?
             };
             let groups = self.groups(selection, &found)?;
+            self.note_choice(selection, &groups);
             let rows = groups.clone().into_iter().flat_map(|mut group| {
                 if self.turned {
                     group.reverse();

@@ -362,7 +362,10 @@ fn merge_pages(read: &Read, lists: bool, listed: Vec<Value>, got: &mut Vec<Value
     match (lists, &read.pages, got.first_mut()) {
         (true, ..) => *got = listed,
         (false, Some(list), Some(Value::M(groups))) => {
-            groups.insert(list.clone(), Value::L(listed));
+            // An answer in another shape, or of a row that may be missing and is, has no such list.
+            if let Some(whole) = groups.get_mut(list) {
+                *whole = Value::L(listed);
+            }
         }
         _ => {}
     }

@@ -183,6 +183,31 @@ fn every_wrong_condition_is_found_with_few_rows() {
     assert_eq!(shown, std::fs::read_to_string(path).unwrap_or_default());
 }
 
+/// `SINGLET_UPDATE=1` writes what is found anew.
+#[test]
+fn every_wrong_call_is_found_with_few_rows() {
+    let report = probe(&model_file("calls.yaml"), 300, &[]);
+    let mut shown = String::new();
+    for operation in &report.operations {
+        let is_wrong = operation.kind == Kind::Calls && !operation.name.starts_with("right");
+        assert_eq!(operation.skipped, None, "{}", operation.name);
+        assert_eq!(operation.finding.is_some(), is_wrong, "{operation:?}");
+        if operation.name.starts_with("right") {
+            assert!(operation.outcomes.contains_key("done"), "{operation:?}");
+            assert!(operation.outcomes.len() > 1, "it is refused too: {operation:?}");
+        }
+        if let Some(finding) = &operation.finding {
+            assert!(finding.given.len() <= 2 && finding.calls.len() <= 2, "{finding}");
+            shown.push_str(&format!("{finding}\n"));
+        }
+    }
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/models/calls.txt");
+    if std::env::var_os("SINGLET_UPDATE").is_some() {
+        std::fs::write(&path, &shown).unwrap();
+    }
+    assert_eq!(shown, std::fs::read_to_string(path).unwrap_or_default());
+}
+
 /// What a table of holes says `verify` shows: the reads of a `shown_by: {verify: […]}`.
 fn shown_by_verify(system: &str) -> Vec<String> {
     let table = file(&format!("{system}/holes.yaml"));
@@ -206,7 +231,7 @@ fn holes_of_documents_are_found_with_few_rows() {
             let mut by_hand = report
                 .operations
                 .iter()
-                .filter(|operation| operation.kind == Kind::Using);
+                .filter(|operation| matches!(operation.kind, Kind::Using | Kind::Calls));
             let operation = by_hand.find(|operation| operation.name == name).unwrap();
             let finding = operation
                 .finding

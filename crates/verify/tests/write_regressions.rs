@@ -309,3 +309,181 @@ writes:
     let outcome = sequence.step(ops.first().unwrap()).await.unwrap();
     assert!(matches!(outcome, Outcome::Done { .. }), "{outcome:?}");
 }
+
+/// A model of a test's own, and operations as `at seconds, write, arguments`, by somebody; the rows in the end.
+async fn rows_after(model: &str, lines: &[(i64, &str, &str, &str)]) -> Sequence {
+    let store = Arc::new(EmbeddedStore::memory().unwrap());
+    let mut all = Sequence::open(model, store, Given::default()).await.unwrap();
+    for (at, (seconds, write, args, meant)) in lines.iter().enumerate() {
+        let now = 1_794_830_400_500 + 1_000 * seconds;
+        let line = format!("{at} {now} {write} true - - {{\"id\":\"ada\"}} {args}");
+        for op in sequence::parsed(all.model(), &line).unwrap() {
+            let outcome = all.step(&op).await.unwrap_or_else(|what| panic!("{line}: {what}"));
+            assert_eq!(outcome.word(), *meant, "{line}");
+        }
+    }
+    all
+}
+
+const COPIES: &str = r#"
+singlet: 1
+name: made
+table: {name: made, key: {partition: PK, sort: SK}, type: type}
+callers:
+  jwt: {audience: made, claims: {id: sub}}
+entities:
+  Item:
+    attributes: {id: string 1..9, name: string 1..9, count: int 0..5 = 0}
+    key: {PK: "ITEM#{id}", SK: "ITEM"}
+  Card:
+    attributes: {id: string 1..9, seen: {copy: "Item(id).count", kept: transaction}}
+    key: {PK: "CARD#{id}", SK: "CARD"}
+writes:
+  item: {allow: caller.authenticated, do: [{create: Item, take: [id, name]}]}
+  card: {args: {id: string 1..9}, allow: caller.authenticated, do: [{create: Card, set: {id: args.id}}]}
+  countAndName:
+    args: {id: string 1..9, other: string 1..9, name: string 1..9}
+    allow: caller.authenticated
+    do:
+      - update: Item(args.id)
+        add: {count: 1}
+      - update: Item(args.other)
+        set: {name: args.name}
+  thereAndBack:
+    args: {id: string 1..9, other: string 1..9}
+    allow: caller.authenticated
+    do:
+      - update: Item(args.id)
+        add: {count: 1}
+      - update: Item(args.other)
+        add: {count: -1}
+"#;
+
+#[tokio::test]
+async fn a_copy_follows_what_two_steps_make_of_its_source() {
+    let lines = [
+        (0, "item", r#"{"id":"a","name":"x"}"#, "done"),
+        (1, "card", r#"{"id":"a"}"#, "done"),
+        (2, "countAndName", r#"{"id":"a","other":"a","name":"y"}"#, "done"),
+        (3, "thereAndBack", r#"{"id":"a","other":"a"}"#, "done"),
+    ];
+    rows_after(COPIES, &lines).await;
+}
+
+const VERSIONED: &str = r#"
+singlet: 1
+name: made
+table: {name: made, key: {partition: PK, sort: SK}, type: type}
+callers:
+  jwt: {audience: made, claims: {id: sub}}
+entities:
+  Item:
+    attributes: {id: string 1..9, count: int 0..5 = 0, kind: string?, version: version}
+    key: {PK: "ITEM#{id}", SK: "ITEM"}
+writes:
+  raise:
+    args: {id: string 1..9}
+    let: {item: Item(args.id)}
+    allow: caller.authenticated
+    require: [item.count < 3 else enough(count = item.count)]
+    do: [{update: item, add: {count: 1}}]
+    if_match: required
+  put:
+    args: {id: string 1..9, kind: string 1..9}
+    let: {item: Item(args.id)}
+    allow: caller.authenticated
+    require: ['(item.kind == absent || item.kind != "blue") else blue']
+    do:
+      - upsert: Item(args.id)
+        set: {kind: args.kind}
+    if_match: required
+"#;
+
+#[tokio::test]
+async fn a_row_that_is_missing_is_said_before_its_version_and_what_is_required_of_it() {
+    let lines = [
+        (0, "raise", r#"{"id":"a"}"#, "item_not_found"),
+        (1, "put", r#"{"id":"a","kind":"red"}"#, "item_not_found"),
+    ];
+    rows_after(VERSIONED, &lines).await;
+}
+
+const HISTORY: &str = r#"
+singlet: 1
+name: made
+table: {name: made, key: {partition: PK, sort: SK}, type: type}
+callers:
+  jwt: {audience: made, claims: {id: sub}}
+entities:
+  Page:
+    attributes: {id: string 1..9, at: time, until: time?, name: string 1..9, note: string?, touched: {type: millis, always: now}}
+    key: {PK: "PAGE#{id}", SK: "AT#{at}"}
+    history: {at: at, until: until}
+writes:
+  page: {allow: caller.authenticated, do: [{create: Page, take: [id, name]}]}
+  again:
+    args: {id: string 1..9, same: string 1..9, name: string 1..9}
+    let: {page: Page(args.id)}
+    allow: caller.authenticated
+    do:
+      - update: page
+        set: {note: page.note}
+      - upsert: Page(args.same)
+        set: {name: args.name}
+"#;
+
+/// What every write sets does not clash with itself, though the first step leaves the row as it is.
+#[tokio::test]
+async fn a_step_that_changes_nothing_clashes_with_no_other() {
+    let lines = [
+        (0, "page", r#"{"id":"a","name":"x"}"#, "done"),
+        (1, "again", r#"{"id":"a","same":"a","name":"y"}"#, "done"),
+        (2, "again", r#"{"id":"a","same":"b","name":"y"}"#, "done"),
+    ];
+    rows_after(HISTORY, &lines).await;
+}
+
+const BULK: &str = r#"
+singlet: 1
+name: made
+table: {name: made, key: {partition: PK, sort: SK}, type: type, ttl: ttl}
+callers:
+  jwt: {audience: made, claims: {id: sub}}
+entities:
+  Count:
+    attributes: {id: string 1..9, n: int 0..5 = 0}
+    key: {PK: "COUNT#{id}", SK: "COUNT"}
+writes:
+  count: {allow: caller.authenticated, do: [{create: Count, take: [id, n]}]}
+  empty: {args: {id: string 1..9}, allow: caller.authenticated, do: [{update: Count(args.id), set: {n: 0}}]}
+  each:
+    args: {ids: list(string 1..9) 1..9}
+    allow: caller.authenticated
+    bulk: true
+    do:
+      - for: {one: args.ids}
+        update: Count(one)
+        add: {n: 1}
+    return: {n: done}
+"#;
+
+/// How far a bulk operation came counts for a day after its last turn; then it begins anew.
+#[tokio::test]
+async fn a_bulk_operation_goes_on_for_a_day_and_then_begins_anew() {
+    let day = 86_400;
+    for (later, counted) in [(60, 1), (day - 2, 1), (day + 60, 2)] {
+        let each = r#"{"ids":["a","b"]}"#;
+        let lines = [
+            (0, "count", r#"{"id":"a","n":0}"#, "done"),
+            (0, "count", r#"{"id":"b","n":5}"#, "done"),
+            (1, "each", each, "n_out_of_range"),
+            (2, "empty", r#"{"id":"b"}"#, "done"),
+            (later, "each", each, "done"),
+        ];
+        let all = rows_after(BULK, &lines).await;
+        let first = all.rows().iter().map(|(_, row)| row);
+        let mut first = first.filter(|row| row.get("id").and_then(singlet_item::Value::as_str) == Some("a"));
+        let n = first.next().and_then(|row| row.get("n").cloned());
+        assert_eq!(n, Some(singlet_item::Value::from(counted)), "{later} s later");
+    }
+}

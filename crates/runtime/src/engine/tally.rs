@@ -11,6 +11,7 @@ use crate::find::Reading;
 use crate::keys;
 use crate::lower;
 use crate::retry;
+use crate::stream::holds_untyped_others;
 
 /// How many rows there are, if the store can tell: one query, whose filter says all of the meaning. Counting ends past `most`.
 pub(super) async fn tally(reading: &Reading<'_>, most: u64) -> Result<Option<(u64, Consumed)>, RuntimeError> {
@@ -29,9 +30,13 @@ pub(super) async fn tally(reading: &Reading<'_>, most: u64) -> Result<Option<(u6
     if ranges.iter().any(|range| !range.exact || !range.except.is_empty()) {
         return Ok(None);
     }
+    let index = query.index.and_then(|index| reading.model.index(index));
+    // Only the process tells such rows apart.
+    if index.is_some_and(|index| holds_untyped_others(reading.model, query.entity, index)) {
+        return Ok(None);
+    }
     let filter = [split.filter, is_of(reading.model, entity)];
     let filter = filter.into_iter().flatten().reduce(Condition::and);
-    let index = query.index.and_then(|index| reading.model.index(index));
     let counting = ranges.into_iter().map(|range| {
         let mut request = QueryRequest::new(reading.model.table.name.clone(), range.keys);
         request.index = index.map(|index| index.name.clone());

@@ -101,13 +101,16 @@ impl<'a> Attempt<'a> {
             // Read after all, because something else needed it.
             let mut used = Used::default();
             used.extend(expr);
-            let row = touched.row();
-            let row = row
-                .ok_or_else(|| mistake("a clause is about a row that is not there"))?
-                .clone();
+            let row = touched.row().cloned();
             let old = touched.item().cloned();
             self.note(at, &used)?;
-            if self.holds(expr, Some(&row)).await? {
+            // Of a row that is missing and must not be, that is said first; of another, nothing is there.
+            if row.is_none()
+                && let Some(stop) = self.said_before(order).await
+            {
+                return Err(stop);
+            }
+            if self.holds(expr, Some(&row.unwrap_or_default())).await? {
                 return Ok(());
             }
             let refused = rule.refused(self.operation, old.as_ref())?;
@@ -217,9 +220,10 @@ impl<'a> Attempt<'a> {
         }
         match asked {
             true => self.check_version(at).await,
-            // A row that is not there has no version to name: what is missing is said by who needs it.
             false if self.touched(at)?.row().is_some() => Err(Stop::Failed(RuntimeError::VersionRequired)),
-            false => Ok(()),
+            // A row that is not there has no version to name. Whoever named it and needs it says so before what is required of it;
+            // else what is missing is said by the step.
+            false => self.said_before(ORDER_VERSION).await.map_or(Ok(()), Err),
         }
     }
 

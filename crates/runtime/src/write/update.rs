@@ -121,7 +121,9 @@ impl<'a> Attempt<'a> {
     ) -> Result<(), Stop> {
         let model = self.operation.model;
         for (holder, name, copy) in holders(model, entity) {
-            if before.get(&copy.attribute) == after.get(&copy.attribute) {
+            // A step before this one may have changed what this one changes back.
+            let stays = before.get(&copy.attribute) == after.get(&copy.attribute);
+            if stays && !self.follows_already(holder, name) {
                 continue;
             }
             let Some(key) = holder_key(model, holder, copy) else {
@@ -139,12 +141,24 @@ impl<'a> Attempt<'a> {
                 // Nobody holds a copy; that nobody does by now is pinned.
                 continue;
             }
+            // No step writes a copy, so that one that is set already is from an earlier step on the source: the last counts.
+            let known = self.touched_mut(at)?.edits.set.remove(name);
+            if stays && known.is_none() {
+                continue;
+            }
             let mut edits = Edits::default();
             edits.set.insert(name.to_owned(), after.get(&copy.attribute).cloned());
             self.merge(step, at, holder, edits)?;
             Box::pin(self.after_read(step, holder, at)).await?;
         }
         Ok(())
+    }
+
+    /// Whether a row of an entity was made to follow its source in an attribute.
+    fn follows_already(&self, holder: &Entity, attribute: &str) -> bool {
+        let rows = self.rows.iter();
+        rows.filter(|touched| touched.entity.id == holder.id)
+            .any(|touched| touched.edits.sets(attribute))
     }
 
     pub async fn update_blind(

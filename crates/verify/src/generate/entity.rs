@@ -276,7 +276,8 @@ impl Entity {
                 .all(|part| part.function.is_empty())
         };
         let name = &part.attribute.name;
-        let is_taken = self.index.contains("own") && self.paths.iter().any(is_own_key);
+        let is_taken = (self.index.contains("own") && self.paths.iter().any(is_own_key))
+            || self.local.as_ref().is_some_and(|local| local.attribute.name == *name);
         for attribute in &mut self.attributes {
             if attribute.name == *name && attribute.said == Said::Nothing && !name.contains('.') && !is_taken {
                 attribute.said = Said::KeyOnly;

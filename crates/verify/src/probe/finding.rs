@@ -24,6 +24,8 @@ pub enum Kind {
     Using,
     /// A write.
     Write,
+    /// A write, by the calls that are written under `using:` of its steps.
+    Calls,
 }
 
 impl Kind {
@@ -31,7 +33,7 @@ impl Kind {
     pub fn as_str(self) -> &'static str {
         match self {
             Kind::Read => "read",
-            Kind::Using => "using",
+            Kind::Using | Kind::Calls => "using",
             Kind::Write => "write",
         }
     }
@@ -212,7 +214,7 @@ fn quoted(text: &str) -> String {
 impl fmt::Display for Finding {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         let by = match self.kind {
-            Kind::Using => " as its `using:` says",
+            Kind::Using | Kind::Calls => " as its `using:` says",
             Kind::Read | Kind::Write => "",
         };
         writeln!(out, "`{}`{by}: {}", self.operation, self.what)?;

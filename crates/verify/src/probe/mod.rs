@@ -45,6 +45,7 @@ use singlet_plan::read::plan_read;
 use singlet_plan::write::write_costs;
 use singlet_runtime::{Attributes, Setting};
 
+pub use crate::writes::names_a_call;
 pub use finding::{Call, Finding, Kind};
 pub use subject::Subject;
 pub use usual::{example_value, usual_settings};
@@ -54,6 +55,8 @@ use hints::Hints;
 use reads::Tried;
 use table::Judge;
 use worker::Worker;
+
+use crate::writes::why_not_by_hand;
 
 /// Makes what is tried: an engine on a table of its own, empty or not. It is asked once for each thread, and again where a
 /// subject cannot be used any more.
@@ -132,7 +135,7 @@ impl Options<'_> {
 /// What came of it.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Report {
-    /// Each operation, in the order of the model: reads, conditions by hand, writes.
+    /// Each operation, in the order of the model: reads, conditions by hand, writes, calls by hand.
     pub operations: Vec<OperationReport>,
 }
 
@@ -224,7 +227,7 @@ pub fn run<'s>(judge: &Arc<Model>, settings: &Attributes, subjects: &'s Subjects
 #[derive(Clone, Copy)]
 enum Job<'m> {
     Read(&'m Read, Kind),
-    Write(&'m singlet_model::model::Write),
+    Write(&'m singlet_model::model::Write, Kind),
 }
 
 fn jobs<'m>(judge: &Judge<'m>, options: &Options<'_>) -> Vec<Job<'m>> {
@@ -235,7 +238,10 @@ fn jobs<'m>(judge: &Judge<'m>, options: &Options<'_>) -> Vec<Job<'m>> {
     let writes = model.writes.iter().filter(|write| wanted(&write.name));
     let reads = reads.map(|read| Job::Read(read, Kind::Read));
     let by_hand = by_hand.map(|read| Job::Read(read, Kind::Using));
-    reads.chain(by_hand).chain(writes.map(Job::Write)).collect()
+    let called = writes.clone().filter(|write| names_a_call(model, write));
+    let writes = writes.map(|write| Job::Write(write, Kind::Write));
+    let called = called.map(|write| Job::Write(write, Kind::Calls));
+    reads.chain(by_hand).chain(writes).chain(called).collect()
 }
 
 async fn try_job(worker: &mut Worker<'_>, judge: &Judge<'_>, job: Job<'_>, options: &Options<'_>) -> OperationReport {
@@ -255,7 +261,14 @@ async fn try_job(worker: &mut Worker<'_>, judge: &Judge<'_>, job: Job<'_>, optio
             };
             reads::try_read(worker, tried, options).await
         }
-        Job::Write(write) => writes::try_write(worker, judge, write, options).await,
+        Job::Write(write, kind) => match why_not_by_hand(judge.model, write).filter(|_| kind == Kind::Calls) {
+            Some(reason) => {
+                let mut report = OperationReport::new(&write.name, kind);
+                report.skipped = Some(reason);
+                report
+            }
+            None => writes::try_write(worker, judge, (write, kind), options).await,
+        },
     }
 }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use singlet_model::model::Write;
-use singlet_runtime::{Precondition, WriteRequest};
+use singlet_runtime::{Engine, Precondition, WriteRequest};
 
 use super::edges::{Edges, with_edge};
 use super::finding::{Call, Finding, Kind, given_rows, sent_lines};
@@ -55,16 +55,29 @@ const JUMPS: [i64; 20] = [
 pub(super) struct WriteCase {
     pub table: Table,
     pub ops: Vec<Op>,
+    /// How they are done: by the engine, or by the calls that a document names.
+    pub kind: Kind,
+}
+
+impl WriteCase {
+    /// The table before the first operation, in the worker's store.
+    fn begun(&self, judge: &Judge<'_>, engine: &Arc<Engine>) -> Sequence {
+        let by_hand = self.kind == Kind::Calls;
+        let rows = self.table.rows.clone();
+        Sequence::on(Arc::clone(judge.model), Arc::clone(engine), rows)
+            .held_to_costs(judge.write_costs.clone().filter(|_| !by_hand))
+            .done_by_hand(by_hand)
+    }
 }
 
 /// Tries a write in as many cases as are wanted, until one differs.
 pub(super) async fn try_write(
     worker: &mut Worker<'_>,
     judge: &Judge<'_>,
-    write: &Write,
+    (write, kind): (&Write, Kind),
     options: &Options<'_>,
 ) -> OperationReport {
-    let mut report = OperationReport::new(&write.name, Kind::Write);
+    let mut report = OperationReport::new(&write.name, kind);
     let known: Vec<(&Write, Hints)> = judge
         .model
         .writes
@@ -95,6 +108,7 @@ pub(super) async fn try_write(
             judge,
             known: &known,
             write,
+            kind,
             rng: table.values.rng,
             now: table.table.now,
             last: None,
@@ -113,7 +127,7 @@ pub(super) async fn try_write(
             report.finding = Some(Box::new(found(worker, judge, case, &report, options).await));
             return report;
         }
-        options.advance(&write.name, Kind::Write, report.cases - before);
+        options.advance(&write.name, kind, report.cases - before);
     }
     report
 }
@@ -127,14 +141,13 @@ async fn run_sequence(
     cases: usize,
 ) -> Result<(), WriteCase> {
     let most = cases_per_table(round, OPERATIONS_PER_TABLE);
-    let mut case = WriteCase { table, ops: Vec::new() };
+    let mut case = WriteCase {
+        table,
+        ops: Vec::new(),
+        kind: draw.kind,
+    };
     let Ok(engine) = worker.engine() else { return Ok(()) };
-    let mut sequence = Sequence::on(
-        Arc::clone(draw.judge.model),
-        Arc::clone(engine),
-        case.table.rows.clone(),
-    )
-    .held_to_costs(draw.judge.write_costs.clone());
+    let mut sequence = case.begun(draw.judge, engine);
     let mut own = 0;
     for number in 1..=(most as u64 * 2) {
         if own >= most || report.cases >= cases {
@@ -172,8 +185,7 @@ pub(super) async fn first_difference(
 ) -> Option<(usize, String)> {
     worker.fill(judge, &case.table).await.ok()?;
     let engine = Arc::clone(worker.engine().ok()?);
-    let sequence = Sequence::on(Arc::clone(judge.model), engine, case.table.rows.clone());
-    let mut sequence = sequence.held_to_costs(judge.write_costs.clone());
+    let mut sequence = case.begun(judge, &engine);
     for (at, op) in case.ops.iter().enumerate() {
         worker.watch();
         if let Err(what) = sequence.step(op).await {
@@ -188,6 +200,8 @@ struct Draw<'d> {
     known: &'d [(&'d Write, Hints)],
     /// The write that is tried.
     write: &'d Write,
+    /// How it is done.
+    kind: Kind,
     rng: fastrand::Rng,
     now: i64,
     last: Option<(&'d Write, WriteRequest)>,
@@ -226,7 +240,8 @@ impl<'d> Draw<'d> {
             let now = self.now;
             return Some((write, WriteRequest { now, ..request.clone() }));
         }
-        let own = self.rng.u8(..10) < 8;
+        // Of other writes no calls need be named.
+        let own = self.rng.u8(..10) < 8 || self.kind == Kind::Calls;
         let (write, hints) = match own {
             true => self.known.iter().find(|(write, _)| std::ptr::eq(*write, self.write))?,
             false => self.rng.choice(self.known)?,
@@ -324,7 +339,7 @@ async fn found(
         None => "it differs, but not every time".to_owned(),
     };
     let operation = case.ops.last().map(|op| op.write.clone()).unwrap_or_default();
-    let mut lines = what.lines();
+    let (what, expected, got) = told_apart(&what);
     let calls = case.ops.iter().map(|op| Call {
         operation: op.write.clone(),
         args: op.request.args.clone(),
@@ -338,16 +353,31 @@ async fn found(
         now: op.request.now,
     });
     Finding {
-        kind: Kind::Write,
+        kind: case.kind,
         drawn_for: report.name.clone(),
         case: report.cases.max(1),
-        what: lines.next().unwrap_or_default().to_owned(),
+        what,
         given: given_rows(judge.model, &case.table),
         calls: calls.collect(),
-        expected: Vec::new(),
-        got: lines.map(|line| line.trim_start().to_owned()).collect(),
+        expected,
+        got,
         sent: sent_lines(&sent),
         keys: Vec::new(),
         operation,
+    }
+}
+
+/// What differs in a line, what is expected, and what came, from the words of a sequence.
+fn told_apart(what: &str) -> (String, Vec<String>, Vec<String>) {
+    let mut lines = what.lines().map(|line| line.trim_start().to_owned());
+    let first = lines.next().unwrap_or_default();
+    let rest = lines.map(|line| match line.strip_prefix("got:") {
+        Some(got) => got.trim_start().to_owned(),
+        None => line,
+    });
+    let rest: Vec<String> = rest.collect();
+    match first.strip_prefix("meant: ") {
+        Some(meant) => ("it comes to something else".to_owned(), vec![meant.to_owned()], rest),
+        None => (first, Vec::new(), rest),
     }
 }

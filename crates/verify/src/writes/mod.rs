@@ -5,6 +5,7 @@
 //! every row anew and compares the items, index keys, guards and mirrors included. Ids and digits are made up on both sides:
 //! the oracle's stand for the engine's from the first time they meet ([`unify`]).
 
+mod by_hand;
 mod capacity;
 mod change;
 pub mod draw;
@@ -21,6 +22,8 @@ mod steps;
 pub mod unify;
 pub mod world;
 
+pub use by_hand::names_a_call;
+pub(crate) use by_hand::why_not_by_hand;
 pub use draw::Draw;
 pub use oracle::Outcome;
 pub use sequence::{Op, Sequence};

@@ -118,6 +118,12 @@ fn turned(model: &Model, entity: EntityId, row: &Attributes) -> Turned {
 }
 
 impl Meant {
+    /// Leaves nothing for a request that comes again.
+    pub(super) fn forget_request(&mut self) {
+        self.record = None;
+        self.progress = None;
+    }
+
     /// Puts the engine's values in place of those that were made up here.
     pub(super) fn put(&mut self, made: &super::unify::Made) {
         for (_, row) in &mut self.rows {
@@ -141,6 +147,14 @@ pub(super) struct Maker {
 }
 
 impl Maker {
+    pub fn of_operation(number: u64) -> Self {
+        Maker {
+            operation: number,
+            count: Cell::new(0),
+            made: RefCell::default(),
+        }
+    }
+
     fn next(&self) -> u64 {
         self.count.set(self.count.get() + 1);
         self.operation * 1_000 + self.count.get()
@@ -229,6 +243,8 @@ pub(super) struct Frame<'a> {
     pub trace: &'a Trace,
     /// Whether refusals are passed over, to see whether one item is changed in two ways.
     pub lenient: bool,
+    /// Whether steps are taken by the calls that a document names: one without a condition is refused by nothing.
+    pub by_hand: bool,
 }
 
 impl Oracle {
@@ -246,11 +262,7 @@ impl Oracle {
         number: u64,
         trace: &Trace,
     ) -> Meant {
-        let maker = Maker {
-            operation: number,
-            count: Cell::new(0),
-            made: RefCell::default(),
-        };
+        let maker = Maker::of_operation(number);
         let frame = Frame {
             model,
             setting,
@@ -259,6 +271,7 @@ impl Oracle {
             maker: &maker,
             trace,
             lenient: false,
+            by_hand: false,
         };
         let mut meant = Meant {
             outcome: Outcome::BadRequest,

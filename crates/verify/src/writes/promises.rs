@@ -52,7 +52,10 @@ impl<'a> Operation<'a> {
         let known = touched.clone();
         touched.fate = fate;
         touched.becomes = Some(row.clone());
-        let mut problems = self.broken(step, at, &row)?;
+        let mut problems = match self.looks_at_one_item(step) {
+            true => Vec::new(),
+            false => self.broken(step, at, &row)?,
+        };
         self.broken.retain(|(known, _)| *known != at);
         if !step.or_skip && !self.frame.write.bulk && !problems.is_empty() {
             self.broken.push((at, std::mem::take(&mut problems)));

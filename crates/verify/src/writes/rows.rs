@@ -36,7 +36,9 @@ impl<'a> Operation<'a> {
             return Ok(());
         }
         let row = self.dated(entity, at, row)?;
-        self.become_row(step, at, Fate::Created, row)
+        self.become_row(step, at, Fate::Created, row)?;
+        self.note_call(step, at);
+        Ok(())
     }
 
     pub(super) fn update(&mut self, step: &'a Step, at: usize) -> Result<(), Outcome> {
@@ -47,7 +49,7 @@ impl<'a> Operation<'a> {
         if matches!(touched.fate, Fate::Created | Fate::Deleted) {
             return Err(same_item());
         }
-        let Some(was) = touched.was.or(self.frame.lenient.then(Attributes::new)) else {
+        let Some(was) = touched.was.or_else(|| self.stands_for_absent(step, at)) else {
             return self.absent(step);
         };
         self.check_version_of(at)?;
@@ -55,7 +57,7 @@ impl<'a> Operation<'a> {
         problems.extend(self.moved(step, entity, &was, &mut edits)?);
         problems.extend(self.step_requirements(step, &was)?);
         // What every write sets is set once, however many steps change the row.
-        if touched.fate == Fate::Updated {
+        if !touched.edits.names().is_empty() {
             let always = |name: &String| {
                 let attribute = entity.attribute(name);
                 attribute.is_some_and(|attribute| attribute.always.is_some() || attribute.ty == Type::Version)
@@ -95,6 +97,7 @@ impl<'a> Operation<'a> {
         }
         let row = self.dated(entity, at, row)?;
         self.become_row(step, at, Fate::Updated, row.clone())?;
+        self.note_call(step, at);
         let is_done = self
             .touched
             .get(at)
@@ -119,9 +122,8 @@ impl<'a> Operation<'a> {
                 let ExprKind::Entity { key, .. } = &copy.source.kind else {
                     continue;
                 };
-                if was.get(&copy.attribute) == row.get(&copy.attribute) {
-                    continue;
-                }
+                // A step before this one may have changed what this one changes back.
+                let stays = was.get(&copy.attribute) == row.get(&copy.attribute);
                 for held in self.seen(holder.id)? {
                     let source = self.key(entity.id, key, Some(&held))?;
                     if world::identity(model, entity.id, &source) != own {
@@ -133,7 +135,7 @@ impl<'a> Operation<'a> {
                     let Some(touched) = self.touched.get_mut(at) else {
                         continue;
                     };
-                    if touched.fate == Fate::Deleted {
+                    if touched.fate == Fate::Deleted || (stays && !touched.edits.set.contains_key(&attribute.name)) {
                         continue;
                     }
                     touched.fate = Fate::Updated;
@@ -154,7 +156,7 @@ impl<'a> Operation<'a> {
         if touched.fate != Fate::Looked {
             return Err(same_item());
         }
-        let Some(was) = touched.was.clone().or(self.frame.lenient.then(Attributes::new)) else {
+        let Some(was) = touched.was.clone().or_else(|| self.stands_for_absent(step, at)) else {
             return self.absent(step);
         };
         self.check_version_of(at)?;
@@ -165,6 +167,7 @@ impl<'a> Operation<'a> {
         if let Some(touched) = self.touched.get_mut(at) {
             touched.fate = Fate::Deleted;
         }
+        self.note_call(step, at);
         Ok(())
     }
 
@@ -366,7 +369,7 @@ impl<'a> Operation<'a> {
             .and_then(Value::as_str)
             .unwrap_or_default()
             .to_owned();
-        if !from.contains(&current) {
+        if !from.contains(&current) && !self.is_unconditional(step) {
             let named = if from.is_empty() { vec![to] } else { from };
             self.note_state(entity, was, &named);
             return self.refusal(step, entity, &Why::State(named), Some(was)).map(Some);

@@ -52,6 +52,8 @@ pub struct Sequence {
     is_open: bool,
     /// What writes may consume, where they are held to it.
     costs: Option<WriteCapacity>,
+    /// Whether operations are done by the calls that the model's document names, in place of the engine.
+    by_hand: bool,
 }
 
 impl Sequence {
@@ -84,7 +86,15 @@ impl Sequence {
             made: BTreeMap::new(),
             is_open: false,
             costs: None,
+            by_hand: false,
         }
+    }
+
+    /// Does operations by the calls that stand under `using:`, where `by_hand`.
+    #[must_use]
+    pub(crate) fn done_by_hand(mut self, by_hand: bool) -> Self {
+        self.by_hand = by_hand;
+        self
     }
 
     /// Holds every operation that is done to what its plan says it consumes, where these costs are given.
@@ -134,6 +144,9 @@ impl Sequence {
         let request = translated(&known, op.request.clone());
         let model = Arc::clone(&self.judge);
         let write = write_named(&model, &op.write)?;
+        if self.by_hand {
+            return self.step_by_hand(write, &request, op.number).await;
+        }
         let mut meant = self
             .oracle
             .meant(&model, self.engine.setting(), write, &request, op.number);
@@ -162,6 +175,54 @@ impl Sequence {
         meant.put(&made);
         let outcome = meant.outcome.clone();
         self.made.extend(made.known);
+        self.oracle.accept(meant);
+        Ok(outcome)
+    }
+
+    /// Does an operation by the calls that its document names. Its answer is no matter of them: only whether it is done or refused,
+    /// and what is stored.
+    async fn step_by_hand(&mut self, write: &Write, request: &WriteRequest, number: u64) -> Result<Outcome, String> {
+        let (model, setting) = (Arc::clone(&self.judge), self.engine.setting());
+        let mut meant = self.oracle.meant(&model, setting, write, request, number);
+        let says_something = match &meant.outcome {
+            Outcome::Done { replayed, .. } => !replayed,
+            Outcome::Refused(any) => any.iter().all(|refused| refused.name != "same_item"),
+            _ => false,
+        };
+        let calls = self
+            .oracle
+            .documented_calls(
+                (&model, setting),
+                write,
+                request,
+                (number, &self.engine.model().table.name),
+            )
+            .filter(|_| says_something);
+        let Some(mut calls) = calls else {
+            return Ok(meant.outcome);
+        };
+        let stopped = calls.stopped.take();
+        let sent = calls.send(self.engine.store().as_ref()).await;
+        let same = match (&meant.outcome, &stopped) {
+            (_, _) if sent.is_err() => false,
+            (Outcome::Done { .. }, None) => true,
+            (Outcome::Refused(meant), Some(Outcome::Refused(got))) => {
+                meant.iter().any(|meant| got.iter().any(|got| got.name == meant.name))
+            }
+            _ => false,
+        };
+        if !same {
+            let got = match (sent, &stopped) {
+                (Err(error), _) => format!("the store refuses it: {error}"),
+                (Ok(()), Some(why)) => shown(why),
+                (Ok(()), None) => "done".to_owned(),
+            };
+            return Err(format!("meant: {}\n  got:   {got}", shown(&meant.outcome)));
+        }
+        let mut made = Made::new(std::mem::take(&mut meant.made));
+        self.compare_rows(&mut made, &meant.rows, request.now).await?;
+        let outcome = meant.outcome.clone();
+        meant.forget_request();
         self.oracle.accept(meant);
         Ok(outcome)
     }

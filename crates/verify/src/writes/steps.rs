@@ -11,6 +11,7 @@ use singlet_model::types::{EntityId, Type};
 use singlet_plan::write::{Default as Why, default_name, default_status, requirement_status, step_refusal};
 use singlet_runtime::{Attributes, Refused, Scope};
 
+use super::by_hand::StepCall;
 use super::change::{Edits, Fate};
 use super::oracle::{Frame, Making, Outcome};
 use super::request::request_words;
@@ -45,6 +46,9 @@ pub(super) struct Operation<'a> {
     pub version_checked: bool,
     /// Promises that rows break as they are so far, in the order of their steps: a later step may mend them.
     pub broken: Vec<(usize, Vec<Refused>)>,
+    /// The calls of steps, where they are taken by hand, and the step that was refused.
+    pub calls_by_hand: Vec<StepCall<'a>>,
+    pub stopped_at: Option<&'a Step>,
 }
 
 /// An element of a loop, and the row that it is.
@@ -63,6 +67,8 @@ impl<'a> Operation<'a> {
             calls: 0,
             version_checked: false,
             broken: Vec::new(),
+            calls_by_hand: Vec::new(),
+            stopped_at: None,
         }
     }
 
@@ -377,6 +383,14 @@ impl<'a> Operation<'a> {
 
     /// Takes a step once.
     pub fn turn(&mut self, step: &'a Step) -> Result<(), Outcome> {
+        let done = self.take_step(step);
+        if done.is_err() {
+            self.stopped_at.get_or_insert(step);
+        }
+        done
+    }
+
+    fn take_step(&mut self, step: &'a Step) -> Result<(), Outcome> {
         if let Some(when) = &step.when
             && !self.holds(when, None)?
         {
@@ -478,7 +492,7 @@ impl<'a> Operation<'a> {
         match problems.is_empty() {
             true => Ok(false),
             false if step.or_skip => Ok(true),
-            false if self.frame.lenient => Ok(false),
+            false if self.frame.lenient || self.is_unconditional(step) => Ok(false),
             false => Err(Outcome::Refused(problems)),
         }
     }

@@ -117,3 +117,36 @@ async fn a_row_with_versions_is_found_by_its_key_without_the_instant() {
     assert_eq!(named_version("", "nobody").await, Outcome::Same(0));
     assert_eq!(named_version("?", "c").await, Outcome::Same(0));
 }
+
+const MANY: &str = "    let: {many: {find: E, where: o == args.one, limit: 2}}\n    where: o == args.o && n in many.map(m, m.n)\n    \
+                    allow: 'true'\n";
+
+/// Of rows that are equal in the order of a list, any may be in it: nothing can be said of what hangs on that.
+#[tokio::test]
+async fn which_rows_a_limit_leaves_of_many_is_open() {
+    let text = format!("{NAMED}{MANY}");
+    let all: Vec<[(&str, &str); 2]> = ["1", "2", "3", "4"].map(|n| [("o", "a"), ("n", n)]).to_vec();
+    let rows: Vec<&[(&str, &str)]> = all.iter().map(|row| &row[..]).collect();
+    let args = attributes(&[("o", "b"), ("one", "a")]);
+    let outcome = check_model(&text, &rows, args, &Caller::with_id("ada")).await;
+    assert_eq!(outcome, Outcome::Ambiguous);
+}
+
+/// Without a word that names their entity, rows that have the attributes of an index are told apart by their primary keys.
+#[tokio::test]
+async fn a_mirror_in_an_index_of_attributes_is_no_row_of_its_source() {
+    for what in ["find: E", "count: E"] {
+        let text = format!(
+            "singlet: 1\nname: made\ntable: {{name: made, key: {{partition: PK, sort: SK}}, type: none, indexes: {{GX1: {{partition: o, \
+             sort: n}}}}}}\nentities:\n  E:\n    attributes: {{id: string 1..9, o: string 1..9, n: string 1..9}}\n    key: {{PK: \"P#{{id}}\", \
+             SK: \"E#{{o}}\"}}\n    index: {{GX1: own}}\n  M:\n    mirrors: E\n    carries: all\n    key: {{PK: \"M#{{n}}\", SK: \
+             \"M#{{id}}\"}}\nreads:\n  r:\n    {what}\n    args: {{o: string 1..9}}\n    where: o == args.o\n    allow: 'true'\n"
+        );
+        let rows: &[&[(&str, &str)]] = &[
+            &[("id", "x"), ("o", "a"), ("n", "p")],
+            &[("id", "y"), ("o", "a"), ("n", "q")],
+        ];
+        let outcome = check_model(&text, rows, attributes(&[("o", "a")]), &Caller::with_id("ada")).await;
+        assert!(matches!(outcome, Outcome::Same(_)), "{what}: {outcome:?}");
+    }
+}

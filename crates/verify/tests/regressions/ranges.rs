@@ -164,3 +164,42 @@ reads:
     let outcome = check_model(text, rows, Attributes::new(), &Caller::with_id("ada")).await;
     assert_eq!(outcome, Outcome::Same(3));
 }
+
+/// Cells get narrower toward the poles: past the latitude that the plan names, a circle is refused, and says how far it is answered.
+#[tokio::test]
+async fn a_circle_past_its_latitude_is_a_wrong_request() {
+    let text = "singlet: 1\nname: made\ntable: {name: made, key: {partition: PK, sort: SK}, type: kind, indexes: {GX1: {partition: cell, \
+                sort: SK}}}\nentities:\n  E:\n    attributes: {id: string 1..9, at: geo}\n    key: {PK: \"P#{id}\", SK: \"E\"}\n    index: \
+                {GX1: {cell: \"{geohash(at, 5)}\"}}\nreads:\n  r:\n    find: E\n    args: {at: geo}\n    where: near(at, args.at, 20)\n    allow: \
+                'true'\n";
+    let store = std::sync::Arc::new(singlet_store_embedded::EmbeddedStore::memory().unwrap());
+    let source = singlet_runtime::Source::new("model.yaml", text);
+    let engine = singlet_runtime::Engine::load(&source, store, singlet_runtime::Deployment::default()).unwrap();
+    engine.create_table().await.unwrap();
+    let read = async |latitude: &str| {
+        let request = singlet_runtime::Request {
+            args: attributes(&[("at", &format!("{latitude} 10"))]),
+            now: super::NOW,
+            ..singlet_runtime::Request::default()
+        };
+        engine.read("r", &request).await
+    };
+    let plan = engine.plan("r").unwrap();
+    let latitude = plan
+        .combinations
+        .first()
+        .and_then(|known| known.parts.first()?.plan.latitude())
+        .unwrap();
+    assert!((60.0..89.0).contains(&latitude), "{latitude}");
+    for sign in ["", "-"] {
+        assert!(read(&format!("{sign}{latitude}")).await.is_ok(), "{sign}{latitude}");
+        let refused = read(&format!("{sign}89.9")).await.unwrap_err();
+        let singlet_runtime::RuntimeError::Request(why) = refused else {
+            panic!("{refused:?}")
+        };
+        assert_eq!(
+            why,
+            format!("the circle lies too near a pole: it is answered up to {latitude}° of latitude")
+        );
+    }
+}

@@ -5,7 +5,7 @@ use serde_json::{Map, Value as Json, json};
 use singlet_item::Value;
 use singlet_model::Model;
 use singlet_runtime::values;
-use singlet_verify::probe::{Call, Finding, Kind, OperationReport, Report};
+use singlet_verify::probe::{Call, Finding, Kind, OperationReport, Report, names_a_call};
 
 use super::counted;
 use crate::progress;
@@ -18,8 +18,10 @@ pub(super) fn bar(model: &Model, only: &[String], cases: usize) -> ProgressBar {
     let wanted = |name: &String| only.is_empty() || only.contains(name);
     let reads = model.reads.iter().filter(|read| wanted(&read.name));
     let by_hand = reads.clone().filter(|read| read.using.is_some()).count();
-    let writes = model.writes.iter().filter(|write| wanted(&write.name)).count();
-    progress::count_bar(((reads.count() + by_hand + writes) * cases) as u64, "cases")
+    let writes = model.writes.iter().filter(|write| wanted(&write.name));
+    let called = writes.clone().filter(|write| names_a_call(model, write)).count();
+    let all = reads.count() + by_hand + writes.count() + called;
+    progress::count_bar((all * cases) as u64, "cases")
 }
 
 /// A line for each operation, what differs, and the sum.
@@ -58,19 +60,19 @@ pub(super) fn as_text(name: &str, report: &Report, seed: u64, again: &Again<'_>)
 
 fn title(operation: &OperationReport) -> String {
     match operation.kind {
-        Kind::Using => format!("{} (using)", operation.name),
+        Kind::Using | Kind::Calls => format!("{} (using)", operation.name),
         Kind::Read | Kind::Write => operation.name.clone(),
     }
 }
 
 fn tally(operation: &OperationReport) -> String {
     let word = match operation.kind {
-        Kind::Write => "done",
+        Kind::Write | Kind::Calls => "done",
         Kind::Read | Kind::Using => "rows",
     };
     let count = operation.outcomes.get(word).copied().unwrap_or_default();
     let said = match operation.kind {
-        Kind::Write => format!("{count} done"),
+        Kind::Write | Kind::Calls => format!("{count} done"),
         Kind::Read | Kind::Using => format!("{count} with rows"),
     };
     format!("{}, {said}", counted(operation.cases, "case"))

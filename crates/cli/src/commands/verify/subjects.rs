@@ -19,6 +19,9 @@ use crate::{commands, source};
 /// The longest name of a table.
 const TABLE_NAME_CHARS_MAX: usize = 255;
 
+/// What stands between the name of a model's table and the number of one that was made for it.
+const MADE_FOR_IT: &str = "-verify-";
+
 /// Makes subjects.
 pub(super) struct Subjects<'a> {
     place: Place,
@@ -75,13 +78,17 @@ impl<'a> Subjects<'a> {
     /// A name that no table has. It is written down before the table is made, so that it is removed whatever happens.
     async fn prepare(&self, model: &mut Model, store: &dyn Store) -> Result<(), String> {
         let there = store.list_tables().await.map_err(|error| self.place.failed(&error))?;
-        let suffix = format!("-verify-{:016x}", std::hash::RandomState::new().build_hasher().finish());
+        let suffix = format!(
+            "{MADE_FOR_IT}{:016x}",
+            std::hash::RandomState::new().build_hasher().finish()
+        );
         let own: String = model
             .table
             .name
             .chars()
             .take(TABLE_NAME_CHARS_MAX - suffix.len())
             .collect();
+        self.note_left(&there, &format!("{own}{MADE_FOR_IT}"));
         model.table.name = own + &suffix;
         if there.contains(&model.table.name) {
             return Err(format!("there is a table `{}` already", model.table.name));
@@ -94,6 +101,17 @@ impl<'a> Subjects<'a> {
             .unwrap_or_else(PoisonError::into_inner)
             .push(model.table.name.clone());
         Ok(())
+    }
+
+    /// Says once which tables another run made: one that was killed could not remove its own, and one that goes on still needs them.
+    fn note_left(&self, there: &[String], beginning: &str) {
+        let made = self.made.lock().unwrap_or_else(PoisonError::into_inner);
+        for left in there
+            .iter()
+            .filter(|name| name.starts_with(beginning) && made.is_empty())
+        {
+            eprintln!("note: another run made the table `{left}`; unless that goes on, delete it");
+        }
     }
 
     async fn remove(&self, made: &[String]) -> Result<(), String> {
