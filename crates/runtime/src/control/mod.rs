@@ -8,6 +8,7 @@
 //! table is adopted where they fit ([`fit`]); in a table that others share, only when that is asked for.
 
 mod fit;
+mod guard_key;
 mod opening;
 mod rows;
 mod table_differences;
