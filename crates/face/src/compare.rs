@@ -148,8 +148,19 @@ impl<'f> Reading<'f> {
         let numbered = |face: &Face| format!("version {}", face.encoders);
         let keyed = |face: &Face| format!("`{}`", face.table_key.join("`, `"));
         let moved = "every row is under another key";
+        // A table whose guards hold hashed values has an encoding of its own, so that programs of before leave it alone.
+        let encoding = match writer.guards == reader.guards {
+            true => (numbered(writer), numbered(reader)),
+            false => (String::new(), String::new()),
+        };
         let facts = [
-            ("the encoding of keys", numbered(writer), numbered(reader), moved),
+            ("the encoding of keys", encoding.0, encoding.1, moved),
+            (
+                "the key of the table's guards",
+                named(&writer.guards),
+                named(&reader.guards),
+                "a unique value would be looked for where it is not, and could be taken twice",
+            ),
             ("the table's key", keyed(writer), keyed(reader), moved),
             (
                 "the delimiter",

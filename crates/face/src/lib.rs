@@ -32,6 +32,9 @@ pub use types::TypeFace;
 /// The version of the encoders of keys: raised when the same template and value give another key than before.
 pub const ENCODERS: u32 = 1;
 
+/// The version of a table whose guards hold hashed values.
+pub const ENCODERS_OF_HASHED_GUARDS: u32 = 2;
+
 /// The stored side of a model.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Face {
@@ -45,6 +48,9 @@ pub struct Face {
     pub type_attribute: Option<String>,
     /// The attribute that holds the expiry.
     pub ttl: Option<String>,
+    /// What stands for the key with which the table's guards hash values; none where they hold values as they are.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub guards: Option<String>,
     /// The entities, by name.
     pub entities: BTreeMap<String, EntityFace>,
 }
@@ -111,8 +117,17 @@ impl Face {
             delimiter: model.table.delimiter,
             type_attribute: model.table.type_attribute.clone(),
             ttl: model.table.ttl.clone(),
+            guards: None,
             entities: entities.collect(),
         }
+    }
+
+    /// The same face in a table whose guards hold hashed values: a program that does not know them must not write others.
+    #[must_use]
+    pub fn with_hashed_guards(mut self, fingerprint: String) -> Self {
+        self.encoders = ENCODERS_OF_HASHED_GUARDS;
+        self.guards = Some(fingerprint);
+        self
     }
 
     /// The face as text, by which it is kept.

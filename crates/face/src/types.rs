@@ -59,7 +59,9 @@ impl TypeFace {
     pub(crate) fn of(ty: &Type) -> Self {
         let simple = |name: &str| TypeFace::Simple(name.to_owned());
         match ty {
-            Type::Text(limits) => TypeFace::Text(range(&limits.length), limits.pattern.as_ref().map(ToString::to_string)),
+            Type::Text(limits) => {
+                TypeFace::Text(range(&limits.length), limits.pattern.as_ref().map(ToString::to_string))
+            }
             Type::Int(limits) => TypeFace::Number(numbers(true, limits)),
             Type::Number(limits) => TypeFace::Number(numbers(false, limits)),
             Type::Bytes(limits) => TypeFace::Bytes(range(limits)),

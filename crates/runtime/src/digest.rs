@@ -1,8 +1,8 @@
-//! A number that stands for values, the same in every process: the standard library's hashers promise that to nobody.
+//! What stands for values, the same in every process.
 
 use std::hash::Hasher;
 
-/// Fowler, Noll and Vo's hash of 64 bits. It tells values apart that differ by chance; it resists nobody.
+/// Fowler, Noll and Vo's hash of 64 bits: the standard library's hashers promise the same number to nobody. It tells values apart that differ by chance; it resists nobody.
 pub(crate) struct Fnv(u64);
 
 impl Default for Fnv {
@@ -21,4 +21,14 @@ impl Hasher for Fnv {
             self.0 = (self.0 ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3);
         }
     }
+}
+
+/// Bytes as text.
+pub(crate) fn hexadecimal(bytes: &[u8]) -> String {
+    let digit = |value: u8| char::from_digit(u32::from(value), 16);
+    bytes
+        .iter()
+        .flat_map(|byte| [byte >> 4, byte & 15])
+        .filter_map(digit)
+        .collect()
 }

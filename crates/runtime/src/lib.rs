@@ -21,6 +21,7 @@ mod digest;
 mod engine;
 mod error;
 pub mod find;
+mod guard_form;
 pub mod keys;
 pub mod load;
 pub mod lower;

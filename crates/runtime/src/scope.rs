@@ -1,6 +1,7 @@
 //! What the names in an expression stand for while an operation runs.
 
 use std::collections::BTreeMap;
+use std::sync::{PoisonError, RwLock};
 
 use jiff::tz::TimeZone;
 use singlet_item::Value;
@@ -8,6 +9,8 @@ use singlet_model::Model;
 use singlet_model::evaluate::Environment;
 use singlet_model::expression::{Expr, Word};
 use singlet_plan::Bounds;
+
+use crate::guard_form::GuardForm;
 
 /// Attributes by name: a row as its entity sees it.
 pub type Attributes = BTreeMap<String, Value>;
@@ -52,6 +55,8 @@ pub struct Setting {
     pub settings: BTreeMap<String, Value>,
     /// What one request may ask for.
     pub bounds: Bounds,
+    /// How the table has unique values in the keys of guards; none until that is known.
+    guard_form: RwLock<Option<GuardForm>>,
 }
 
 impl Setting {
@@ -61,7 +66,23 @@ impl Setting {
             zone: TimeZone::get(&model.zone).unwrap_or(TimeZone::UTC),
             settings,
             bounds: Bounds::USUAL,
+            guard_form: RwLock::default(),
         }
+    }
+
+    /// How the table has unique values in the keys of guards; as they are, where nothing else is known.
+    pub(crate) fn guard_form(&self) -> GuardForm {
+        let form = self.guard_form.read().unwrap_or_else(PoisonError::into_inner);
+        form.clone().unwrap_or_default()
+    }
+
+    pub(crate) fn knows_guard_form(&self) -> bool {
+        let form = self.guard_form.read().unwrap_or_else(PoisonError::into_inner);
+        form.is_some()
+    }
+
+    pub(crate) fn set_guard_form(&self, form: GuardForm) {
+        *self.guard_form.write().unwrap_or_else(PoisonError::into_inner) = Some(form);
     }
 }
 

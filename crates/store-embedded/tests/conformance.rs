@@ -1,8 +1,10 @@
 //! The conformance suite on the embedded store, and what is its own: folders and restarts.
 
+use singlet_item::limits::{PARTITION_KEY_BYTES_MAX, SORT_KEY_BYTES_MAX};
 use singlet_store::conformance::{self, Difference, Report};
 use singlet_store::{
-    GetRequest, KeySchema, KeyType, PutRequest, Store, StreamPosition, StreamRequest, StreamView, TableSpec,
+    GetRequest, IndexKind, IndexProjection, IndexSpec, KeySchema, KeyType, PutRequest, Store, StreamPosition,
+    StreamRequest, StreamView, TableSpec, Update, UpdateRequest,
 };
 use singlet_store_embedded::EmbeddedStore;
 use std::path::PathBuf;
@@ -140,6 +142,50 @@ async fn expired_items_are_deleted_on_demand_and_told_so() {
         records.iter().map(|record| record.expired).collect::<Vec<_>>(),
         [false, false, true]
     );
+}
+
+#[tokio::test]
+async fn a_key_of_an_index_is_no_longer_than_one_of_a_table() {
+    let store = EmbeddedStore::memory().unwrap();
+    let mut spec = TableSpec::new("things", KeySchema::partition("id", KeyType::String));
+    spec.indexes.push(IndexSpec {
+        name: "index".to_owned(),
+        kind: IndexKind::Global,
+        key: KeySchema::partition("p", KeyType::String).sort("s", KeyType::String),
+        projection: IndexProjection::All,
+    });
+    store.create_table(&spec).await.unwrap();
+    let put = async |p: usize, s: usize| {
+        let item = [("id", "a".to_owned()), ("p", "p".repeat(p)), ("s", "s".repeat(s))];
+        let item = item.map(|(name, value)| (name.to_owned(), value.into()));
+        let request = PutRequest {
+            table: "things".to_owned(),
+            item: singlet_item::Item::from(item),
+            ..PutRequest::default()
+        };
+        store.put(&request).await.map(drop)
+    };
+    let update = async |name: &str, length: usize| {
+        let request = UpdateRequest {
+            table: "things".to_owned(),
+            key: singlet_item::Item::from([("id".to_owned(), "a".into())]),
+            update: Update::new().set(name, "x".repeat(length)),
+            ..UpdateRequest::default()
+        };
+        store.update(&request).await.map(drop)
+    };
+    put(PARTITION_KEY_BYTES_MAX, SORT_KEY_BYTES_MAX).await.unwrap();
+    for refused in [
+        put(PARTITION_KEY_BYTES_MAX + 1, 1).await,
+        put(1, SORT_KEY_BYTES_MAX + 1).await,
+        update("p", PARTITION_KEY_BYTES_MAX + 1).await,
+        update("s", SORT_KEY_BYTES_MAX + 1).await,
+    ] {
+        let error = refused.unwrap_err();
+        assert!(error.is_too_large(), "{error}");
+    }
+    update("p", PARTITION_KEY_BYTES_MAX).await.unwrap();
+    update("s", SORT_KEY_BYTES_MAX).await.unwrap();
 }
 
 /// A folder of its own, deleted at the end.

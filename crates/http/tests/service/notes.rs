@@ -433,3 +433,19 @@ fn of_many_at_once_without_an_id_one_is_done() {
         "{statuses:?}"
     );
 }
+
+/// What a caller says of a row that changes is never passed over because none does.
+#[test]
+fn a_version_that_no_changed_row_has_is_refused_before_anything_is_made() {
+    let running = notes();
+    made(&running, r#"{"id": "n"}"#);
+    let pin = |tag: &str, finish: bool| {
+        let body = format!(r#"{{"finish": {finish}}}"#);
+        running.call("notes", "ada", "POST", "/notes/n/pin", &[("if-match", tag)], &body)
+    };
+    for tag in ["\"1\"", "\"7\"", "*"] {
+        assert_eq!(refused(&pin(tag, false)), (412, "version_differs".to_owned()), "{tag}");
+    }
+    assert_eq!(refused(&pin("\"7\"", true)), (412, "version_differs".to_owned()));
+    assert_eq!(pin("\"1\"", true).status, 201);
+}

@@ -54,6 +54,12 @@ impl Write {
         };
         self.steps.iter().filter(|step| step.repeat.is_none()).filter(changes)
     }
+
+    /// Whether it is known before any step is taken that no other step changes a row: not so of loops, groups and named steps.
+    pub fn changes_rows_by_single_steps(&self) -> bool {
+        let is_single = |step: &Step| !matches!(step.kind, StepKind::Group(_) | StepKind::Call { .. });
+        self.steps.iter().all(|step| step.repeat.is_none() && is_single(step))
+    }
 }
 
 fn collect<'a>(steps: &'a [Step], all: &mut Vec<&'a Step>) {

@@ -7,6 +7,7 @@
 //! Rows without a control row are of before, or of another program. Where nobody else is at work they are looked at, and the
 //! table is adopted where they fit ([`crate::audit`]); in a table that others share, only when that is asked for.
 
+mod guard_key;
 mod opening;
 mod rows;
 mod table_differences;

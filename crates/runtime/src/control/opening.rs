@@ -9,6 +9,7 @@ use super::table_differences::table_differences;
 use crate::audit::{AuditDepth, AuditOptions, RowMisfit, audit_rows};
 use crate::engine::Engine;
 use crate::error::RuntimeError;
+use crate::guard_form::GuardForm;
 use crate::table;
 
 /// How often the control row is read anew because somebody else changed it.
@@ -129,7 +130,11 @@ impl Engine {
 
     /// Compares the model with those that the table knows, and has it known.
     async fn join_table(&self, opening: &TableOpening, is_new: bool) -> Result<TableState, OpenError> {
-        let face = Face::of(self.model(), &self.setting().settings);
+        let form = self.open_guard_form(opening, is_new).await?;
+        let mut face = Face::of(self.model(), &self.setting().settings);
+        if let GuardForm::Hashed(key) = &form {
+            face = face.with_hashed_guards(key.fingerprint()?);
+        }
         let place = ControlPlace::chosen(self.model());
         for _ in 0..ATTEMPTS_MAX {
             let found = self.find_control().await?;

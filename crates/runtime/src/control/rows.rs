@@ -15,6 +15,7 @@ use singlet_plan::Bounds;
 use singlet_store::{Condition, DeleteRequest, GetRequest, KeySchema, KeyType, Path, PutRequest, Store, TableSpec};
 
 use crate::error::RuntimeError;
+use crate::guard_form::GuardKey;
 use crate::{retry, table};
 
 /// How the keys of these rows begin, and what their type is.
@@ -33,6 +34,10 @@ const EPOCH: &str = "$epoch";
 const FACES: &str = "$faces";
 const FACE: &str = "$face";
 const PARTS: &str = "$parts";
+const GUARD_KEY: &str = "$guard_key";
+
+/// Where the key of a table's guards is, after what names a system: it is of all systems, and no system is called so.
+const OF_GUARDS: &str = ".guards";
 
 /// What the control row says.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -190,6 +195,54 @@ impl ControlPlace {
         match retry::retried_past_conflicts(&Bounds::USUAL, || store.put(&request)).await {
             Ok(_) => Ok(true),
             Err(error) if error.is_condition_failed() => Ok(false),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// The same place, for what is of the table and of no one system.
+    fn of_table(&self) -> Self {
+        ControlPlace {
+            system: String::new(),
+            ..self.clone()
+        }
+    }
+
+    /// The key of the table's guards.
+    pub async fn guard_key(&self, store: &Arc<dyn Store>) -> Result<Option<GuardKey>, RuntimeError> {
+        let item = self.of_table().get(store, OF_GUARDS).await?;
+        // Under that key may also be a row of an entity.
+        let Some(value) = item.as_ref().and_then(|item| item.get(GUARD_KEY)) else {
+            return Ok(None);
+        };
+        let key = match value {
+            Value::B(bytes) => GuardKey::from_bytes(bytes),
+            _ => None,
+        };
+        key.map(Some).ok_or_else(|| {
+            RuntimeError::Stored(format!(
+                "the key of the guards of table `{}` cannot be read: another version of Singlet wrote it",
+                self.table
+            ))
+        })
+    }
+
+    /// Puts the key of the table's guards where there is none; gives the one that is there then.
+    pub async fn put_guard_key(&self, store: &Arc<dyn Store>, key: GuardKey) -> Result<GuardKey, RuntimeError> {
+        let mut item = self.of_table().item(OF_GUARDS);
+        item.insert(GUARD_KEY.to_owned(), Value::B(key.as_bytes().to_vec()));
+        let request = PutRequest {
+            table: self.table.clone(),
+            item,
+            condition: Some(Condition::not_exists(Path::attribute(GUARD_KEY))),
+            return_old: false,
+        };
+        match retry::retried_past_conflicts(&Bounds::USUAL, || store.put(&request)).await {
+            Ok(_) => Ok(key),
+            // Somebody else was faster, or an attempt of our own was.
+            Err(error) if error.is_condition_failed() => {
+                let there = self.guard_key(store).await?;
+                there.ok_or_else(|| RuntimeError::Internal("a key of guards is there and is not".to_owned()))
+            }
             Err(error) => Err(error.into()),
         }
     }

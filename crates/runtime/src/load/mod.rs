@@ -122,6 +122,7 @@ pub async fn load_rows(
     options: &LoadOptions,
     progress: &mut (dyn FnMut(LoadProgress) + Send),
 ) -> Result<Loaded, LoadError> {
+    engine.learn_guard_form().await?;
     if options.as_is {
         return as_is::load_as_is(engine, rows, options, progress).await;
     }

@@ -205,6 +205,14 @@ impl<'a> Attempt<'a> {
                 break;
             }
         }
+        let says_of_row = matches!(
+            self.operation.request.precondition,
+            Precondition::Present | Precondition::Version(_)
+        );
+        // What is said of a row that changes is so of none where none does.
+        if first.is_none() && says_of_row && self.operation.write.changes_rows_by_single_steps() {
+            return Err(Stop::Failed(RuntimeError::VersionMismatch));
+        }
         let at = match first.map(|target| &target.kind) {
             Some(ExprKind::Bound(name)) => self.names.get(name).copied(),
             Some(ExprKind::Entity { entity, key }) => {
@@ -214,6 +222,7 @@ impl<'a> Attempt<'a> {
             }
             _ => None,
         };
+        // A row that has no key is not there, and the step that changes it says so.
         let Some(at) = at else { return Ok(()) };
         if self.must_read(at)? || !asked {
             self.read(at).await?;

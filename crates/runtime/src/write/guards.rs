@@ -15,6 +15,7 @@ use singlet_store::{Condition, KeyType, Path, Update};
 
 use super::refuse::text_of;
 use super::touched::{Action, Check, Doing, absent_now, present};
+use crate::digest::hexadecimal;
 use crate::error::RuntimeError;
 use crate::row;
 use crate::scope::{Attributes, Scope};
@@ -75,16 +76,6 @@ pub(super) fn hashed(texts: &[&str]) -> String {
         hash.update(text.as_bytes());
     }
     hexadecimal(&hash.finalize())
-}
-
-/// Bytes as text.
-pub(super) fn hexadecimal(bytes: &[u8]) -> String {
-    let digit = |value: u8| char::from_digit(u32::from(value), 16);
-    bytes
-        .iter()
-        .flat_map(|byte| [byte >> 4, byte & 15])
-        .filter_map(digit)
-        .collect()
 }
 
 /// The guards of a row: of its unique values, and of its identity where it has versions.
@@ -177,9 +168,12 @@ fn key_of(
     row: &Attributes,
     scope: Scope<'_>,
 ) -> Result<Option<Item>, RuntimeError> {
-    let value = evaluate(&guard.value, &scope.with_row(row))?;
-    let key = value.map(|value| place(model, "unique", &[&entity.name, &guard.name, &text_of(&value)]));
-    key.transpose()
+    let Some(value) = evaluate(&guard.value, &scope.with_row(row))? else {
+        return Ok(None);
+    };
+    let form = scope.setting.guard_form();
+    let text = form.value_text(&entity.name, &guard.name, text_of(&value))?;
+    place(model, "unique", &[&entity.name, &guard.name, &text]).map(Some)
 }
 
 /// Whose guards they are: the row's identity, without the instants of its versions.

@@ -174,6 +174,7 @@ impl Engine {
         let (Some(write), Some(plan)) = (write, self.write_plan(name)) else {
             return Err(RuntimeError::Request(format!("there is no write `{name}`")));
         };
+        self.learn_guard_form().await?;
         let args = arguments::checked(self, write, request)?;
         let mut operation = Operation {
             engine: self,

@@ -7,9 +7,9 @@ use singlet_model::model::Refusal;
 use singlet_plan::write::{Default as Why, default_name, default_status};
 
 use super::generate::Generating;
-use super::guards::hexadecimal;
 use super::touched::Check;
 use super::{Operation, Refused, Stop};
+use crate::digest::hexadecimal;
 use crate::row;
 use crate::scope::Attributes;
 

@@ -1,8 +1,14 @@
 //! Rows that are loaded, and tables that know their model.
 
-#![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "a test fails by panicking"
+)]
 
 mod control;
+mod hashed_guards;
 mod kept;
 mod probe;
 mod table_only;

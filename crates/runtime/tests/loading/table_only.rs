@@ -3,7 +3,7 @@
 use singlet_runtime::Value;
 use singlet_runtime::load::{self, LoadError};
 
-use crate::probe::{NOW, items, load, of_kind, probe};
+use crate::probe::{NOW, items, kind, load, of_kind, probe};
 
 const ADA: &str = r#"{"Agent": {"id": "ada", "name": "Ada", "email": "a@x.org"}}"#;
 
@@ -145,7 +145,11 @@ async fn what_is_dumped_can_be_loaded_and_is_the_same_table() {
     );
     let other = probe().await;
     load(&other, &String::from_utf8(out).unwrap()).await.unwrap();
+    // Unique values stand under the key of each table, and their guards say whose they are.
     let sorted = |mut items: Vec<singlet_runtime::Item>| {
+        for item in items.iter_mut().filter(|item| kind(item) == "$unique") {
+            item.remove("PK");
+        }
         items.sort();
         items
     };

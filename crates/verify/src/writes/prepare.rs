@@ -116,7 +116,11 @@ impl<'a> Operation<'a> {
             return Ok(());
         }
         let Some(target) = self.first_changed(&self.frame.write.steps)? else {
-            return Ok(());
+            // Nothing changes that could be of the version that was asked for.
+            return match is_said && self.frame.write.changes_rows_by_single_steps() && !self.frame.write.bulk {
+                true => Err(Outcome::VersionMismatch),
+                false => Ok(()),
+            };
         };
         let at = self.target(target)?;
         let is_there = at
