@@ -5,7 +5,8 @@
     clippy::expect_used,
     clippy::panic,
     clippy::indexing_slicing,
-    reason = "a test fails by panicking"
+    clippy::print_stdout,
+    reason = "a test fails by panicking, and says what it saw"
 )]
 
 mod answers;
@@ -15,6 +16,7 @@ mod hostile;
 mod jwks;
 mod notes;
 mod openapi;
+mod power;
 mod reads;
 mod running;
 mod shutdown;
