@@ -1,7 +1,13 @@
 //! Rows that are loaded, and tables that know their model.
 
-#![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "a test fails by panicking"
+)]
 
+mod audit;
 mod control;
 mod kept;
 mod probe;
