@@ -13,6 +13,8 @@
 mod crashes;
 #[path = "folder/damage.rs"]
 mod damage;
+#[path = "folder/million.rs"]
+mod million;
 #[path = "cli/running.rs"]
 #[allow(dead_code, reason = "other tests of the command use the rest")]
 mod running;

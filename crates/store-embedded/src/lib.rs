@@ -55,6 +55,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use async_trait::async_trait;
+use singlet_keyspace::disk::Disk;
 use singlet_keyspace::{Draft, Keyspace, Options, Snapshot};
 use singlet_store::{
     BatchGetAnswer, BatchGetRequest, BatchWriteAnswer, BatchWriteRequest, DeleteRequest, ErrorKind, GetAnswer,
@@ -107,6 +108,11 @@ impl EmbeddedStore {
                 format!("there is no data in `{}`", folder.display()),
             )),
         }
+    }
+
+    /// The store on a disk of one's own, as tests put one beneath.
+    pub fn open_on(disk: Arc<dyn Disk>, options: Options) -> Result<Self> {
+        Self::on(Keyspace::open_on(disk, options).map_err(from_space)?, true)
     }
 
     /// The store in a folder, with word of how far a folder of before is taken over.

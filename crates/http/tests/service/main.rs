@@ -5,7 +5,8 @@
     clippy::expect_used,
     clippy::panic,
     clippy::indexing_slicing,
-    reason = "a test fails by panicking"
+    clippy::print_stdout,
+    reason = "a test fails by panicking, and says what it saw"
 )]
 
 mod answers;
@@ -16,6 +17,7 @@ mod jwks;
 mod notes;
 mod openapi;
 mod overload;
+mod power;
 mod proxied;
 mod reads;
 mod running;

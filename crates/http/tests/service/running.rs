@@ -111,6 +111,33 @@ async fn fill(engine: &Engine, rows: &str) {
 }
 
 pub fn start(options: Options) -> Running {
+    start_with(options.clone(), async move || {
+        let mut systems = Vec::new();
+        for name in options.only.unwrap_or(&SYSTEMS) {
+            systems.push(system(name, &options).await);
+        }
+        systems
+    })
+}
+
+/// The five systems on one store, as it is: nothing is filled in.
+pub fn start_on(store: EmbeddedStore) -> Running {
+    let options = Options::default();
+    start_with(options.clone(), async move || {
+        let mut systems = Vec::new();
+        for name in SYSTEMS {
+            let model = model(name);
+            let settings = settings(&model, String::new(), &options).await;
+            let store: Arc<dyn Store> = Arc::new(store.clone());
+            let engine = Engine::open(Arc::new(model), store, Attributes::new(), secret().cursor_key(name));
+            engine.create_table().await.unwrap();
+            systems.push(System::new(Arc::new(engine), settings));
+        }
+        systems
+    })
+}
+
+fn start_with(options: Options, open: impl AsyncFnOnce() -> Vec<System> + Send + 'static) -> Running {
     let (end, ended) = oneshot::channel::<()>();
     let (ready, address) = std::sync::mpsc::channel();
     let thread = std::thread::spawn(move || {
@@ -120,10 +147,7 @@ pub fn start(options: Options) -> Running {
             .build()
             .unwrap();
         runtime.block_on(async move {
-            let mut systems = Vec::new();
-            for name in options.only.unwrap_or(&SYSTEMS) {
-                systems.push(system(name, &options).await);
-            }
+            let systems = open().await;
             let server = Server::bind("127.0.0.1:0", options.tls.as_ref()).await.unwrap();
             ready.send(server.address().unwrap()).unwrap();
             let settings = Settings {

@@ -171,10 +171,19 @@ async fn name_part(
 /// Whether an item is beside a row, and as what.
 fn kind_of(model: &Model, item: &Item) -> Option<Kind> {
     if is_of_singlet(model, item) {
-        return item.contains_key(GUARD_OWNER).then_some(Kind::Guard);
+        let owner = item.get(GUARD_OWNER)?.as_str()?;
+        // The guard of an identity outlives the versions that expire.
+        return (!outlives_its_rows(model, owner)).then_some(Kind::Guard);
     }
     let entity = entity_of_item(model, item)?;
     entity.mirror.is_some().then_some(Kind::Mirror)
+}
+
+/// Whether a guard may be there without a row: of an entity whose versions expire.
+fn outlives_its_rows(model: &Model, owner: &str) -> bool {
+    let name = owner.split(model.table.delimiter).next();
+    let entity = name.and_then(|name| model.entity_named(name));
+    entity.is_some_and(|entity| entity.history.is_some() && entity.expires.is_some())
 }
 
 fn number_of(key: &Item) -> u64 {

@@ -7,6 +7,7 @@
     reason = "a test fails by panicking"
 )]
 
+mod audit;
 mod control;
 mod hashed_guards;
 mod kept;

@@ -297,3 +297,80 @@ async fn writes_trim_what_is_not_kept() {
     let (kept, _) = records(&store, StreamPosition::Start).await.unwrap();
     assert!(kept <= 64, "{kept} changes are kept");
 }
+
+fn rows_in(store: &EmbeddedStore, area: Area) -> usize {
+    let span = layout::all_of(area);
+    store
+        .snapshot()
+        .range(span.bounds(), singlet_keyspace::Direction::Forward)
+        .count()
+}
+
+#[tokio::test]
+async fn a_table_without_a_stream_writes_no_changes() {
+    let store = EmbeddedStore::memory().unwrap();
+    store.create_table(&TableSpec { stream: None, ..spec() }).await.unwrap();
+    for id in 0..10 {
+        put(&store, row(id, "a")).await.unwrap();
+        put(&store, row(id, "b")).await.unwrap();
+    }
+    assert_eq!(rows_in(&store, Area::Changes), 0);
+    assert!(store.inspect().unwrap().flaws.is_empty());
+}
+
+/// However much was written before, there is no more to go through: what the changes of a table take is bounded, in memory too,
+/// and nothing else grows with the number of writes.
+#[tokio::test]
+async fn what_is_there_does_not_grow_with_the_number_of_writes() {
+    let store = EmbeddedStore::memory().unwrap();
+    store.create_table(&spec()).await.unwrap();
+    store.keep_changes(Retention {
+        bytes_max: 20_000,
+        ..Retention::default()
+    });
+    let mut most = [0, 0];
+    for turn in 0..6_000_i64 {
+        put(&store, row(turn % 3, &format!("group {turn}"))).await.unwrap();
+        let all = store.snapshot().range(.., singlet_keyspace::Direction::Forward).count();
+        let half = usize::from(turn >= 3_000);
+        most[half] = most[half].max(all);
+    }
+    assert_eq!(most[0], most[1]);
+    assert!(most[1] < 400, "{most:?} rows");
+    assert!(store.inspect().unwrap().flaws.is_empty());
+}
+
+/// The room of what is swept and trimmed is used again: a folder that is written to for long stays as large as it was.
+#[tokio::test]
+async fn freed_room_is_used_again() {
+    let disk = singlet_keyspace::simulated::SimulatedDisk::default();
+    let mut options = singlet_keyspace::Options::default();
+    options.memory_bytes = 100_000;
+    let space = Keyspace::open_on(Arc::new(disk), options).unwrap();
+    let store = EmbeddedStore::on(space.clone(), true).unwrap();
+    store
+        .create_table(&TableSpec {
+            ttl: Some("ends".to_owned()),
+            ..spec()
+        })
+        .await
+        .unwrap();
+    store.keep_changes(Retention {
+        bytes_max: 50_000,
+        ..Retention::default()
+    });
+    let mut sizes = Vec::new();
+    for round in 0..12_i64 {
+        for id in 0..500 {
+            let mut item = row(round * 500 + id, &"x".repeat(200));
+            item.insert("ends".to_owned(), Value::from(1000));
+            put(&store, item).await.unwrap();
+        }
+        assert_eq!(store.delete_expired().await.unwrap(), 500);
+        store.trim_old_changes().await.unwrap();
+        space.checkpoint().unwrap();
+        sizes.push(space.size().unwrap().base_bytes);
+    }
+    assert_eq!(rows_in(&store, Area::Items), 0);
+    assert!(sizes[11] <= sizes[3], "{sizes:?}");
+}
