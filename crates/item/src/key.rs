@@ -51,5 +51,5 @@ pub use form::Form;
 pub use kept::{is_kept_number, kept_number};
 pub use number_range::NumberRange;
 pub use order::Order;
-pub use pattern::{Pattern, PatternError};
+pub use pattern::{PATTERN_BYTES_MAX, Pattern, PatternError};
 pub use template::{KeyType, Part, Template, TemplateError, Variable};

@@ -71,6 +71,15 @@ pub enum Type {
     Unknown,
 }
 
+/// How many parts a type may have: itself, its elements, its fields, and theirs.
+pub const TYPE_PARTS_MAX: usize = 2_000;
+
+/// How many parts all types of a model may have together.
+pub const MODEL_TYPE_PARTS_MAX: usize = 1_000_000;
+
+/// How deep the values of a type nest: DynamoDB takes no more.
+pub const TYPE_LEVELS_MAX: usize = 32;
+
 /// Limits on text: length in characters, and a pattern that matches whole.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct TextLimits {

@@ -13,11 +13,14 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use singlet_item::key::PATTERN_BYTES_MAX;
 use singlet_model::diagnostic::DIAGNOSTICS_MAX;
 use singlet_model::expression::{EXPRESSION_BYTES_MAX, FUNCTIONS, NESTING_MAX, TOKENS_MAX};
 use singlet_model::grammar::{Record, Shape, words};
+use singlet_model::model::TEMPLATE_PARTS_MAX;
 use singlet_model::node::NESTING_DEPTH_MAX;
 use singlet_model::source::SOURCE_BYTES_MAX;
+use singlet_model::types::{MODEL_TYPE_PARTS_MAX, TYPE_LEVELS_MAX, TYPE_PARTS_MAX};
 use singlet_model::{Diagnostic, Severity, Source};
 
 /// What the wrong samples stand beside.
@@ -314,6 +317,14 @@ fn limits() -> String {
             format!("{EXPRESSION_BYTES_MAX} bytes, {TOKENS_MAX} words and signs"),
         ),
         ("brackets in an expression, and its `? :`", format!("{NESTING_MAX}")),
+        (
+            "a type, the fields of its fields included",
+            format!(
+                "{TYPE_PARTS_MAX} parts, {TYPE_LEVELS_MAX} levels; all types together {MODEL_TYPE_PARTS_MAX} parts"
+            ),
+        ),
+        ("a pattern", format!("{PATTERN_BYTES_MAX} bytes")),
+        ("a key template", format!("{TEMPLATE_PARTS_MAX} parts")),
         ("findings of one file, of each severity", format!("{DIAGNOSTICS_MAX}")),
     ];
     let rows: String = limits

@@ -155,7 +155,7 @@ impl std::error::Error for PatternError {}
 
 const PATTERN_STATES_MAX: usize = 10_000;
 /// How many bytes a pattern may have: two of them can stand for a class of hundreds of ranges.
-const PATTERN_BYTES_MAX: usize = 10_000;
+pub const PATTERN_BYTES_MAX: usize = 10_000;
 /// How many steps reading one pattern takes at most: states, and ranges of characters between them.
 const PATTERN_STEPS_MAX: u64 = 500_000;
 /// How much of a pattern that is too long a message shows.

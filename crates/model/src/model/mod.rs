@@ -25,6 +25,9 @@ pub use write::{
 use crate::catalog::Catalog;
 use crate::types::{EntityId, Type};
 
+/// How many variable parts a key template may have.
+pub const TEMPLATE_PARTS_MAX: usize = 64;
+
 /// A whole model.
 #[derive(Debug)]
 pub struct Model {

@@ -2,6 +2,7 @@
 
 use crate::diagnostic::Diagnostic;
 use crate::model::PartFunction;
+use crate::model::TEMPLATE_PARTS_MAX;
 use crate::rules;
 use crate::text::Text;
 
@@ -25,9 +26,16 @@ pub(super) fn parse(text: &Text) -> Result<Vec<Piece>, Box<Diagnostic>> {
     let source = text.text.as_str();
     let mut pieces = Vec::new();
     let mut at = 0;
+    let mut parts = 0;
     while let Some(rest) = source.get(at..).filter(|rest| !rest.is_empty()) {
         match rest.find('{') {
             Some(0) => {
+                parts += 1;
+                if parts > TEMPLATE_PARTS_MAX {
+                    let message = format!("a template has at most {TEMPLATE_PARTS_MAX} parts");
+                    let help = "leave out parts that no read asks for: `{id}` alone tells rows apart";
+                    return Err(error(text, at, source.len(), &message, help));
+                }
                 let Some(length) = rest.find('}') else {
                     return Err(error(
                         text,

@@ -1,14 +1,7 @@
 //! How large types may be: objects of objects of objects grow with every level, and whatever reads a type goes through it
 //! whole.
 
-use crate::types::Type;
-
-/// How many parts a type may have: itself, its elements, its fields, and theirs.
-pub(super) const TYPE_PARTS_MAX: usize = 2_000;
-/// How many parts all types of a model may have together.
-pub(super) const MODEL_TYPE_PARTS_MAX: usize = 1_000_000;
-/// How deep a value nests: DynamoDB takes no more.
-pub(super) const TYPE_LEVELS_MAX: usize = 32;
+use crate::types::{TYPE_LEVELS_MAX, TYPE_PARTS_MAX, Type};
 
 /// Why a type is too large.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::Resolver;
 use super::table::{flag, names};
-use super::type_size::{self, MODEL_TYPE_PARTS_MAX, TYPE_LEVELS_MAX, TYPE_PARTS_MAX, TooLarge};
+use super::type_size::{self, TooLarge};
 use super::type_syntax::{self, Base, Limit, Written};
 use crate::catalog::AttributeName;
 use crate::diagnostic::Diagnostic;
@@ -13,7 +13,10 @@ use crate::node::{Entry, Node};
 use crate::rules;
 use crate::source::Span;
 use crate::text::Text;
-use crate::types::{EntityId, EnumType, LengthLimits, NumberLimits, ObjectField, ObjectType, TextLimits, Type};
+use crate::types::{
+    EntityId, EnumType, LengthLimits, MODEL_TYPE_PARTS_MAX, NumberLimits, ObjectField, ObjectType, TYPE_LEVELS_MAX,
+    TYPE_PARTS_MAX, TextLimits, Type,
+};
 use singlet_item::Number;
 
 const BUILT_IN: [&str; 21] = [
