@@ -62,6 +62,27 @@ writes:
     do:
       - update: note
         set: {text: args.text}
+
+  changeIfThere:
+    args: {noteId: Note.noteId, text: Note.text}
+    allow: caller.authenticated
+    idempotency: none
+    do:
+      - update: Note(caller.id, args.noteId)
+        set: {text: args.text}
+        else: skip
+
+  writeTwice:
+    args: {noteId: Note.noteId, text: Note.text}
+    allow: caller.authenticated
+    idempotency: none
+    do:
+      - create: Note
+        set: {owner: caller.id, noteId: args.noteId, text: args.text}
+        using: {call: PutItem, condition: true}
+      - create: Note
+        set: {owner: caller.id, noteId: "args.noteId + \"2\"", text: args.text}
+        using: {call: PutItem, condition: true}
 "##;
 
 const NOW: i64 = 1_773_133_200_000;
@@ -131,4 +152,33 @@ async fn a_key_that_need_not_be_sent_has_its_record_written() {
     let notes = Notes::open().await;
     let units = notes.consumed("writeNote", "a", NOW, Some("k1")).await;
     assert!(units > *notes.range("writeNote").end(), "{units}");
+}
+
+/// What nothing differs in is only checked, and a check alone is a transaction of its own.
+#[tokio::test]
+async fn a_row_that_stays_as_it_is_is_only_checked() {
+    let notes = Notes::open().await;
+    notes.consumed("writeNote", "a", NOW, None).await;
+    let range = notes.range("changeNote");
+    let changed = notes.consumed("changeNote", "b", NOW, None).await;
+    let left = notes.consumed("changeNote", "b", NOW, None).await;
+    assert!(range.contains(&changed), "{changed}");
+    assert!(left <= *range.end(), "{left}");
+}
+
+/// A step that is passed over is a check as well, which takes two units: so may the row where it is not, beside its entry.
+#[tokio::test]
+async fn a_step_that_is_passed_over_is_a_check() {
+    let notes = Notes::open().await;
+    let units = notes.consumed("changeIfThere", "a", NOW, None).await;
+    assert_eq!((units, *notes.range("changeIfThere").end()), (2, 3));
+}
+
+/// A document's calls are counted as it has them: the range is no promise of what the engine does.
+#[tokio::test]
+async fn calls_of_a_document_are_counted_as_it_has_them() {
+    let notes = Notes::open().await;
+    assert_eq!(notes.range("writeTwice"), 4..=4, "two puts, each with its entry");
+    let units = notes.consumed("writeTwice", "a", NOW, None).await;
+    assert_eq!(units, 6, "one transaction of both, and the entries");
 }

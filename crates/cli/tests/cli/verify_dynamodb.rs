@@ -65,7 +65,11 @@ impl Somewhere {
     fn start(name: &str) -> Option<Self> {
         let endpoint = Endpoint::start().filter(|endpoint| endpoint.foreign != Foreign::Moto)?;
         let runtime = tokio::runtime::Runtime::new().unwrap();
-        let settings = Settings::local(&endpoint.url);
+        let settings = Settings {
+            attempt_timeout: DEADLINE,
+            operation_timeout: 2 * DEADLINE,
+            ..Settings::local(&endpoint.url)
+        };
         let store = runtime.block_on(DynamoDbStore::connect(&settings)).unwrap();
         let folder = Folder::new(name);
         folder.write("model.yaml", MODEL.as_bytes());

@@ -75,6 +75,9 @@ const JUMPS: &[i64] = &[
 const WRITES_TRIED: usize = 5;
 const REQUESTS_TRIED: usize = 7;
 
+/// How often, of a hundred, what was refused is asked for again.
+const STOPPED_AGAIN_PERCENT: u8 = 25;
+
 /// What an operation is drawn for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Goal {
@@ -101,6 +104,8 @@ pub struct Draw {
     /// Writes that are drawn more often, as often as they are named.
     favoured: Vec<String>,
     last: Option<(String, WriteRequest)>,
+    /// Whether it was refused.
+    stopped: bool,
 }
 
 impl Draw {
@@ -113,6 +118,7 @@ impl Draw {
             roles: roles.iter().map(|role| (*role).to_owned()).collect(),
             favoured: Vec::new(),
             last: None,
+            stopped: false,
         }
     }
 
@@ -125,7 +131,7 @@ impl Draw {
 
     /// Begins on another table, at an instant; what was seen before still counts.
     pub fn begin(&mut self, rng: Rng, now: i64) {
-        (self.rng, self.now, self.last) = (rng, now, None);
+        (self.rng, self.now, self.last, self.stopped) = (rng, now, None, false);
     }
 
     /// A write and what is asked of it.
@@ -141,15 +147,23 @@ impl Draw {
             Goal::Done => jump.min(JUMP_SMALL),
             Goal::Rare | Goal::Any => jump,
         };
-        if self.rng.u8(..100) < 4
+        // What stopped half-way goes on when it is asked for again, at another instant.
+        let again = if self.stopped { STOPPED_AGAIN_PERCENT } else { 4 };
+        if self.rng.u8(..100) < again
             && let Some((write, request)) = &self.last
         {
             let now = self.now;
             return Some((write.clone(), WriteRequest { now, ..request.clone() }));
         }
         let (write, request) = self.drawn(sequence, goal)?;
-        if request.idempotency_key.is_some() {
+        let is_bulk = sequence
+            .model()
+            .writes
+            .iter()
+            .any(|known| known.name == write && known.bulk);
+        if request.idempotency_key.is_some() || is_bulk {
             self.last = Some((write.clone(), request.clone()));
+            self.stopped = false;
         }
         Some((write, request))
     }
@@ -181,6 +195,9 @@ impl Draw {
     /// Remembers what came of a request.
     pub fn saw(&mut self, write: &str, outcome: &Outcome) {
         *self.seen.entry((write.to_owned(), outcome.word())).or_default() += 1;
+        if self.last.as_ref().is_some_and(|(last, _)| last == write) {
+            self.stopped = matches!(outcome, Outcome::Refused(_));
+        }
     }
 
     fn times(&self, write: &str, outcome: &str) -> u64 {

@@ -126,10 +126,19 @@ fn bulk(rng: &mut Rng, first: &Traits) -> String {
     } else {
         "{id: string 1..40}"
     };
-    let turn = match rng.u8(..3) {
+    let turn = match rng.u8(..5) {
         0 => "        delete: l\n",
         1 => "        update: l\n        add: {amount: 1}\n        else: skip\n",
-        _ => "        do:\n          - update: l\n            set: {kind: red}\n",
+        2 => "        do:\n          - update: l\n            set: {kind: red}\n",
+        // These may be refused half-way, and go on when they are asked for again.
+        3 => "        update: l\n        add: {amount: 3}\n",
+        _ => "        update: l\n        add: {amount: 1}\n        require: [kind != \"blue\" else is_blue]\n",
+    };
+    // Where a turn may be refused it matters which come before it.
+    let order = if turn.contains("skip") || !turn.contains("add") {
+        ""
+    } else {
+        ", order: no"
     };
     let last = match rng.bool() {
         true => format!("      - update: {row}\n        add: {{total: 1}}\n        else: skip\n"),
@@ -138,7 +147,7 @@ fn bulk(rng: &mut Rng, first: &Traits) -> String {
     let args = if last.is_empty() { "{id: string 1..40}" } else { args };
     format!(
         "  sweep:\n    args: {args}\n    allow: caller.authenticated\n    bulk: true\n    do:\n      \
-         - for: {{l: {{find: Line, where: id == args.id}}}}\n{turn}{last}    return: {{n: done}}\n"
+         - for: {{l: {{find: Line, where: id == args.id{order}}}}}\n{turn}{last}    return: {{n: done}}\n"
     )
 }
 
