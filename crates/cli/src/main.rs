@@ -12,6 +12,7 @@ mod place;
 mod progress;
 mod report;
 mod request;
+mod retention;
 mod source;
 mod store;
 mod sweep;

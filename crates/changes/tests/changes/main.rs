@@ -7,6 +7,7 @@
     reason = "a test fails by panicking"
 )]
 
+mod following;
 mod kinds;
 mod support;
 mod versions;

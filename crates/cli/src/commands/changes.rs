@@ -6,7 +6,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use clap::{Args, Subcommand, ValueEnum};
-use singlet_changes::{Change, ChangeKind, ChangeReader, ChangeSource, Misfit, Told};
+use singlet_changes::{
+    Change, ChangeKind, ChangePage, ChangeReader, ChangeSource, FollowError, Follower, Followers, Gap, Misfit, Told,
+    at_text,
+};
 use singlet_item::Value;
 use singlet_model::Model;
 use singlet_runtime::Attributes;
@@ -17,11 +20,15 @@ use super::serve::signal;
 use crate::folder_changes::{FolderChanges, FolderRead, Position};
 use crate::operator::told_by_service;
 use crate::place::Place;
-use crate::store::StoreArgs;
+use crate::store::{StoreArgs, now};
+use crate::table::counted;
 use crate::{exit, model};
 
 /// How long it is waited at the head of a stream; DynamoDB allows five reads of a shard a second.
 const HEAD_PAUSE: Duration = Duration::from_millis(250);
+
+/// How many changes are counted for the lag of a follower.
+const LAG_CHANGES_MAX: usize = 10_000;
 
 /// Show what happened to the rows of a model's table.
 ///
@@ -40,6 +47,9 @@ pub struct Changes {
 #[derive(Subcommand)]
 enum Action {
     Tail(Tail),
+    Lag(Lag),
+    Forget(Forget),
+    Acknowledge(Acknowledge),
 }
 
 /// Print changes as they happen: created, updated, deleted, expired.
@@ -48,9 +58,13 @@ enum Action {
 /// open nothing can happen meanwhile: there it ends with the last change.
 #[derive(Args)]
 struct Tail {
-    /// `now`, `start` for the oldest change that is kept, or a position that was said before.
-    #[arg(long, default_value = "now", value_name = "POSITION")]
-    from: String,
+    /// `now`, `start` for the oldest change that is kept, or a position that was said before [default: now]
+    #[arg(long, value_name = "POSITION", conflicts_with = "follower")]
+    from: Option<String>,
+    /// Follow under a name: the table keeps how far that is, and the next one under the same name goes on there. What was printed
+    /// is noted afterwards, so that changes may come again after a crash, and none is left out. A new follower begins now.
+    #[arg(long, value_name = "NAME")]
+    follower: Option<String>,
     /// End with the last change instead of waiting for others.
     #[arg(long)]
     once: bool,
@@ -60,6 +74,26 @@ struct Tail {
     /// How changes are shown.
     #[arg(long, value_enum, default_value_t = Format::Text)]
     format: Format,
+}
+
+/// Say how far every follower is.
+///
+/// The exit code is 1 where changes were gone before a follower came to them.
+#[derive(Args)]
+struct Lag {}
+
+/// Forget a follower: changes are no longer kept for it, and its name is free.
+#[derive(Args)]
+struct Forget {
+    /// The name of the follower.
+    name: String,
+}
+
+/// Say that it is known which changes a follower never saw.
+#[derive(Args)]
+struct Acknowledge {
+    /// The name of the follower.
+    name: String,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -77,6 +111,12 @@ struct Opened {
     is_still: bool,
 }
 
+impl Opened {
+    fn followers(&self) -> Followers {
+        Followers::new(Arc::clone(&self.model), Arc::clone(&self.source))
+    }
+}
+
 impl Changes {
     /// Runs the command.
     pub fn run(self) -> ExitCode {
@@ -88,6 +128,21 @@ impl Changes {
         let opened = self.open(loaded).await.map_err(|reason| model::fail(&reason))?;
         match self.action {
             Action::Tail(tail) => tail.run(opened).await,
+            Action::Lag(_) => lag(&opened).await,
+            Action::Forget(forget) => {
+                let done = opened.followers().forget(&forget.name).await;
+                done.map_err(|error| failed(&opened.model, &error))?;
+                Ok(super::print(&format!("{}: forgotten\n", forget.name)))
+            }
+            Action::Acknowledge(acknowledge) => {
+                let done = opened.followers().acknowledge(&acknowledge.name).await;
+                let gaps = done.map_err(|error| failed(&opened.model, &error))?;
+                Ok(super::print(&format!(
+                    "{}: {} acknowledged\n",
+                    acknowledge.name,
+                    counted(gaps, "gap")
+                )))
+            }
         }
     }
 
@@ -121,6 +176,44 @@ impl Changes {
     }
 }
 
+/// What a tail reads: from a position, or under a name.
+enum Tailed {
+    From(Box<ChangeReader>),
+    Under(Box<Follower>),
+}
+
+impl Tailed {
+    async fn next_page(&mut self) -> Result<ChangePage, FollowError> {
+        match self {
+            Tailed::From(reader) => Ok(reader.next_page().await?),
+            Tailed::Under(follower) => follower.next_page(now() / 1_000).await,
+        }
+    }
+
+    /// Notes that what was told is out.
+    async fn note(&mut self) -> Result<(), FollowError> {
+        match self {
+            Tailed::From(_) => Ok(()),
+            Tailed::Under(follower) => follower.note(now() / 1_000).await,
+        }
+    }
+
+    fn is_at_head(&self) -> bool {
+        match self {
+            Tailed::From(reader) => reader.is_at_head(),
+            Tailed::Under(follower) => follower.is_at_head(),
+        }
+    }
+
+    /// Where another goes on; one that follows under a name knows by itself.
+    fn position(&self) -> Option<&StreamPosition> {
+        match self {
+            Tailed::From(reader) => Some(reader.position()),
+            Tailed::Under(_) => None,
+        }
+    }
+}
+
 impl Tail {
     async fn run(self, opened: Opened) -> Result<ExitCode, ExitCode> {
         if let Some(unknown) = self
@@ -132,28 +225,43 @@ impl Tail {
             return Err(model::fail(&reason));
         }
         let end = signal::end().map_err(|reason| model::fail(&reason))?;
-        let mut reader = ChangeReader::new(Arc::clone(&opened.model), opened.source, position(&self.from));
+        let mut tailed = match &self.follower {
+            None => {
+                let from = position(self.from.as_deref().unwrap_or("now"));
+                let reader = ChangeReader::new(Arc::clone(&opened.model), Arc::clone(&opened.source), from);
+                Tailed::From(Box::new(reader))
+            }
+            Some(name) => {
+                let follower = Follower::start(opened.followers(), name, now() / 1_000).await;
+                let follower = follower.map_err(|error| failed(&opened.model, &error))?;
+                for gap in &follower.noted().gaps {
+                    eprintln!("{}", gap_text(name, gap));
+                }
+                Tailed::Under(Box::new(follower))
+            }
+        };
         let is_once = self.once || opened.is_still;
         let mut has_read = false;
         let mut ended = std::pin::pin!(end);
         let code = loop {
             let page = tokio::select! {
                 () = &mut ended => break ExitCode::from(exit::CLEAN),
-                page = reader.next_page() => page,
+                page = tailed.next_page() => page,
             };
             let page = match page {
-                Ok(page) => {
-                    has_read = true;
-                    page
-                }
+                Ok(page) => page,
                 Err(error) => break failed(&opened.model, &error),
             };
-            let is_empty = page.is_empty();
+            has_read = true;
             let shown: String = page.told.iter().filter_map(|told| self.shown(told)).collect();
-            if !shown.is_empty() {
-                super::print(&shown);
+            if !shown.is_empty() && super::print(&shown) != ExitCode::from(exit::CLEAN) {
+                break ExitCode::from(exit::USAGE);
             }
-            if is_once && (reader.is_at_head() || is_empty && opened.is_still) {
+            if let Err(error) = tailed.note().await {
+                break failed(&opened.model, &error);
+            }
+            let is_empty = page.is_empty();
+            if is_once && (tailed.is_at_head() || is_empty && opened.is_still) {
                 break ExitCode::from(exit::CLEAN);
             }
             // A page may be empty though others follow; who reads to the end does not wait between them.
@@ -164,7 +272,7 @@ impl Tail {
                 }
             }
         };
-        if let StreamPosition::After(position) = reader.position()
+        if let Some(StreamPosition::After(position)) = tailed.position()
             && has_read
         {
             eprintln!("position: {}", one_line(position));
@@ -206,8 +314,64 @@ fn one_line(position: &str) -> String {
     position.replace('\n', LINE_MARK)
 }
 
-fn failed(model: &Model, error: &StoreError) -> ExitCode {
+/// How far each follower is: when that was noted, and how many changes it has before it.
+async fn lag(opened: &Opened) -> Result<ExitCode, ExitCode> {
+    let followers = opened.followers();
+    let failed = |error: FollowError| failed(&opened.model, &error);
+    let mut code = ExitCode::from(exit::CLEAN);
+    for name in followers.names().await.map_err(failed)? {
+        let Some(noted) = followers.noted(&name).await.map_err(failed)? else {
+            continue;
+        };
+        let mut line = format!("{name} noted {}", at_text(noted.at_seconds));
+        match behind(opened, noted.position.clone()).await {
+            Ok((0, _)) => line.push_str(", at the head"),
+            Ok((changes, is_all)) => {
+                let least = if is_all { "" } else { "at least " };
+                line.push_str(&format!(", {least}{} behind", counted(changes, "change")));
+            }
+            Err(error) if error.is_position_lost() => {
+                line.push_str(", what comes next is no longer kept");
+                code = ExitCode::from(exit::FINDINGS);
+            }
+            Err(error) => return Err(failed(error.into())),
+        }
+        line.push('\n');
+        for gap in &noted.gaps {
+            line.push_str(&format!("  {}\n", gap_text(&name, gap)));
+            code = ExitCode::from(exit::FINDINGS);
+        }
+        super::print(&line);
+    }
+    Ok(code)
+}
+
+/// How many changes lie after a position, and whether all were counted.
+async fn behind(opened: &Opened, position: StreamPosition) -> Result<(usize, bool), StoreError> {
+    let mut reader = ChangeReader::new(Arc::clone(&opened.model), Arc::clone(&opened.source), position);
+    let mut changes = 0;
+    while !reader.is_at_head() {
+        changes += reader.next_page().await?.told.len();
+        if changes >= LAG_CHANGES_MAX {
+            return Ok((changes, false));
+        }
+    }
+    Ok((changes, true))
+}
+
+fn gap_text(name: &str, gap: &Gap) -> String {
+    format!(
+        "`{name}` never saw changes between {} and {}: they were gone before it came",
+        at_text(gap.from_seconds),
+        at_text(gap.to_seconds)
+    )
+}
+
+fn failed(model: &Model, error: &FollowError) -> ExitCode {
     let table = &model.table.name;
+    let FollowError::Store(error) = error else {
+        return model::fail(&format!("changes of `{table}`: {error}"));
+    };
     if error.is_position_lost() {
         let code = model::fail(&format!(
             "changes of `{table}` from this position on are no longer kept"
