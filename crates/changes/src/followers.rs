@@ -26,6 +26,7 @@ const NAMES: &str = "$names";
 const POSITION: &str = "$position";
 const NOTED_AT: &str = "$at";
 const GAPS: &str = "$gaps";
+const RUN: &str = "$run";
 
 /// The most followers of a table.
 pub const FOLLOWERS_MAX: usize = 32;
@@ -41,6 +42,8 @@ const TRIES_MAX: usize = 16;
 pub struct Followers {
     model: Arc<Model>,
     source: Arc<dyn ChangeSource>,
+    /// Drawn, so that a note whose answer was lost is known again.
+    run: String,
 }
 
 /// How far a follower is.
@@ -54,6 +57,8 @@ pub struct Noted {
     pub gaps: Vec<Gap>,
     /// Raised with every note: of two who note, one is told.
     turn: u64,
+    /// Who noted it.
+    run: String,
 }
 
 /// Changes that were gone before a follower came to them.
@@ -106,7 +111,11 @@ impl From<RuntimeError> for FollowError {
 impl Followers {
     /// Of a model's table.
     pub fn new(model: Arc<Model>, source: Arc<dyn ChangeSource>) -> Self {
-        Followers { model, source }
+        Followers {
+            model,
+            source,
+            run: format!("{:016x}", fastrand::u64(..)),
+        }
     }
 
     pub(crate) fn model(&self) -> &Arc<Model> {
@@ -173,8 +182,19 @@ impl Followers {
         position: &StreamPosition,
         now: i64,
     ) -> Result<Noted, FollowError> {
-        self.put(name, Some(before.turn), Some((position, &before.gaps)), now)
-            .await
+        let noted = self.put(name, Some(before.turn), Some((position, &before.gaps)), now);
+        match noted.await {
+            Err(FollowError::Overtaken) => self.noted_alike(name, before, position).await,
+            noted => noted,
+        }
+    }
+
+    /// The note that is there, where it is our own: its answer was lost.
+    async fn noted_alike(&self, name: &str, before: &Noted, position: &StreamPosition) -> Result<Noted, FollowError> {
+        let there = self.noted(name).await?;
+        there
+            .filter(|there| there.position == *position && there.run == self.run && there.turn > before.turn)
+            .ok_or(FollowError::Overtaken)
     }
 
     /// Notes that changes were gone before a follower came to them, and that it begins again elsewhere.
@@ -264,6 +284,7 @@ impl Followers {
             at_seconds: number(item.get(NOTED_AT)).ok_or_else(unreadable)?,
             gaps,
             turn,
+            run: item.get(RUN).and_then(Value::as_str).unwrap_or_default().to_owned(),
         };
         Ok((Some(noted), Some(turn)))
     }
@@ -310,6 +331,7 @@ impl Followers {
     ) -> Result<Noted, FollowError> {
         let mut item = self.row(KIND, &[name])?;
         item.insert(NOTED_AT.to_owned(), Value::N(Number::from(now)));
+        item.insert(RUN.to_owned(), Value::S(self.run.clone()));
         let (position, gaps) = noted.unwrap_or((&StreamPosition::Start, &[]));
         match (noted, position) {
             (Some(_), StreamPosition::After(text)) => {
@@ -332,6 +354,7 @@ impl Followers {
             at_seconds: now,
             gaps: gaps.to_vec(),
             turn: turn.ok_or(FollowError::Overtaken)?,
+            run: self.run.clone(),
         })
     }
 

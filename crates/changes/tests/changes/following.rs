@@ -2,10 +2,16 @@
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
+use async_trait::async_trait;
 use serde_json::json;
-use singlet_changes::{ChangeSource, FOLLOWERS_MAX, FollowError, Follower, Followers, Told};
+use singlet_changes::{
+    Beside, ChangeSource, FOLLOWERS_MAX, FollowError, Follower, Followers, ItemsBeside, KeptPut, Told,
+};
+use singlet_item::Item;
+use singlet_store::{StoreError, StreamPage, StreamRequest};
 use singlet_store_embedded::Retention;
 
 use crate::support::System;
@@ -98,6 +104,58 @@ async fn of_two_under_one_name_the_one_that_is_behind_is_told() {
     one.note(NOW).await.unwrap();
     assert!(matches!(two.note(NOW).await.unwrap_err(), FollowError::Overtaken));
     // Nothing moved back.
+    assert_eq!(told(&mut start(&system, "mail").await).await, [""; 0]);
+}
+
+/// A store whose answers to writes are lost, every second one before it was done.
+struct Lossy(Arc<dyn ChangeSource>, AtomicUsize);
+
+#[async_trait]
+impl ChangeSource for Lossy {
+    async fn read_records(&self, request: &StreamRequest) -> Result<StreamPage, StoreError> {
+        self.0.read_records(request).await
+    }
+
+    async fn items_beside(&self, beside: &Beside) -> Result<ItemsBeside, StoreError> {
+        self.0.items_beside(beside).await
+    }
+
+    async fn get_row(&self, table: &str, key: &Item) -> Result<Option<Item>, StoreError> {
+        self.0.get_row(table, key).await
+    }
+
+    async fn put_row(&self, put: &KeptPut) -> Result<bool, StoreError> {
+        let turn = self.1.fetch_add(1, Ordering::Relaxed);
+        match turn % 3 {
+            0 => return self.0.put_row(put).await,
+            1 => drop(self.0.put_row(put).await?),
+            _ => {}
+        }
+        Err(StoreError::unavailable("the answer is lost"))
+    }
+}
+
+#[tokio::test]
+async fn a_note_whose_answer_is_lost_is_noted_again_and_overtakes_nobody() {
+    let system = System::open(NOTES).await;
+    drop(start(&system, "mail").await);
+    let source: Arc<dyn ChangeSource> = Arc::new(Arc::clone(system.engine.store()));
+    let lossy = Arc::new(Lossy(source, AtomicUsize::new(0)));
+    let lossy = Followers::new(Arc::clone(system.engine.model()), lossy);
+    let mut follower = Follower::start(lossy, "mail", NOW).await.unwrap();
+    let ids: Vec<String> = (0..12).map(|at| format!("n{at}")).collect();
+    let mut done = Vec::new();
+    for id in &ids {
+        add(&system, &[id]).await;
+        done.extend(told(&mut follower).await);
+        while let Err(error) = follower.note(NOW).await {
+            assert!(
+                matches!(&error, FollowError::Store(error) if error.is_unavailable()),
+                "{error}"
+            );
+        }
+    }
+    assert_eq!(done, ids);
     assert_eq!(told(&mut start(&system, "mail").await).await, [""; 0]);
 }
 

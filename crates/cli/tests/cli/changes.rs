@@ -96,6 +96,37 @@ fn changes_are_told_while_it_serves_and_reading_goes_on_where_it_ended() {
     assert!(text.lines().all(|line| line.contains("Z created ")), "{text}");
 }
 
+/// `| head -1`: what nobody takes is not noted.
+#[test]
+fn an_output_that_is_closed_ends_it_and_what_was_not_taken_comes_again() {
+    let folder = Folder::new("changes-closed");
+    let served = Served::start(&folder, &[]);
+    let (header, _) = served.calls()[0].clone();
+    let follow = ["--follower", "mail", "--format", "json"];
+    let once = [&follow[..], &["--once"]].concat();
+    assert_eq!(lines(&tail(&folder, &once).output().unwrap()), [Value::Null; 0]);
+    let mut child = tail(&folder, &follow)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    drop(child.stdout.take());
+    let posted = ask(
+        &served.address(),
+        "POST",
+        "/todo/api/v1/tasks",
+        &header,
+        r#"{"title": "untaken"}"#,
+    );
+    assert_eq!(posted.unwrap().0, 201);
+    assert!(child.wait().unwrap().success());
+    let again = lines(&tail(&folder, &once).output().unwrap());
+    assert!(
+        again.iter().any(|change| change["after"]["title"] == "untaken"),
+        "{again:?}"
+    );
+}
+
 /// Killed at any moment, whoever comes next under the same name goes on: every change is printed, some twice.
 #[test]
 fn a_follower_that_is_killed_again_and_again_leaves_nothing_out() {
