@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use singlet_store::{StoreError, StreamPosition};
+use singlet_store::{Cancellation, ErrorKind, Store, StoreError, StreamPosition, TransactWrite, TransactWriteRequest};
 
 use crate::followers::{FollowError, Followers, Noted};
 use crate::reader::{ChangePage, ChangeReader};
@@ -10,6 +10,9 @@ use crate::reader::{ChangePage, ChangeReader};
 /// How old a noted position gets while nothing happens. It is far from the 23 hours for which one counts, and rare enough for
 /// the stream on which every note is, too.
 const IDLE_SECONDS_MAX: i64 = 15 * 60;
+
+/// The most writes that are committed with a position: a transaction has 100 actions.
+pub const COMMIT_WRITES_MAX: usize = 99;
 
 /// One that follows under a name.
 pub struct Follower {
@@ -95,6 +98,48 @@ impl Follower {
         self.noted = self.followers.note(&self.name, &self.noted, &position, now).await?;
         self.has_told = false;
         Ok(())
+    }
+}
+
+impl Follower {
+    /// Writes what was made of the pages that were told, and notes that they are done, all or nothing: for those who keep state, as a
+    /// sum is. Every change counts once, whoever else follows under the name and whenever a process ends.
+    ///
+    /// Where it fails for a while, the same may be sent again; where it was done and only the answer was lost, it is not done again.
+    ///
+    /// # Errors
+    ///
+    /// Where another process is further ([`FollowError::Overtaken`]: nothing was written), there are too many writes, one of their
+    /// conditions does not hold, or the store fails.
+    pub async fn commit(&mut self, store: &dyn Store, writes: Vec<TransactWrite>, now: i64) -> Result<(), FollowError> {
+        if writes.len() > COMMIT_WRITES_MAX {
+            return Err(FollowError::Refused(format!(
+                "one transaction has at most {COMMIT_WRITES_MAX} writes beside the position, not {}",
+                writes.len()
+            )));
+        }
+        let position = self.reader.position().clone();
+        let (put, noted) = self.followers.note_write(&self.name, &self.noted, &position, now)?;
+        let mut actions = vec![TransactWrite::Put(put)];
+        actions.extend(writes);
+        let request = TransactWriteRequest { actions, token: None };
+        self.noted = match store.transact_write(&request).await {
+            Ok(_) => noted,
+            Err(error) if is_overtaken(&error) => {
+                self.followers.noted_alike(&self.name, &self.noted, &position).await?
+            }
+            Err(error) => return Err(error.into()),
+        };
+        self.has_told = false;
+        Ok(())
+    }
+}
+
+/// Whether the note itself, the first action, was refused.
+fn is_overtaken(error: &StoreError) -> bool {
+    match error.kind() {
+        ErrorKind::Cancelled(reasons) => matches!(reasons.first(), Some(Cancellation::ConditionFailed { .. })),
+        _ => false,
     }
 }
 

@@ -13,7 +13,7 @@ use std::sync::Arc;
 use singlet_item::{Item, Number, Value};
 use singlet_model::Model;
 use singlet_runtime::{RuntimeError, kept_row};
-use singlet_store::{StoreError, StreamPosition};
+use singlet_store::{PutRequest, StoreError, StreamPosition};
 
 use crate::source::{ChangeSource, KeptPut, TURN};
 
@@ -190,7 +190,12 @@ impl Followers {
     }
 
     /// The note that is there, where it is our own: its answer was lost.
-    async fn noted_alike(&self, name: &str, before: &Noted, position: &StreamPosition) -> Result<Noted, FollowError> {
+    pub(crate) async fn noted_alike(
+        &self,
+        name: &str,
+        before: &Noted,
+        position: &StreamPosition,
+    ) -> Result<Noted, FollowError> {
         let there = self.noted(name).await?;
         there
             .filter(|there| there.position == *position && there.run == self.run && there.turn > before.turn)
@@ -322,6 +327,26 @@ impl Followers {
         Err(FollowError::Overtaken)
     }
 
+    /// The write that notes a position, for a transaction with what was made of the changes before it; and the note.
+    pub(crate) fn note_write(
+        &self,
+        name: &str,
+        before: &Noted,
+        position: &StreamPosition,
+        now: i64,
+    ) -> Result<(PutRequest, Noted), FollowError> {
+        let item = self.note_item(name, Some((position, &before.gaps)), now)?;
+        let (put, turn) = self.kept_put(item, Some(before.turn));
+        let noted = Noted {
+            position: position.clone(),
+            at_seconds: now,
+            gaps: before.gaps.clone(),
+            turn,
+            run: self.run.clone(),
+        };
+        Ok((put.request(), noted))
+    }
+
     async fn put(
         &self,
         name: &str,
@@ -329,26 +354,9 @@ impl Followers {
         noted: Option<(&StreamPosition, &[Gap])>,
         now: i64,
     ) -> Result<Noted, FollowError> {
-        let mut item = self.row(KIND, &[name])?;
-        item.insert(NOTED_AT.to_owned(), Value::N(Number::from(now)));
-        item.insert(RUN.to_owned(), Value::S(self.run.clone()));
-        let (position, gaps) = noted.unwrap_or((&StreamPosition::Start, &[]));
-        match (noted, position) {
-            (Some(_), StreamPosition::After(text)) => {
-                item.insert(POSITION.to_owned(), Value::S(text.clone()));
-            }
-            (Some(_), StreamPosition::Start | StreamPosition::Latest) => {
-                return Err(FollowError::Refused(
-                    "a follower is at a place of the stream".to_owned(),
-                ));
-            }
-            (None, _) => {}
-        }
-        if !gaps.is_empty() {
-            let gap = |gap: &Gap| Value::L([gap.from_seconds, gap.to_seconds].map(seconds).to_vec());
-            item.insert(GAPS.to_owned(), Value::L(gaps.iter().map(gap).collect()));
-        }
+        let item = self.note_item(name, noted, now)?;
         let turn = self.put_item(item, before).await?;
+        let (position, gaps) = noted.unwrap_or((&StreamPosition::Start, &[]));
         Ok(Noted {
             position: position.clone(),
             at_seconds: now,
@@ -356,6 +364,27 @@ impl Followers {
             turn: turn.ok_or(FollowError::Overtaken)?,
             run: self.run.clone(),
         })
+    }
+
+    /// The row of a follower; without a position it is forgotten.
+    fn note_item(&self, name: &str, noted: Option<(&StreamPosition, &[Gap])>, now: i64) -> Result<Item, FollowError> {
+        let mut item = self.row(KIND, &[name])?;
+        item.insert(NOTED_AT.to_owned(), number_value(now));
+        item.insert(RUN.to_owned(), Value::S(self.run.clone()));
+        let Some((position, gaps)) = noted else {
+            return Ok(item);
+        };
+        let StreamPosition::After(text) = position else {
+            return Err(FollowError::Refused(
+                "a follower is at a place of the stream".to_owned(),
+            ));
+        };
+        item.insert(POSITION.to_owned(), Value::S(text.clone()));
+        if !gaps.is_empty() {
+            let gap = |gap: &Gap| Value::L([gap.from_seconds, gap.to_seconds].map(number_value).to_vec());
+            item.insert(GAPS.to_owned(), Value::L(gaps.iter().map(gap).collect()));
+        }
+        Ok(item)
     }
 
     /// One of these rows, empty. Two systems may share a table.
@@ -373,12 +402,14 @@ impl Followers {
     }
 
     /// Puts a row; its turn, or nothing where another was faster.
-    async fn put_item(&self, mut item: Item, before: Option<u64>) -> Result<Option<u64>, FollowError> {
+    async fn put_item(&self, item: Item, before: Option<u64>) -> Result<Option<u64>, FollowError> {
+        let (put, turn) = self.kept_put(item, before);
+        Ok(self.source.put_row(&put).await?.then_some(turn))
+    }
+
+    fn kept_put(&self, mut item: Item, before: Option<u64>) -> (KeptPut, u64) {
         let turn = before.map_or(1, |before| before.saturating_add(1));
-        item.insert(
-            TURN.to_owned(),
-            Value::N(Number::from(i64::try_from(turn).unwrap_or(i64::MAX))),
-        );
+        item.insert(TURN.to_owned(), number_value(i64::try_from(turn).unwrap_or(i64::MAX)));
         let partition = self.model.table.key.first().map(|key| key.name.clone());
         let put = KeptPut {
             table: self.model.table.name.clone(),
@@ -386,7 +417,7 @@ impl Followers {
             item,
             turn_before: before,
         };
-        Ok(self.source.put_row(&put).await?.then_some(turn))
+        (put, turn)
     }
 }
 
@@ -410,8 +441,8 @@ fn unreadable() -> FollowError {
     ))
 }
 
-fn seconds(seconds: i64) -> Value {
-    Value::N(Number::from(seconds))
+fn number_value(number: i64) -> Value {
+    Value::N(Number::from(number))
 }
 
 fn number(value: Option<&Value>) -> Option<i64> {

@@ -27,7 +27,7 @@ mod versions;
 
 pub use change::{Change, ChangeId, ChangeKind, at_text};
 pub use decode::{ChangeDecoder, Decoded, Misfit};
-pub use follow::Follower;
+pub use follow::{COMMIT_WRITES_MAX, Follower};
 pub use followers::{FOLLOWERS_MAX, FollowError, Followers, GAPS_MAX, Gap, NAME_CHARS_MAX, Noted};
 pub use reader::{ChangePage, ChangeReader, Told};
 pub use source::{Beside, ChangeSource, ItemsBeside, KeptPut, get_row_in, items_beside_in, put_row_in};

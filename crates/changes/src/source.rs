@@ -41,6 +41,25 @@ pub struct KeptPut {
     pub turn_before: Option<u64>,
 }
 
+impl KeptPut {
+    /// As a request, on condition of what is there now.
+    pub(crate) fn request(&self) -> PutRequest {
+        let condition = match self.turn_before {
+            None => Condition::not_exists(Path::attribute(&self.partition)),
+            Some(turn) => {
+                let turn = Number::from(i64::try_from(turn).unwrap_or(i64::MAX));
+                Condition::equal(Path::attribute(TURN), Value::N(turn))
+            }
+        };
+        PutRequest {
+            table: self.table.clone(),
+            item: self.item.clone(),
+            condition: Some(condition),
+            return_old: false,
+        }
+    }
+}
+
 /// Items that lie beside one in its item collection, nearest first.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Beside {
@@ -105,20 +124,7 @@ pub async fn get_row_in(store: &dyn Store, table: &str, key: &Item) -> Result<Op
 ///
 /// Where the store fails; whether it was written is then not known.
 pub async fn put_row_in(store: &dyn Store, put: &KeptPut) -> Result<bool> {
-    let condition = match put.turn_before {
-        None => Condition::not_exists(Path::attribute(&put.partition)),
-        Some(turn) => {
-            let turn = Number::from(i64::try_from(turn).unwrap_or(i64::MAX));
-            Condition::equal(Path::attribute(TURN), Value::N(turn))
-        }
-    };
-    let request = PutRequest {
-        table: put.table.clone(),
-        item: put.item.clone(),
-        condition: Some(condition),
-        return_old: false,
-    };
-    match store.put(&request).await {
+    match store.put(&put.request()).await {
         Ok(_) => Ok(true),
         Err(error) if error.is_condition_failed() => Ok(false),
         Err(error) => Err(error),

@@ -1,6 +1,6 @@
 //! Followers: where they go on, who is told what, and what was gone.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
@@ -8,13 +8,15 @@ use std::time::Duration;
 use async_trait::async_trait;
 use serde_json::json;
 use singlet_changes::{
-    Beside, ChangeSource, FOLLOWERS_MAX, FollowError, Follower, Followers, ItemsBeside, KeptPut, Told,
+    Beside, COMMIT_WRITES_MAX, ChangePage, ChangeSource, FOLLOWERS_MAX, FollowError, Follower, Followers, ItemsBeside,
+    KeptPut, Told,
 };
 use singlet_item::Item;
-use singlet_store::{StoreError, StreamPage, StreamRequest};
+use singlet_store::{GetRequest, StoreError, StreamPage, StreamRequest, TransactWrite, Update, UpdateRequest};
 use singlet_store_embedded::Retention;
 
-use crate::support::System;
+use crate::lost_answers::LostAnswers;
+use crate::support::{System, item};
 
 const NOW: i64 = 1_794_830_400;
 
@@ -284,4 +286,130 @@ async fn whoever_ends_when_every_change_is_done_at_least_once_and_in_order() {
         let distinct: BTreeSet<_> = done.into_iter().collect();
         assert_eq!(distinct.len(), raised + 2, "seed {seed}");
     }
+}
+
+/// One that counts notes by their first letter, in a row of the table.
+fn counted(system: &System, page: &ChangePage) -> Vec<TransactWrite> {
+    let mut counts: BTreeMap<char, i64> = BTreeMap::new();
+    for told in &page.told {
+        let Told::Change(change) = told else { panic!() };
+        let id = change.key["id"].as_str().unwrap();
+        *counts.entry(id.chars().next().unwrap()).or_default() += 1;
+    }
+    let write = |(letter, count): (char, i64)| {
+        TransactWrite::Update(UpdateRequest {
+            table: system.engine.model().table.name.clone(),
+            key: tally_key(letter),
+            update: Update::new().add("n", count),
+            ..UpdateRequest::default()
+        })
+    };
+    counts.into_iter().map(write).collect()
+}
+
+fn tally_key(letter: char) -> Item {
+    item(&[("PK", &format!("TALLY#{letter}")), ("SK", "TALLY")])
+}
+
+async fn tally(system: &System, letter: char) -> i64 {
+    let request = GetRequest {
+        table: system.engine.model().table.name.clone(),
+        key: tally_key(letter),
+        consistent: true,
+        projection: Vec::new(),
+    };
+    let item = system.engine.store().get(&request).await.unwrap().item;
+    item.map_or(0, |item| item["n"].as_number().unwrap().to_i64().unwrap())
+}
+
+/// Two who count under one name, ended between any two steps, with answers that are lost: every note counts once.
+#[tokio::test]
+async fn what_is_committed_with_its_position_counts_once() {
+    for seed in 0..40 {
+        let mut random = fastrand::Rng::with_seed(seed);
+        let system = System::open(NOTES).await;
+        let store = Arc::clone(system.engine.store());
+        let lossy = LostAnswers::of(Arc::clone(&store));
+        let mut running = [start(&system, "count").await, start(&system, "count").await];
+        let mut pages: [Option<ChangePage>; 2] = [None, None];
+        let mut made: BTreeMap<char, i64> = BTreeMap::new();
+        for at in 0..80 {
+            let which = random.usize(..2);
+            match (random.u32(..4), pages[which].take()) {
+                (0, page) => {
+                    pages[which] = page;
+                    let letter = ['a', 'b'][random.usize(..2)];
+                    add(&system, &[&format!("{letter}{at}")]).await;
+                    *made.entry(letter).or_default() += 1;
+                }
+                (1, _) => running[which] = start(&system, "count").await,
+                (_, None) => pages[which] = Some(running[which].next_page(NOW).await.unwrap()),
+                (kind, Some(page)) => {
+                    let writes = counted(&system, &page);
+                    let mut done = match kind {
+                        2 => running[which].commit(store.as_ref(), writes.clone(), NOW).await,
+                        _ => running[which].commit(&lossy, writes.clone(), NOW).await,
+                    };
+                    // Nobody knows whether it was done: it is sent again.
+                    while done
+                        .as_ref()
+                        .is_err_and(|error| matches!(error, FollowError::Store(error) if error.is_unavailable()))
+                    {
+                        done = running[which].commit(&lossy, writes.clone(), NOW).await;
+                    }
+                    match done {
+                        Ok(()) => {}
+                        Err(FollowError::Overtaken) => running[which] = start(&system, "count").await,
+                        Err(error) => panic!("seed {seed}: {error}"),
+                    }
+                }
+            }
+        }
+        let mut last = start(&system, "count").await;
+        let page = last.next_page(NOW).await.unwrap();
+        last.commit(store.as_ref(), counted(&system, &page), NOW).await.unwrap();
+        for (letter, count) in made {
+            assert_eq!(tally(&system, letter).await, count, "seed {seed}, {letter}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_commit_has_a_bound_and_does_all_or_nothing() {
+    let system = System::open(NOTES).await;
+    let store = Arc::clone(system.engine.store());
+    let mut follower = start(&system, "count").await;
+    add(&system, &["a"]).await;
+    let page = follower.next_page(NOW).await.unwrap();
+    assert_eq!(page.told.len(), 1);
+    let write = |at: usize| {
+        TransactWrite::Update(UpdateRequest {
+            table: "notes".to_owned(),
+            key: item(&[("PK", &format!("TALLY#{at}")), ("SK", "TALLY")]),
+            update: Update::new().add("n", 1_i64),
+            ..UpdateRequest::default()
+        })
+    };
+    let many = |count: usize| (0..count).map(write).collect::<Vec<_>>();
+    let refused = follower.commit(store.as_ref(), many(COMMIT_WRITES_MAX + 1), NOW).await;
+    assert!(matches!(refused, Err(FollowError::Refused(_))));
+    follower
+        .commit(store.as_ref(), many(COMMIT_WRITES_MAX), NOW)
+        .await
+        .unwrap();
+    assert_eq!(told(&mut start(&system, "count").await).await, [""; 0]);
+    // A condition of its own that fails is no overtaking, and nothing is noted.
+    add(&system, &["b"]).await;
+    told(&mut follower).await;
+    let TransactWrite::Update(mut update) = write(0) else {
+        panic!()
+    };
+    update.condition = Some(singlet_store::Condition::not_exists(singlet_store::Path::attribute(
+        "PK",
+    )));
+    let failed = follower
+        .commit(store.as_ref(), vec![TransactWrite::Update(update)], NOW)
+        .await;
+    assert!(matches!(failed, Err(FollowError::Store(error)) if error.is_condition_failed()));
+    assert_eq!(told(&mut start(&system, "count").await).await, ["b"]);
 }

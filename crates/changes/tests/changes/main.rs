@@ -9,5 +9,6 @@
 
 mod following;
 mod kinds;
+mod lost_answers;
 mod support;
 mod versions;
