@@ -133,8 +133,8 @@ impl Change {
     }
 }
 
-/// Seconds since 1970 as text.
-fn at_text(seconds: i64) -> String {
+/// Seconds since 1970 as text: `2026-11-17T09:30:00Z`.
+pub fn at_text(seconds: i64) -> String {
     match jiff::Timestamp::from_second(seconds) {
         Ok(instant) => instant.to_string(),
         Err(_) => seconds.to_string(),

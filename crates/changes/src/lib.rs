@@ -10,6 +10,8 @@
 //!   requests, progress and control rows are none.
 //! - A *misfit* is a record of an entity's row that is not as the model has it. It is told with its reason, never dropped.
 //!
+//! - A *follower* reads changes under a name, and notes in the table how far it is. A *gap* is what was gone before it came.
+//!
 //! # What it is not
 //!
 //! It promises no order between rows: only the changes of one row come in the order they happened. Who made a change is not
@@ -17,11 +19,15 @@
 
 mod change;
 mod decode;
+mod follow;
+mod followers;
 mod reader;
 mod source;
 mod versions;
 
-pub use change::{Change, ChangeId, ChangeKind};
+pub use change::{Change, ChangeId, ChangeKind, at_text};
 pub use decode::{ChangeDecoder, Decoded, Misfit};
+pub use follow::{COMMIT_WRITES_MAX, Follower};
+pub use followers::{FOLLOWERS_MAX, FollowError, Followers, GAPS_MAX, Gap, NAME_CHARS_MAX, Noted};
 pub use reader::{ChangePage, ChangeReader, Told};
-pub use source::{Beside, ChangeSource, ItemsBeside, items_beside_in};
+pub use source::{Beside, ChangeSource, ItemsBeside, KeptPut, get_row_in, items_beside_in, put_row_in};

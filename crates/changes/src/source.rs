@@ -3,8 +3,11 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use singlet_item::Item;
-use singlet_store::{Direction, KeyRange, QueryRequest, Result, Store, StoreError, StreamPage, StreamRequest};
+use singlet_item::{Item, Number, Value};
+use singlet_store::{
+    Condition, Direction, GetRequest, KeyRange, Path, PutRequest, QueryRequest, Result, Store, StoreError, StreamPage,
+    StreamRequest,
+};
 
 /// What reading changes asks of a store.
 #[async_trait]
@@ -14,6 +17,47 @@ pub trait ChangeSource: Send + Sync {
 
     /// Reads items that lie beside one in its item collection, strongly.
     async fn items_beside(&self, beside: &Beside) -> Result<ItemsBeside>;
+
+    /// Reads one of the rows that are kept about followers, strongly.
+    async fn get_row(&self, table: &str, key: &Item) -> Result<Option<Item>>;
+
+    /// Writes one of them over the one that was read; whether nobody was faster.
+    async fn put_row(&self, put: &KeptPut) -> Result<bool>;
+}
+
+/// The attribute that is raised whenever such a row is written.
+pub(crate) const TURN: &str = "$turn";
+
+/// A row that is kept about followers, and what is there now.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KeptPut {
+    /// The table.
+    pub table: String,
+    /// The attribute of its partition key.
+    pub partition: String,
+    /// The row.
+    pub item: Item,
+    /// The turn of the row that is there; none where there is no row.
+    pub turn_before: Option<u64>,
+}
+
+impl KeptPut {
+    /// As a request, on condition of what is there now.
+    pub(crate) fn request(&self) -> PutRequest {
+        let condition = match self.turn_before {
+            None => Condition::not_exists(Path::attribute(&self.partition)),
+            Some(turn) => {
+                let turn = Number::from(i64::try_from(turn).unwrap_or(i64::MAX));
+                Condition::equal(Path::attribute(TURN), Value::N(turn))
+            }
+        };
+        PutRequest {
+            table: self.table.clone(),
+            item: self.item.clone(),
+            condition: Some(condition),
+            return_old: false,
+        }
+    }
 }
 
 /// Items that lie beside one in its item collection, nearest first.
@@ -48,6 +92,42 @@ impl ChangeSource for Arc<dyn Store> {
 
     async fn items_beside(&self, beside: &Beside) -> Result<ItemsBeside> {
         items_beside_in(self.as_ref(), beside).await
+    }
+
+    async fn get_row(&self, table: &str, key: &Item) -> Result<Option<Item>> {
+        get_row_in(self.as_ref(), table, key).await
+    }
+
+    async fn put_row(&self, put: &KeptPut) -> Result<bool> {
+        put_row_in(self.as_ref(), put).await
+    }
+}
+
+/// Reads it from a store.
+///
+/// # Errors
+///
+/// Where the store fails.
+pub async fn get_row_in(store: &dyn Store, table: &str, key: &Item) -> Result<Option<Item>> {
+    let request = GetRequest {
+        table: table.to_owned(),
+        key: key.clone(),
+        consistent: true,
+        projection: Vec::new(),
+    };
+    Ok(store.get(&request).await?.item)
+}
+
+/// Writes it in a store.
+///
+/// # Errors
+///
+/// Where the store fails; whether it was written is then not known.
+pub async fn put_row_in(store: &dyn Store, put: &KeptPut) -> Result<bool> {
+    match store.put(&put.request()).await {
+        Ok(_) => Ok(true),
+        Err(error) if error.is_condition_failed() => Ok(false),
+        Err(error) => Err(error),
     }
 }
 

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
-use singlet_changes::{Beside, ChangeSource, ItemsBeside, items_beside_in};
+use singlet_changes::{Beside, ChangeSource, ItemsBeside, KeptPut, get_row_in, items_beside_in, put_row_in};
 use singlet_item::Item;
 use singlet_store::{
     ErrorKind, Result, Store, StoreError, StreamEvent, StreamPage, StreamPosition, StreamRecord, StreamRequest,
@@ -12,7 +12,7 @@ use singlet_store_embedded::EmbeddedStore;
 
 use crate::operator::told_by_service;
 
-/// What is asked of a table's changes.
+/// What is asked of a table's changes and of who follows them.
 #[derive(Clone, Debug, Serialize, Deserialize, PartialEq, Eq)]
 #[serde(rename_all = "snake_case")]
 pub enum FolderRead {
@@ -30,6 +30,15 @@ pub enum FolderRead {
         after: bool,
         limit: u32,
     },
+    /// A row that is kept about followers.
+    Row { table: String, key: Item },
+    /// Such a row is written.
+    Put {
+        table: String,
+        partition: String,
+        item: Item,
+        turn_before: Option<u64>,
+    },
 }
 
 /// What is told.
@@ -38,6 +47,8 @@ pub enum FolderRead {
 pub enum FolderTold {
     Records { records: Vec<Record>, next: Position },
     Beside { items: Vec<Item>, last_key: Option<Item> },
+    Row(Option<Item>),
+    Put(bool),
     Failed { kind: FailedKind, message: String },
 }
 
@@ -114,6 +125,21 @@ impl FolderRead {
                     items: found.items,
                     last_key: found.last_key,
                 })
+            }
+            FolderRead::Row { table, key } => get_row_in(store, &table, &key).await.map(FolderTold::Row),
+            FolderRead::Put {
+                table,
+                partition,
+                item,
+                turn_before,
+            } => {
+                let put = KeptPut {
+                    table,
+                    partition,
+                    item,
+                    turn_before,
+                };
+                put_row_in(store, &put).await.map(FolderTold::Put)
             }
         };
         told.unwrap_or_else(|error| FolderTold::Failed {
@@ -202,6 +228,31 @@ impl ChangeSource for FolderChanges {
         };
         match self.ask(read).await? {
             FolderTold::Beside { items, last_key } => Ok(ItemsBeside { items, last_key }),
+            _ => Err(other_answer()),
+        }
+    }
+
+    async fn get_row(&self, table: &str, key: &Item) -> Result<Option<Item>> {
+        let read = FolderRead::Row {
+            table: table.to_owned(),
+            key: key.clone(),
+        };
+        match self.ask(read).await? {
+            FolderTold::Row(item) => Ok(item),
+            _ => Err(other_answer()),
+        }
+    }
+
+    async fn put_row(&self, put: &KeptPut) -> Result<bool> {
+        let put = put.clone();
+        let read = FolderRead::Put {
+            table: put.table,
+            partition: put.partition,
+            item: put.item,
+            turn_before: put.turn_before,
+        };
+        match self.ask(read).await? {
+            FolderTold::Put(done) => Ok(done),
             _ => Err(other_answer()),
         }
     }

@@ -13,6 +13,7 @@ mod private_file;
 mod progress;
 mod report;
 mod request;
+mod retention;
 mod source;
 mod store;
 mod sweep;

@@ -16,7 +16,7 @@ use crate::folder_changes::{FolderRead, FolderTold};
 const SOCKET_FILE: &str = "singlet.sock";
 
 /// The longest line that is asked.
-const ASKED_BYTES_MAX: u64 = 64 * 1024;
+const ASKED_BYTES_MAX: u64 = 1024 * 1024;
 
 /// The longest line that is answered: a page of changes with the images of items.
 const ANSWER_BYTES_MAX: u64 = 64 * 1024 * 1024;

@@ -11,6 +11,7 @@ use singlet_store_embedded::EmbeddedStore;
 
 use crate::operator::{self, Operator};
 use crate::progress::count_bar;
+use crate::retention;
 use crate::sweep::{self, Sweeping};
 
 /// What goes on beside a store of this process while it is served.
@@ -18,6 +19,14 @@ use crate::sweep::{self, Sweeping};
 pub struct Upkeep {
     _operator: Option<Operator>,
     _sweeping: Sweeping,
+    store: EmbeddedStore,
+}
+
+impl Upkeep {
+    /// The store that is looked after.
+    pub fn store(&self) -> &EmbeddedStore {
+        &self.store
+    }
 }
 
 /// Where the data is.
@@ -107,6 +116,7 @@ impl Place {
         let upkeep = Upkeep {
             _operator: operator,
             _sweeping: sweep::start(store.clone()),
+            store: store.clone(),
         };
         Ok((Arc::new(store), Some(upkeep)))
     }
@@ -153,7 +163,9 @@ fn open_folder(folder: &Path) -> Result<EmbeddedStore, String> {
     if let Some((_, bar)) = shown {
         bar.finish_and_clear();
     }
-    opened.map_err(|error| format!("`{}` cannot be opened: {error}", folder.display()))
+    let store = opened.map_err(|error| format!("`{}` cannot be opened: {error}", folder.display()))?;
+    store.keep_changes(retention::for_anybody());
+    Ok(store)
 }
 
 /// How DynamoDB is reached. Engines on this machine take any credentials, so none are looked for.

@@ -90,7 +90,7 @@ impl System {
     }
 
     /// The model.
-    pub fn model(&self) -> &Model {
+    pub fn model(&self) -> &Arc<Model> {
         self.engine.model()
     }
 

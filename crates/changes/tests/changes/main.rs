@@ -7,6 +7,8 @@
     reason = "a test fails by panicking"
 )]
 
+mod following;
 mod kinds;
+mod lost_answers;
 mod support;
 mod versions;

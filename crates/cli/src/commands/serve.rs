@@ -32,6 +32,7 @@ use super::dynamodb;
 use crate::model::fail;
 use crate::place::{Place, Upkeep};
 use crate::private_file::{self, Readers};
+use crate::retention;
 
 /// Where the service keeps its data unless told otherwise.
 pub const DATA_FOLDER: &str = "singlet-data";
@@ -157,7 +158,7 @@ struct Deployment {
     place: Place,
     store: Arc<dyn Store>,
     /// Goes on for as long as it serves.
-    _upkeep: Option<Upkeep>,
+    upkeep: Option<Upkeep>,
     secret: Secret,
     jwt_keys: JwtKeys,
     jwt: JwtSettings,
@@ -240,6 +241,10 @@ impl Serve {
         let greeting = greeting::text(&addresses, &systems, &deployment);
         super::print(&greeting);
         let service = Service::new(systems, settings);
+        let _keeping = deployment
+            .upkeep
+            .as_ref()
+            .map(|upkeep| retention::start(upkeep.store().clone(), Arc::clone(&service)));
         let (ending, ended) = tokio::sync::watch::channel(());
         let end = async move {
             end.await;
@@ -360,7 +365,7 @@ impl Serve {
         let (store, upkeep) = place.open_to_serve().await?;
         Ok(Deployment {
             store,
-            _upkeep: upkeep,
+            upkeep,
             place,
             secret,
             jwt_keys,

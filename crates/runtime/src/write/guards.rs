@@ -53,6 +53,19 @@ pub(super) fn place(model: &Model, kind: &str, parts: &[&str]) -> Result<Item, R
     Ok(key)
 }
 
+/// A row of the model's own that is no guard: its key, and a type that no entity has.
+///
+/// # Errors
+///
+/// Where the table's key has no room for it.
+pub fn kept_row(model: &Model, kind: &str, parts: &[&str]) -> Result<Item, RuntimeError> {
+    let mut item = place(model, kind, parts)?;
+    if let Some(name) = &model.table.type_attribute {
+        item.insert(name.clone(), Value::S(format!("${kind}")));
+    }
+    Ok(item)
+}
+
 /// The number that stands for a text.
 fn number_of(text: &str) -> Result<Number, RuntimeError> {
     let hash = Sha256::digest(text.as_bytes());

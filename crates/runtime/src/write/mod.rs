@@ -49,6 +49,7 @@ use crate::scope::{Attributes, Caller, Scope};
 use attempt::Attempt;
 pub(crate) use create::key_in;
 pub(crate) use generate::Generating;
+pub use guards::kept_row;
 pub(crate) use guards::{GuardKind, OWNER as GUARD_OWNER, identity as identity_place, of_row as guards_of_row};
 pub(crate) use touched::absent_now;
 

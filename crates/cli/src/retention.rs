@@ -1,0 +1,137 @@
+//! Changes are kept for those who follow them, while a service runs on a folder.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use singlet_changes::{ChangeSource, FollowError, Followers};
+use singlet_http::Service;
+use singlet_model::Model;
+use singlet_store::{Store, StreamPosition};
+use singlet_store_embedded::{EmbeddedStore, Retention};
+use tokio::task::JoinHandle;
+
+/// How often it is looked how far followers are. A change is kept for a day at least, so that nothing hangs on it.
+const LOOK_PAUSE: Duration = Duration::from_secs(60);
+
+/// What is kept where nobody knows who follows: everything that may be needed.
+pub fn for_anybody() -> Retention {
+    let usual = Retention::default();
+    Retention {
+        age_min: usual.age_max,
+        ..usual
+    }
+}
+
+/// The looking after a store; it ends when this is dropped.
+#[derive(Debug)]
+pub struct Keeping(JoinHandle<()>);
+
+impl Drop for Keeping {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}
+
+/// Has a store keep what the followers of the systems still need, from now on.
+pub fn start(store: EmbeddedStore, service: Arc<Service>) -> Keeping {
+    Keeping(tokio::spawn(async move {
+        loop {
+            // The systems are asked each time: a model that is taken up may have another table.
+            let models: Vec<Arc<Model>> = service
+                .systems()
+                .iter()
+                .map(|system| Arc::clone(system.model()))
+                .collect();
+            match needed(&store, &models).await {
+                Ok(retention) => store.keep_changes(retention),
+                Err(error) => {
+                    tracing::warn!(%error, "how far followers are cannot be read: their changes are kept");
+                    store.keep_changes(for_anybody());
+                }
+            }
+            tokio::time::sleep(LOOK_PAUSE).await;
+        }
+    }))
+}
+
+/// What the followers of some models still need.
+async fn needed(store: &EmbeddedStore, models: &[Arc<Model>]) -> Result<Retention, FollowError> {
+    let mut slowest: BTreeMap<String, String> = BTreeMap::new();
+    let shared: Arc<dyn Store> = Arc::new(store.clone());
+    let source: Arc<dyn ChangeSource> = Arc::new(shared);
+    for model in models {
+        let followers = Followers::new(Arc::clone(model), Arc::clone(&source));
+        for name in followers.names().await? {
+            let noted = followers.noted(&name).await?.map(|noted| noted.position);
+            let Some(StreamPosition::After(position)) = noted else {
+                continue;
+            };
+            // Positions of this store are numbers of one length.
+            let known = slowest
+                .entry(model.table.name.clone())
+                .or_insert_with(|| position.clone());
+            if position < *known {
+                *known = position;
+            }
+        }
+    }
+    Ok(Retention {
+        followers: slowest,
+        ..Retention::default()
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+    use super::*;
+    use singlet_changes::Follower;
+    use singlet_model::Source;
+    use singlet_store::PutRequest;
+
+    const NOTES: &str = r#"
+singlet: 1
+name: notes
+table: {name: notes, key: {partition: PK, sort: SK}, type: kind, stream: both_images}
+entities:
+  Note:
+    attributes: {id: string 1..8}
+    key: {PK: "NOTE#{id}", SK: "NOTE"}
+"#;
+
+    #[tokio::test]
+    async fn the_slowest_follower_of_a_table_decides() {
+        let loaded = singlet_model::load(&Source::new("model.yaml", NOTES.to_owned()));
+        let model = Arc::new(loaded.model.unwrap());
+        let store = EmbeddedStore::memory().unwrap();
+        let shared: Arc<dyn Store> = Arc::new(store.clone());
+        shared
+            .create_table(&singlet_runtime::table::spec(&model))
+            .await
+            .unwrap();
+        let models = [Arc::clone(&model)];
+        assert!(needed(&store, &models).await.unwrap().followers.is_empty());
+        let source: Arc<dyn ChangeSource> = Arc::new(Arc::clone(&shared));
+        let followers = Followers::new(Arc::clone(&model), source);
+        Follower::start(followers.clone(), "slow", 1).await.unwrap();
+        let mut fast = Follower::start(followers.clone(), "fast", 1).await.unwrap();
+        let item = [("PK", "NOTE#a"), ("SK", "NOTE"), ("kind", "Note"), ("id", "a")];
+        let item = item.map(|(name, text)| (name.to_owned(), text.into()));
+        let put = PutRequest {
+            table: "notes".to_owned(),
+            item: item.into_iter().collect(),
+            ..PutRequest::default()
+        };
+        shared.put(&put).await.unwrap();
+        assert_eq!(fast.next_page(2).await.unwrap().told.len(), 1);
+        fast.note(2).await.unwrap();
+        let slow = followers.noted("slow").await.unwrap().unwrap().position;
+        let kept = needed(&store, &models).await.unwrap().followers;
+        assert_eq!(StreamPosition::After(kept["notes"].clone()), slow);
+        followers.forget("slow").await.unwrap();
+        let kept = needed(&store, &models).await.unwrap().followers;
+        assert_eq!(StreamPosition::After(kept["notes"].clone()), fast.noted().position);
+    }
+}
