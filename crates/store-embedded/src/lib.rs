@@ -15,7 +15,8 @@
 //! # What it is not
 //!
 //! It is not shared between processes: opening a folder that another process has open is refused. Expired items stay until
-//! [`EmbeddedStore::delete_expired`] is called. Changes of a stream go with later writes, as [`Retention`] says.
+//! [`EmbeddedStore::delete_expired`] is called. Changes of a stream go with later writes, or by [`EmbeddedStore::trim_old_changes`],
+//! as [`Retention`] says.
 
 mod bounds;
 mod catalogue;
@@ -135,7 +136,10 @@ impl EmbeddedStore {
             inner: Arc::new(Inner {
                 space,
                 catalogue: Arc::default(),
-                retention: RwLock::default(),
+                retention: RwLock::new(Arc::new(match is_in_folder {
+                    true => Retention::default(),
+                    false => Retention::in_memory(),
+                })),
                 is_in_folder,
             }),
         }

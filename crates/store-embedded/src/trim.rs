@@ -42,6 +42,16 @@ impl Default for Retention {
     }
 }
 
+impl Retention {
+    /// In memory, where all of it is taken from the process: 64 MB a table.
+    pub(crate) fn in_memory() -> Self {
+        Self {
+            bytes_max: 64 << 20,
+            ..Self::default()
+        }
+    }
+}
+
 /// Removes some of the oldest changes of a table that are not kept; how many.
 pub(crate) fn trim(
     draft: &mut Draft<'_>,

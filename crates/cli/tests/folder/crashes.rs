@@ -84,6 +84,13 @@ fn killed_under_load_nothing_acknowledged_is_lost_and_nothing_is_by_half() {
         served.kill();
         let (code, report) = examined(&data);
         assert_eq!(code, 0, "round {round}: {report:#}");
+        if round % 10 == 9 {
+            eprintln!(
+                "{} kills so far, {} writes acknowledged",
+                round + 1,
+                book.acknowledged.load(Ordering::Relaxed)
+            );
+        }
     }
     let served = start(&folder);
     check(&served, &book);

@@ -18,6 +18,10 @@ enum Change {
 }
 
 type Planted = fn(&Path);
+/// What becomes of a row with this key and value: something, or nothing.
+type ChooseRow = fn(&[u8], &[u8]) -> Option<Option<Vec<u8>>>;
+/// Another row, made of one.
+type MakeRow = fn(&[u8], &[u8]) -> (Vec<u8>, Vec<u8>);
 
 #[test]
 fn every_planted_damage_is_reported_and_nothing_else() {
@@ -269,7 +273,7 @@ fn change(data: &Path, table: &str, choose: fn(&Item) -> Option<Change>) {
 }
 
 /// Changes, removes (none) or leaves alone a row of the key space: the first of its area for which something is said.
-fn raw(data: &Path, area: u8, choose: fn(&[u8], &[u8]) -> Option<Option<Vec<u8>>>) {
+fn raw(data: &Path, area: u8, choose: ChooseRow) {
     let (key, value) = first_row(data, area, Direction::Forward);
     if let Some(changed) = choose(&key, &value) {
         put(data, vec![(key, changed)]);
@@ -283,7 +287,7 @@ fn raw_last(data: &Path, area: u8, choose: fn(&[u8], &[u8]) -> Option<Vec<u8>>) 
 }
 
 /// Puts another row, made of the first of an area.
-fn raw_under(data: &Path, area: u8, make: fn(&[u8], &[u8]) -> (Vec<u8>, Vec<u8>)) {
+fn raw_under(data: &Path, area: u8, make: MakeRow) {
     let (key, value) = first_row(data, area, Direction::Forward);
     let (key, value) = make(&key, &value);
     put(data, vec![(key, Some(value))]);

@@ -3,11 +3,14 @@
 //!
 //! `SINGLET_ROWS=1000000 cargo test --release -p singlet --test folder million -- --ignored --nocapture` prints the figures.
 
-use std::fmt::Write as _;
 use std::path::Path;
 use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
+
+use singlet_runtime::{Item, Store, Value};
+use singlet_store::{BatchWrite, BatchWriteRequest};
+use singlet_store_embedded::EmbeddedStore;
 
 use crate::running::{Folder, singlet};
 use crate::served::{Served, call};
@@ -92,21 +95,77 @@ fn start(folder: &Path) -> Served {
     Served::one(folder, command)
 }
 
+/// The table is made by the command with one row; the others are put as it puts that one, in batches.
 fn fill(folder: &Path, rows: usize) {
     std::fs::write(folder.join("model.yaml"), MODEL).unwrap();
-    let mut lines = String::new();
-    for row in 0..rows {
-        let (user, topic) = (row / ROWS_PER_USER, row % 4);
-        let line =
-            format!(r#"{{"Note": {{"user": "u{user}", "id": "{row:09}", "topic": "t{topic}", "text": "{TEXT}"}}}}"#);
-        writeln!(lines, "{line}").unwrap();
-    }
-    std::fs::write(folder.join("rows.jsonl"), lines).unwrap();
+    let line = format!(
+        r#"{{"Note": {{"user": "u0", "id": "{:09}", "topic": "t0", "text": "{TEXT}"}}}}"#,
+        0
+    );
+    std::fs::write(folder.join("rows.jsonl"), line).unwrap();
     let began = Instant::now();
     let mut load: Command = singlet(["load", "model.yaml", "rows.jsonl", "--store", "embedded:singlet-data"]);
     let loaded = load.current_dir(folder).output().unwrap();
     assert!(loaded.status.success(), "{}", String::from_utf8_lossy(&loaded.stderr));
-    eprintln!("{rows} rows: loaded in {:?}", began.elapsed());
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()
+        .unwrap();
+    runtime.block_on(async {
+        let store = EmbeddedStore::open(&folder.join("singlet-data")).unwrap();
+        let writers: Vec<_> = (0..WRITERS)
+            .map(|writer| {
+                let store = store.clone();
+                tokio::spawn(async move {
+                    let mine: Vec<usize> = (1..rows)
+                        .filter(|row| row / ROWS_PER_USER % WRITERS == writer)
+                        .collect();
+                    for rows in mine.chunks(BATCH_ROWS) {
+                        let puts = rows.iter().map(|row| BatchWrite::Put {
+                            table: "Notes".to_owned(),
+                            item: item(*row),
+                        });
+                        let request = BatchWriteRequest { writes: puts.collect() };
+                        assert!(store.batch_write(&request).await.unwrap().unprocessed.is_empty());
+                    }
+                })
+            })
+            .collect();
+        for writer in writers {
+            writer.await.unwrap();
+        }
+    });
+    let examined = singlet(["doctor", "singlet-data", "model.yaml"])
+        .current_dir(folder)
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&examined.stdout).into_owned();
+    assert!(examined.status.success(), "{said}");
+    eprintln!("{rows} rows: filled and examined in {:?}\n{said}", began.elapsed());
+}
+
+const WRITERS: usize = 8;
+const BATCH_ROWS: usize = 25;
+
+/// A row as the model stores it; `doctor` looks whether that is so.
+fn item(row: usize) -> Item {
+    let (user, id, topic) = (
+        format!("u{}", row / ROWS_PER_USER),
+        format!("{row:09}"),
+        format!("t{}", row % 4),
+    );
+    let values = [
+        ("PK", format!("USER#{user}")),
+        ("SK", format!("NOTE#{id}")),
+        ("GP", format!("TOPIC#{user}#{topic}")),
+        ("GS", id.clone()),
+        ("kind", "Note".to_owned()),
+        ("user", user),
+        ("id", id),
+        ("topic", topic),
+        ("text", TEXT.to_owned()),
+    ];
+    values.map(|(name, value)| (name.to_owned(), Value::S(value))).into()
 }
 
 /// Method, path, body and the status that is expected of one call, by its number.

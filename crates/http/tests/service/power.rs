@@ -90,6 +90,7 @@ fn every_answer_is_true_after_a_loss_of_power() {
             checked += recover(&after, &truths[..told], &format!("load {seed}, point {point}"));
             cuts += 1;
         }
+        println!("{cuts} losses of power so far");
     }
     println!("{cuts} losses of power, {checked} answers looked at and true");
 }

@@ -335,7 +335,7 @@ async fn what_is_there_does_not_grow_with_the_number_of_writes() {
         let half = usize::from(turn >= 3_000);
         most[half] = most[half].max(all);
     }
-    assert_eq!(most[0], most[1]);
+    assert!(most[1] <= most[0], "{most:?} rows");
     assert!(most[1] < 400, "{most:?} rows");
     assert!(store.inspect().unwrap().flaws.is_empty());
 }
