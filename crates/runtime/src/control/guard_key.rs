@@ -1,7 +1,7 @@
 //! The key of a table's guards: a row of the table itself, which every system and every process on it finds.
 
 use singlet_face::Company;
-use singlet_store::ScanRequest;
+use singlet_store::{ScanRequest, StoreError};
 
 use super::opening::{TableOpening, TableUse};
 use super::rows::ControlPlace;
@@ -54,8 +54,7 @@ impl Engine {
         for place in within.into_iter().chain([ControlPlace::beside(self.model())]) {
             match place.guard_key(self.store()).await {
                 Ok(None) => {}
-                // There need not be a table beside.
-                Err(RuntimeError::Store(error)) if error.is_not_found() => {}
+                Err(RuntimeError::Store(error)) if self.is_no_table(place.table(), &error) => {}
                 found => return found,
             }
         }
@@ -74,10 +73,18 @@ impl Engine {
             match retry::retried(self.bounds(), || self.store().scan(&request)).await {
                 Ok(page) if page.items.is_empty() && page.last_key.is_none() => {}
                 Ok(_) => return Ok(false),
-                Err(error) if error.is_not_found() => {}
+                Err(error) if self.is_no_table(table, &error) => {}
                 Err(error) => return Err(error.into()),
             }
         }
         Ok(true)
+    }
+
+    /// Whether a table that need not be there is not. Who may use the model's own table alone is denied any other, whether or not
+    /// it is there.
+    fn is_no_table(&self, table: &str, error: &StoreError) -> bool {
+        let own = self.model().table.name.as_str();
+        let needs_none = ControlPlace::chosen(self.model()).table() == own;
+        table != own && (error.is_not_found() || (error.is_denied() && needs_none))
     }
 }

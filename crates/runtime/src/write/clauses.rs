@@ -211,7 +211,8 @@ impl<'a> Attempt<'a> {
         );
         // What is said of a row that changes is so of none where none does.
         if first.is_none() && says_of_row && self.operation.write.changes_rows_by_single_steps() {
-            return Err(Stop::Failed(RuntimeError::VersionMismatch));
+            let differs = Stop::Failed(RuntimeError::VersionMismatch);
+            return Err(self.said_before(ORDER_VERSION).await.unwrap_or(differs));
         }
         let at = match first.map(|target| &target.kind) {
             Some(ExprKind::Bound(name)) => self.names.get(name).copied(),

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use serde_json::{Value as Json, json};
+use singlet_runtime::Caller;
 use singlet_store::Store;
 use singlet_store_embedded::EmbeddedStore;
 
@@ -185,6 +186,31 @@ async fn rows_that_are_still_found_have_one_turn_however_often_it_stops() {
         assert_eq!(seen(&system).await, vec![1; rows]);
         assert_eq!(system.keys_under("$progress").await, Vec::<String>::new());
     }
+}
+
+/// Callers without an id cannot be told apart: with a key it is done once, and whoever asks again is told no more than that.
+#[tokio::test]
+async fn who_has_no_id_has_it_done_once_and_is_not_answered_again() {
+    let system = with_list(Arc::new(EmbeddedStore::memory().unwrap())).await;
+    let somebody = Caller {
+        authenticated: true,
+        ..Caller::anonymous()
+    };
+    let list = json!({"id": "l"});
+    let looked = system.write_once("look", &somebody, "k", list.clone()).await;
+    assert_eq!(looked, Ok(json!({"looked": 5})));
+    let again = system.write_once("look", &somebody, "k", list.clone()).await;
+    assert_eq!(again, Err("already done".to_owned()));
+    assert_eq!(seen(&system).await, [1; 5]);
+    for key in system.keys_under("$request").await {
+        assert_eq!(system.attribute(&key, "response.body").await, None);
+    }
+    // Neither is somebody with an id answered what they were, whatever the id.
+    for id in ["-", "ada"] {
+        let looked = system.write_once("look", &user(id), "k", list.clone()).await;
+        assert_eq!(looked, Ok(json!({"looked": 5})), "{id}");
+    }
+    assert_eq!(seen(&system).await, [3; 5]);
 }
 
 #[tokio::test]

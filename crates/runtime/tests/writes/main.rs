@@ -33,4 +33,5 @@ mod replays;
 mod said_first;
 mod support;
 mod todo;
+mod versions_among_others;
 mod wardrobe;

@@ -13,6 +13,7 @@ pub const UNREACHED: &[(&str, &[&str], &str)] = &[
             "item_exists",
             "notification_exists",
             "payment_exists",
+            "place_exists",
             "reservation_by_id_exists",
             "reservation_exists",
             "task_exists",
@@ -32,6 +33,12 @@ pub const UNREACHED: &[(&str, &[&str], &str)] = &[
             "shared_count_out_of_range",
         ],
         "a counter without an upper limit only grows",
+    ),
+    ("*", &["place_not_found"], "a place that is gone is passed over"),
+    (
+        "ecobid.cancelReservation",
+        &["buyer_id_out_of_range"],
+        "who was promised the item is only removed",
     ),
     (
         "*",
