@@ -16,7 +16,11 @@ use std::sync::Arc;
 /// refused, because they make no difference to a whole match, or one that nobody expects.
 #[derive(Clone)]
 pub struct Pattern {
-    text: Arc<str>,
+    read: Arc<ReadPattern>,
+}
+
+struct ReadPattern {
+    text: String,
     language: Language,
 }
 
@@ -54,30 +58,30 @@ impl Pattern {
             pattern: text.to_owned(),
             problem,
         })?;
+        let text = text.to_owned();
         Ok(Self {
-            text: text.into(),
-            language,
+            read: Arc::new(ReadPattern { text, language }),
         })
     }
 
     /// The pattern as it was written.
     pub fn as_str(&self) -> &str {
-        &self.text
+        &self.read.text
     }
 
     /// Whether `text` matches whole.
     pub fn matches(&self, text: &str) -> bool {
-        self.language.contains(text)
+        self.read.language.contains(text)
     }
 
     pub(crate) fn language(&self) -> &Language {
-        &self.language
+        &self.read.language
     }
 }
 
 impl PartialEq for Pattern {
     fn eq(&self, other: &Self) -> bool {
-        self.text == other.text
+        self.read.text == other.read.text
     }
 }
 
@@ -85,7 +89,7 @@ impl Eq for Pattern {}
 
 impl fmt::Debug for Pattern {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "/{}/", self.text)
+        write!(f, "/{}/", self.read.text)
     }
 }
 
@@ -141,7 +145,7 @@ impl PatternError {
 
 impl fmt::Display for Pattern {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.text)
+        f.write_str(&self.read.text)
     }
 }
 

@@ -166,6 +166,8 @@ impl Resolver<'_> {
             if waiting.is_empty() || waiting.len() == before {
                 return;
             }
+            // Attributes are written each after or each before what they follow from: one of the two ways takes one turn.
+            waiting.reverse();
         }
     }
 

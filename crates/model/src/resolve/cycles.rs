@@ -1,9 +1,9 @@
 //! Pass 5, at its end: no attribute follows from itself.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use super::Resolver;
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::{DIAGNOSTICS_MAX, Diagnostic};
 use crate::expression::Expr;
 use crate::model::Entity;
 use crate::rules;
@@ -16,20 +16,26 @@ impl Resolver<'_> {
     pub(super) fn check_cycles(&mut self, entities: &[Entity]) {
         for entity in entities.iter().filter(|entity| entity.mirror.is_none()) {
             let sources = sources_of(entity);
-            let mut known: BTreeSet<&str> = BTreeSet::new();
-            for attribute in &entity.attributes {
-                let Some(circle) = circle_from(&attribute.name, &sources) else {
+            let places: HashMap<&str, usize> = entity
+                .attributes
+                .iter()
+                .enumerate()
+                .map(|(at, attribute)| (attribute.name.as_str(), at))
+                .collect();
+            let place = |name: &str| places.get(name).copied().unwrap_or(usize::MAX);
+            let mut circles = circles(&sources);
+            // Each begins with the attribute of it that is written first.
+            for circle in &mut circles {
+                let first = (0..circle.len()).min_by_key(|at| circle.get(*at).map(|name| place(name)));
+                circle.rotate_left(first.unwrap_or(0));
+            }
+            circles.sort_by_key(|circle| circle.first().map(|name| place(name)));
+            for circle in circles {
+                let Some(attribute) = circle.first().and_then(|name| entity.attributes.get(place(name))) else {
                     continue;
                 };
-                if circle.iter().any(|name| known.contains(name)) {
-                    continue;
-                }
-                known.extend(circle.iter().copied());
-                let steps: Vec<String> = circle
-                    .iter()
-                    .chain(circle.first())
-                    .map(|name| format!("`{name}`"))
-                    .collect();
+                let shown = circle.iter().take(STEPS_SHOWN).chain(circle.first());
+                let steps: Vec<String> = shown.map(|name| format!("`{name}`")).collect();
                 let message = format!("`{}` follows from itself: {}", attribute.name, steps.join(" from "));
                 let help = "let one of them be set by a write, or compute it from other attributes";
                 self.out
@@ -38,6 +44,9 @@ impl Resolver<'_> {
         }
     }
 }
+
+/// How many attributes of a circle a message names.
+const STEPS_SHOWN: usize = 12;
 
 fn sources_of(entity: &Entity) -> Sources<'_> {
     let mut sources = Sources::new();
@@ -64,22 +73,57 @@ fn sources_of(entity: &Entity) -> Sources<'_> {
     sources
 }
 
-/// The attributes by which one follows from itself, itself first.
-fn circle_from<'a>(start: &'a str, sources: &Sources<'a>) -> Option<Vec<&'a str>> {
-    let mut seen: BTreeSet<&str> = BTreeSet::new();
-    let mut waiting: Vec<Vec<&'a str>> = vec![vec![start]];
-    while let Some(path) = waiting.pop() {
-        let last = path.last()?;
-        for next in sources.get(last).into_iter().flatten() {
-            if *next == start {
-                return Some(path);
+/// The circles, apart from one another; no more of them than are reported.
+///
+/// What follows from nothing that is left is left out, again and again. Then whatever is left follows from something that is
+/// left, so that going from one to the next ends in a circle; that is taken out too. Each attribute is left out once.
+fn circles<'a>(sources: &Sources<'a>) -> Vec<Vec<&'a str>> {
+    let mut followers: HashMap<&str, Vec<&'a str>> = HashMap::new();
+    let mut open: BTreeMap<&'a str, usize> = BTreeMap::new();
+    for (name, from) in sources {
+        let known = from.iter().filter(|source| sources.contains_key(*source));
+        open.insert(name, known.clone().count());
+        known.for_each(|source| followers.entry(source).or_default().push(name));
+    }
+    let mut ended: Vec<&'a str> = open
+        .iter()
+        .filter(|(_, left)| **left == 0)
+        .map(|(name, _)| *name)
+        .collect();
+    let mut circles = Vec::new();
+    loop {
+        while let Some(name) = ended.pop() {
+            if open.remove(name).is_none() {
+                continue;
             }
-            if seen.insert(next) {
-                let mut longer = path.clone();
-                longer.push(next);
-                waiting.push(longer);
+            for follower in followers.get(name).into_iter().flatten() {
+                if let Some(left) = open.get_mut(follower) {
+                    *left = left.saturating_sub(1);
+                    ended.extend((*left == 0).then_some(*follower));
+                }
             }
         }
+        let Some(start) = open.keys().next().copied().filter(|_| circles.len() < DIAGNOSTICS_MAX) else {
+            return circles;
+        };
+        let circle = circle_before(start, sources, &open);
+        ended.extend(circle.iter().copied());
+        circles.push(circle);
     }
-    None
+}
+
+/// The circle that going from sources to sources ends in.
+fn circle_before<'a>(start: &'a str, sources: &Sources<'a>, open: &BTreeMap<&'a str, usize>) -> Vec<&'a str> {
+    let mut places: HashMap<&str, usize> = HashMap::new();
+    let mut path = Vec::new();
+    let mut next = Some(start);
+    while let Some(name) = next {
+        if let Some(begin) = places.insert(name, path.len()) {
+            return path.split_off(begin);
+        }
+        path.push(name);
+        let mut from = sources.get(name).into_iter().flatten();
+        next = from.find(|source| open.contains_key(*source)).copied();
+    }
+    path
 }
