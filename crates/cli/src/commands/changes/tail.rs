@@ -6,10 +6,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
-use singlet_changes::{ChangePage, ChangeReader, FollowError, Follower, Told};
+use singlet_changes::{ChangePage, ChangeReader, FollowError, Follower, SnapshotReader, Told};
 use singlet_store::StreamPosition;
 
-use super::show::{change_text, gap_text, misfit_text};
+use super::show::{change_text, gap_text, misfit_text, row_text};
 use super::{Opened, failed};
 use crate::commands::serve::signal;
 use crate::store::now;
@@ -34,6 +34,9 @@ pub(super) struct Tail {
     /// is noted afterwards, so that changes may come again after a crash, and none is left out. A new follower begins now.
     #[arg(long, value_name = "NAME")]
     follower: Option<String>,
+    /// First show every row as it is. Rows and changes overlap: what is shown last of a row is what it is.
+    #[arg(long, conflicts_with_all = ["follower", "from"])]
+    snapshot: bool,
     /// End with the last change instead of waiting for others.
     #[arg(long)]
     once: bool,
@@ -91,6 +94,12 @@ impl Tailed {
     }
 }
 
+fn write_out(text: &str) -> std::io::Result<()> {
+    let mut out = std::io::stdout().lock();
+    out.write_all(text.as_bytes())?;
+    out.flush()
+}
+
 /// Why a page is not out.
 enum NotTold {
     /// It cannot be written.
@@ -134,6 +143,12 @@ impl Tail {
                 Tailed::Under(Box::new(follower))
             }
         };
+        if self.snapshot {
+            // The position is taken first: what changes while rows are read comes after them.
+            let begun = tailed.next_page().await;
+            begun.map_err(|error| failed(&opened.model, &error))?;
+            self.tell_rows(&opened).await?;
+        }
         let is_once = self.once || opened.is_still;
         let (mut has_read, mut failures) = (false, 0);
         let mut ended = std::pin::pin!(end);
@@ -187,14 +202,36 @@ impl Tail {
         Ok(code)
     }
 
+    /// Prints every row as it is.
+    async fn tell_rows(&self, opened: &Opened) -> Result<(), ExitCode> {
+        let mut rows = SnapshotReader::new(Arc::clone(&opened.model), Arc::clone(&opened.source));
+        loop {
+            let page = rows.next_page(now()).await;
+            let Some(page) = page.map_err(|error| failed(&opened.model, &error.into()))? else {
+                return Ok(());
+            };
+            let page = page.iter().filter(|row| self.is_asked_for(row.entity()));
+            let shown: String = page
+                .map(|row| match self.format {
+                    Format::Json => row.to_json() + "\n",
+                    Format::Text => row_text(row) + "\n",
+                })
+                .collect();
+            write_out(&shown).map_err(|error| match error.kind() {
+                std::io::ErrorKind::BrokenPipe => ExitCode::from(exit::CLEAN),
+                _ => model::fail(&format!("standard output cannot be written: {error}")),
+            })?;
+        }
+    }
+
+    fn is_asked_for(&self, entity: &str) -> bool {
+        self.entities.is_empty() || self.entities.iter().any(|known| known == entity)
+    }
+
     /// Prints a page, and notes that it is out.
     async fn tell(&self, page: &ChangePage, tailed: &mut Tailed) -> Result<(), NotTold> {
         let shown: String = page.told.iter().filter_map(|told| self.shown(told)).collect();
-        let mut out = std::io::stdout().lock();
-        out.write_all(shown.as_bytes())
-            .and_then(|()| out.flush())
-            .map_err(NotTold::Written)?;
-        drop(out);
+        write_out(&shown).map_err(NotTold::Written)?;
         tailed.note().await.map_err(NotTold::Followed)
     }
 
@@ -203,7 +240,7 @@ impl Tail {
             Told::Change(change) => &change.entity,
             Told::Misfit(misfit) => &misfit.entity,
         };
-        if !self.entities.is_empty() && !self.entities.contains(entity) {
+        if !self.is_asked_for(entity) {
             return None;
         }
         let line = match (told, self.format) {
