@@ -18,6 +18,9 @@ use crate::{exit, model};
 /// How long it is waited at the head of a stream; DynamoDB allows five reads of a shard a second.
 const HEAD_PAUSE: Duration = Duration::from_millis(250);
 
+/// By how much the clocks of a store elsewhere and of this machine may differ, where what is shown depends on it.
+const CLOCKS_DIFFER_SECONDS: i64 = 120;
+
 /// How often that is doubled where the store is busy or away: up to 16 seconds.
 const AWAY_DOUBLINGS_MAX: u32 = 6;
 
@@ -149,6 +152,12 @@ impl Tail {
             begun.map_err(|error| failed(&opened.model, &error))?;
             self.tell_rows(&opened).await?;
         }
+        // There a position for now is some hours earlier; whoever asks for now is not shown what was before.
+        let is_from_now = self.follower.is_none() && !self.snapshot && self.from.as_deref().unwrap_or("now") == "now";
+        let since = match opened.is_remote && is_from_now {
+            true => now() / 1_000 - CLOCKS_DIFFER_SECONDS,
+            false => i64::MIN,
+        };
         let is_once = self.once || opened.is_still;
         let (mut has_read, mut failures) = (false, 0);
         let mut ended = std::pin::pin!(end);
@@ -158,7 +167,7 @@ impl Tail {
                 page = tailed.next_page() => page,
             };
             let told = match page {
-                Ok(page) => self.tell(&page, &mut tailed).await.map(|()| page.is_empty()),
+                Ok(page) => self.tell(&page, since, &mut tailed).await.map(|()| page.is_empty()),
                 Err(error) => Err(NotTold::Followed(error)),
             };
             let pause = match told {
@@ -229,8 +238,13 @@ impl Tail {
     }
 
     /// Prints a page, and notes that it is out.
-    async fn tell(&self, page: &ChangePage, tailed: &mut Tailed) -> Result<(), NotTold> {
-        let shown: String = page.told.iter().filter_map(|told| self.shown(told)).collect();
+    async fn tell(&self, page: &ChangePage, since: i64, tailed: &mut Tailed) -> Result<(), NotTold> {
+        let is_new = |told: &&Told| match told {
+            Told::Change(change) => change.at_seconds >= since,
+            Told::Misfit(misfit) => misfit.record.at_seconds >= since,
+        };
+        let told = page.told.iter().filter(is_new);
+        let shown: String = told.filter_map(|told| self.shown(told)).collect();
         write_out(&shown).map_err(NotTold::Written)?;
         tailed.note().await.map_err(NotTold::Followed)
     }
