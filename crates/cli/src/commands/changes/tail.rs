@@ -88,12 +88,26 @@ impl Tailed {
         }
     }
 
+    fn has_passed(&self, seconds: i64) -> bool {
+        match self {
+            Tailed::From(reader) => reader.has_passed(seconds),
+            Tailed::Under(follower) => follower.has_passed(seconds),
+        }
+    }
+
     /// Where another goes on; one that follows under a name knows by itself.
     fn position(&self) -> Option<&StreamPosition> {
         match self {
             Tailed::From(reader) => Some(reader.position()),
             Tailed::Under(_) => None,
         }
+    }
+}
+
+fn at_seconds(told: &Told) -> i64 {
+    match told {
+        Told::Change(change) => change.at_seconds,
+        Told::Misfit(misfit) => misfit.record.at_seconds,
     }
 }
 
@@ -152,10 +166,12 @@ impl Tail {
             begun.map_err(|error| failed(&opened.model, &error))?;
             self.tell_rows(&opened).await?;
         }
-        // There a position for now is some hours earlier; whoever asks for now is not shown what was before.
+        // Elsewhere a position for now is some hours earlier; whoever asks for now is not shown what was before.
         let is_from_now = self.follower.is_none() && !self.snapshot && self.from.as_deref().unwrap_or("now") == "now";
+        let differ = if opened.is_remote { CLOCKS_DIFFER_SECONDS } else { 0 };
+        let begun = now() / 1_000;
         let since = match opened.is_remote && is_from_now {
-            true => now() / 1_000 - CLOCKS_DIFFER_SECONDS,
+            true => begun - differ,
             false => i64::MIN,
         };
         let is_once = self.once || opened.is_still;
@@ -173,7 +189,8 @@ impl Tail {
             let pause = match told {
                 Ok(is_empty) => {
                     (has_read, failures) = (true, 0);
-                    if is_once && (tailed.is_at_head() || is_empty && opened.is_still) {
+                    let is_past = tailed.is_at_head() || tailed.has_passed(begun + differ);
+                    if is_once && (is_past || is_empty && opened.is_still) {
                         break ExitCode::from(exit::CLEAN);
                     }
                     // A page may be empty though others follow; who reads to the end does not wait between them.
@@ -239,11 +256,7 @@ impl Tail {
 
     /// Prints a page, and notes that it is out.
     async fn tell(&self, page: &ChangePage, since: i64, tailed: &mut Tailed) -> Result<(), NotTold> {
-        let is_new = |told: &&Told| match told {
-            Told::Change(change) => change.at_seconds >= since,
-            Told::Misfit(misfit) => misfit.record.at_seconds >= since,
-        };
-        let told = page.told.iter().filter(is_new);
+        let told = page.told.iter().filter(|told| at_seconds(told) >= since);
         let shown: String = told.filter_map(|told| self.shown(told)).collect();
         write_out(&shown).map_err(NotTold::Written)?;
         tailed.note().await.map_err(NotTold::Followed)
