@@ -123,6 +123,14 @@ impl ChangeDecoder {
         })
     }
 
+    /// The entity whose row an item is.
+    pub(crate) fn entity_of(&self, item: &Item) -> Option<&Entity> {
+        match self.kind_of(item) {
+            ItemKind::Row(entity) => Some(entity),
+            ItemKind::Kept | ItemKind::Unknown => None,
+        }
+    }
+
     /// Whether an item is a row of an entity.
     pub(crate) fn is_row_of(&self, entity: &Entity, item: &Item) -> bool {
         matches!(self.kind_of(item), ItemKind::Row(of) if of.id == entity.id)

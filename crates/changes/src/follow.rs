@@ -58,6 +58,11 @@ impl Follower {
         self.reader.is_at_head()
     }
 
+    /// Whether it has come to what happened after an instant, in seconds since 1970.
+    pub fn has_passed(&self, seconds: i64) -> bool {
+        self.reader.has_passed(seconds)
+    }
+
     /// The next changes. Where they are gone, that is noted as a gap, and it goes on with the oldest that are kept.
     ///
     /// # Errors

@@ -19,6 +19,7 @@ pub struct ChangeReader {
     position: StreamPosition,
     page_records: u32,
     empty_pages: u32,
+    newest_at: Option<i64>,
 }
 
 /// What one page of records means.
@@ -57,6 +58,7 @@ impl ChangeReader {
             position,
             page_records: STREAM_PAGE_RECORDS_MAX,
             empty_pages: 0,
+            newest_at: None,
         }
     }
 
@@ -77,6 +79,12 @@ impl ChangeReader {
         self.empty_pages >= HEAD_EMPTY_PAGES
     }
 
+    /// Whether it has come to what happened after an instant, in seconds since 1970. Where others write all the time there is no
+    /// head, and who wants what there was when it began ends here.
+    pub fn has_passed(&self, seconds: i64) -> bool {
+        self.newest_at.is_some_and(|newest| newest > seconds)
+    }
+
     /// Reads a page. The position moves on only when all of it is told: where it fails, the same page is read again.
     ///
     /// # Errors
@@ -93,6 +101,7 @@ impl ChangeReader {
             true => self.empty_pages.saturating_add(1),
             false => 0,
         };
+        let newest = records.records.iter().map(|record| record.at_seconds).max();
         let mut page = ChangePage::default();
         for record in records.records {
             match self.decoder.decode(self.source.as_ref(), record).await? {
@@ -103,6 +112,7 @@ impl ChangeReader {
             }
         }
         self.position = records.next;
+        self.newest_at = self.newest_at.max(newest);
         Ok(page)
     }
 }

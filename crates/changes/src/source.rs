@@ -5,8 +5,8 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use singlet_item::{Item, Number, Value};
 use singlet_store::{
-    Condition, Direction, GetRequest, KeyRange, Path, PutRequest, QueryRequest, Result, Store, StoreError, StreamPage,
-    StreamRequest,
+    Condition, Direction, GetRequest, KeyRange, Path, PutRequest, QueryRequest, Result, ScanRequest, Store, StoreError,
+    StreamPage, StreamRequest,
 };
 
 /// What reading changes asks of a store.
@@ -17,6 +17,9 @@ pub trait ChangeSource: Send + Sync {
 
     /// Reads items that lie beside one in its item collection, strongly.
     async fn items_beside(&self, beside: &Beside) -> Result<ItemsBeside>;
+
+    /// Reads items of a table, strongly, wherever they lie.
+    async fn scan_items(&self, request: &ScanItems) -> Result<ItemsBeside>;
 
     /// Reads one of the rows that are kept about followers, strongly.
     async fn get_row(&self, table: &str, key: &Item) -> Result<Option<Item>>;
@@ -75,6 +78,17 @@ pub struct Beside {
     pub limit: u32,
 }
 
+/// Items of a table.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ScanItems {
+    /// The table.
+    pub table: String,
+    /// The key after which to go on; none at the start.
+    pub start: Option<Item>,
+    /// How many at most.
+    pub limit: u32,
+}
+
 /// Some of these items.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ItemsBeside {
@@ -94,6 +108,10 @@ impl ChangeSource for Arc<dyn Store> {
         items_beside_in(self.as_ref(), beside).await
     }
 
+    async fn scan_items(&self, request: &ScanItems) -> Result<ItemsBeside> {
+        scan_items_in(self.as_ref(), request).await
+    }
+
     async fn get_row(&self, table: &str, key: &Item) -> Result<Option<Item>> {
         get_row_in(self.as_ref(), table, key).await
     }
@@ -101,6 +119,26 @@ impl ChangeSource for Arc<dyn Store> {
     async fn put_row(&self, put: &KeptPut) -> Result<bool> {
         put_row_in(self.as_ref(), put).await
     }
+}
+
+/// Scans a table of a store.
+///
+/// # Errors
+///
+/// Where the store fails.
+pub async fn scan_items_in(store: &dyn Store, request: &ScanItems) -> Result<ItemsBeside> {
+    let request = ScanRequest {
+        table: request.table.clone(),
+        consistent: true,
+        limit: Some(request.limit),
+        start: request.start.clone(),
+        ..ScanRequest::default()
+    };
+    let page = store.scan(&request).await?;
+    Ok(ItemsBeside {
+        items: page.items,
+        last_key: page.last_key,
+    })
 }
 
 /// Reads it from a store.

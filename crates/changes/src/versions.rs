@@ -91,7 +91,7 @@ impl Search<'_> {
     /// A version became another: mostly it was closed.
     async fn closed(&self, before: Attributes, after: Attributes) -> Result<Told> {
         let (_, history) = self.of;
-        let is_current = |row: &Attributes| !row.contains_key(&history.until) && !is_tombstone(history, row);
+        let is_current = |row: &Attributes| is_current_version(history, row);
         Ok(Ok(match (is_current(&before), is_current(&after)) {
             (true, true) => vec![self.change(ChangeKind::Updated, Some(before), Some(after.clone()), &after)],
             (true, false) => {
@@ -112,9 +112,9 @@ impl Search<'_> {
     /// A version was removed: only the current one is a row.
     fn removed(&self, before: Attributes) -> Vec<Change> {
         let (_, history) = self.of;
-        match before.contains_key(&history.until) || is_tombstone(history, &before) {
-            true => Vec::new(),
-            false => {
+        match is_current_version(history, &before) {
+            false => Vec::new(),
+            true => {
                 let kind = self.decoder.kind_of_end(self.record);
                 vec![self.change(kind, Some(before.clone()), None, &before)]
             }
@@ -206,6 +206,11 @@ impl Search<'_> {
             false => Side::Later,
         })
     }
+}
+
+/// Whether a version is what its row is.
+pub(crate) fn is_current_version(history: &History, row: &Attributes) -> bool {
+    !row.contains_key(&history.until) && !is_tombstone(history, row)
 }
 
 fn is_tombstone(history: &History, row: &Attributes) -> bool {

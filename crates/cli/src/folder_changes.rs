@@ -3,7 +3,9 @@
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
-use singlet_changes::{Beside, ChangeSource, ItemsBeside, KeptPut, get_row_in, items_beside_in, put_row_in};
+use singlet_changes::{
+    Beside, ChangeSource, ItemsBeside, KeptPut, ScanItems, get_row_in, items_beside_in, put_row_in, scan_items_in,
+};
 use singlet_item::Item;
 use singlet_store::{
     ErrorKind, Result, Store, StoreError, StreamEvent, StreamPage, StreamPosition, StreamRecord, StreamRequest,
@@ -30,6 +32,12 @@ pub enum FolderRead {
         after: bool,
         limit: u32,
     },
+    /// Items of a table.
+    Scan {
+        table: String,
+        start: Option<Item>,
+        limit: u32,
+    },
     /// A row that is kept about followers.
     Row { table: String, key: Item },
     /// Such a row is written.
@@ -46,7 +54,7 @@ pub enum FolderRead {
 #[serde(rename_all = "snake_case")]
 pub enum FolderTold {
     Records { records: Vec<Record>, next: Position },
-    Beside { items: Vec<Item>, last_key: Option<Item> },
+    Items { items: Vec<Item>, last_key: Option<Item> },
     Row(Option<Item>),
     Put(bool),
     Failed { kind: FailedKind, message: String },
@@ -121,7 +129,14 @@ impl FolderRead {
                     after,
                     limit,
                 };
-                items_beside_in(store, &beside).await.map(|found| FolderTold::Beside {
+                items_beside_in(store, &beside).await.map(|found| FolderTold::Items {
+                    items: found.items,
+                    last_key: found.last_key,
+                })
+            }
+            FolderRead::Scan { table, start, limit } => {
+                let request = ScanItems { table, start, limit };
+                scan_items_in(store, &request).await.map(|found| FolderTold::Items {
                     items: found.items,
                     last_key: found.last_key,
                 })
@@ -227,7 +242,20 @@ impl ChangeSource for FolderChanges {
             limit: beside.limit,
         };
         match self.ask(read).await? {
-            FolderTold::Beside { items, last_key } => Ok(ItemsBeside { items, last_key }),
+            FolderTold::Items { items, last_key } => Ok(ItemsBeside { items, last_key }),
+            _ => Err(other_answer()),
+        }
+    }
+
+    async fn scan_items(&self, request: &ScanItems) -> Result<ItemsBeside> {
+        let request = request.clone();
+        let read = FolderRead::Scan {
+            table: request.table,
+            start: request.start,
+            limit: request.limit,
+        };
+        match self.ask(read).await? {
+            FolderTold::Items { items, last_key } => Ok(ItemsBeside { items, last_key }),
             _ => Err(other_answer()),
         }
     }

@@ -1,18 +1,23 @@
 //! Changes are kept for those who follow them, while a service runs on a folder.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use singlet_changes::{ChangeSource, FollowError, Followers};
+use singlet_changes::{ChangeSource, FollowError, Followers, Noted};
 use singlet_http::Service;
 use singlet_model::Model;
 use singlet_store::{Store, StreamPosition};
 use singlet_store_embedded::{EmbeddedStore, Retention};
 use tokio::task::JoinHandle;
 
+use crate::store::now;
+
 /// How often it is looked how far followers are. A change is kept for a day at least, so that nothing hangs on it.
 const LOOK_PAUSE: Duration = Duration::from_secs(60);
+
+/// After how long without a note a follower is late. One that runs notes every quarter of an hour.
+const LATE_SECONDS: i64 = 24 * 60 * 60;
 
 /// What is kept where nobody knows who follows: everything that may be needed.
 pub fn for_anybody() -> Retention {
@@ -36,6 +41,7 @@ impl Drop for Keeping {
 /// Has a store keep what the followers of the systems still need, from now on.
 pub fn start(store: EmbeddedStore, service: Arc<Service>) -> Keeping {
     Keeping(tokio::spawn(async move {
+        let mut known = BTreeSet::new();
         loop {
             // The systems are asked each time: a model that is taken up may have another table.
             let models: Vec<Arc<Model>> = service
@@ -43,8 +49,15 @@ pub fn start(store: EmbeddedStore, service: Arc<Service>) -> Keeping {
                 .iter()
                 .map(|system| Arc::clone(system.model()))
                 .collect();
-            match needed(&store, &models).await {
-                Ok(retention) => store.keep_changes(retention),
+            match needed(&store, &models, now() / 1_000).await {
+                Ok((retention, troubles)) => {
+                    store.keep_changes(retention);
+                    // Each is said when it begins, not every minute.
+                    for trouble in troubles.difference(&known) {
+                        tracing::warn!(system = trouble.system, follower = trouble.follower, "{}", trouble.what);
+                    }
+                    known = troubles;
+                }
                 Err(error) => {
                     tracing::warn!(%error, "how far followers are cannot be read: their changes are kept");
                     store.keep_changes(for_anybody());
@@ -55,16 +68,45 @@ pub fn start(store: EmbeddedStore, service: Arc<Service>) -> Keeping {
     }))
 }
 
-/// What the followers of some models still need.
-async fn needed(store: &EmbeddedStore, models: &[Arc<Model>]) -> Result<Retention, FollowError> {
+/// Something about a follower that an operator should know.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Trouble {
+    system: String,
+    follower: String,
+    what: &'static str,
+}
+
+/// What is to be said of a follower.
+fn trouble_of(noted: &Noted, now_seconds: i64) -> Option<&'static str> {
+    if !noted.gaps.is_empty() {
+        return Some("changes were gone before a follower came to them: `singlet changes MODEL lag` says which");
+    }
+    let is_late = now_seconds.saturating_sub(noted.at_seconds) >= LATE_SECONDS;
+    is_late.then_some("a follower has not been here for a day, and changes are kept for a week at most")
+}
+
+/// What the followers of some models still need, and what is to be said of them.
+async fn needed(
+    store: &EmbeddedStore,
+    models: &[Arc<Model>],
+    now_seconds: i64,
+) -> Result<(Retention, BTreeSet<Trouble>), FollowError> {
     let mut slowest: BTreeMap<String, String> = BTreeMap::new();
+    let mut troubles = BTreeSet::new();
     let shared: Arc<dyn Store> = Arc::new(store.clone());
     let source: Arc<dyn ChangeSource> = Arc::new(shared);
     for model in models {
         let followers = Followers::new(Arc::clone(model), Arc::clone(&source));
         for name in followers.names().await? {
-            let noted = followers.noted(&name).await?.map(|noted| noted.position);
-            let Some(StreamPosition::After(position)) = noted else {
+            let Some(noted) = followers.noted(&name).await? else {
+                continue;
+            };
+            troubles.extend(trouble_of(&noted, now_seconds).map(|what| Trouble {
+                system: model.name.clone(),
+                follower: name.clone(),
+                what,
+            }));
+            let StreamPosition::After(position) = noted.position else {
                 continue;
             };
             // Positions of this store are numbers of one length.
@@ -76,10 +118,11 @@ async fn needed(store: &EmbeddedStore, models: &[Arc<Model>]) -> Result<Retentio
             }
         }
     }
-    Ok(Retention {
+    let retention = Retention {
         followers: slowest,
         ..Retention::default()
-    })
+    };
+    Ok((retention, troubles))
 }
 
 #[cfg(test)]
@@ -112,7 +155,7 @@ entities:
             .await
             .unwrap();
         let models = [Arc::clone(&model)];
-        assert!(needed(&store, &models).await.unwrap().followers.is_empty());
+        assert!(needed(&store, &models, 1).await.unwrap().0.followers.is_empty());
         let source: Arc<dyn ChangeSource> = Arc::new(Arc::clone(&shared));
         let followers = Followers::new(Arc::clone(&model), source);
         Follower::start(followers.clone(), "slow", 1).await.unwrap();
@@ -128,10 +171,16 @@ entities:
         assert_eq!(fast.next_page(2).await.unwrap().told.len(), 1);
         fast.note(2).await.unwrap();
         let slow = followers.noted("slow").await.unwrap().unwrap().position;
-        let kept = needed(&store, &models).await.unwrap().followers;
-        assert_eq!(StreamPosition::After(kept["notes"].clone()), slow);
+        let (kept, troubles) = needed(&store, &models, LATE_SECONDS + 1).await.unwrap();
+        assert_eq!(StreamPosition::After(kept.followers["notes"].clone()), slow);
+        let late: Vec<&str> = troubles.iter().map(|trouble| trouble.follower.as_str()).collect();
+        assert_eq!(late, ["slow"]);
         followers.forget("slow").await.unwrap();
-        let kept = needed(&store, &models).await.unwrap().followers;
-        assert_eq!(StreamPosition::After(kept["notes"].clone()), fast.noted().position);
+        let (kept, troubles) = needed(&store, &models, LATE_SECONDS + 1).await.unwrap();
+        assert_eq!(
+            StreamPosition::After(kept.followers["notes"].clone()),
+            fast.noted().position
+        );
+        assert!(troubles.is_empty());
     }
 }

@@ -9,7 +9,7 @@ use async_trait::async_trait;
 use serde_json::json;
 use singlet_changes::{
     Beside, COMMIT_WRITES_MAX, ChangePage, ChangeSource, FOLLOWERS_MAX, FollowError, Follower, Followers, ItemsBeside,
-    KeptPut, Told,
+    KeptPut, ScanItems, Told,
 };
 use singlet_item::Item;
 use singlet_store::{GetRequest, StoreError, StreamPage, StreamRequest, TransactWrite, Update, UpdateRequest};
@@ -120,6 +120,10 @@ impl ChangeSource for Lossy {
 
     async fn items_beside(&self, beside: &Beside) -> Result<ItemsBeside, StoreError> {
         self.0.items_beside(beside).await
+    }
+
+    async fn scan_items(&self, request: &ScanItems) -> Result<ItemsBeside, StoreError> {
+        self.0.scan_items(request).await
     }
 
     async fn get_row(&self, table: &str, key: &Item) -> Result<Option<Item>, StoreError> {

@@ -1,11 +1,13 @@
 //! Rows without versions: what happened, and what is no change.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde_json::json;
-use singlet_changes::ChangeKind;
+use singlet_changes::{ChangeKind, ChangeReader, ChangeSource};
 use singlet_item::{Number, Value};
-use singlet_store::StreamView;
+use singlet_store::{StreamPosition, StreamView};
 
 use crate::support::{NOW, System, item};
 
@@ -281,4 +283,24 @@ async fn a_row_whose_place_something_else_takes_has_ended() {
             r#"deleted Note {"id":"a"} {"id":"a","n":3,"title":"t"} -> -"#,
         ]
     );
+}
+
+#[tokio::test]
+async fn a_reader_knows_when_it_comes_to_what_happened_after_it_began() {
+    let system = System::open(&notes("both_images")).await;
+    let source: Arc<dyn ChangeSource> = Arc::new(Arc::clone(system.engine.store()));
+    let model = Arc::clone(system.engine.model());
+    let mut reader = ChangeReader::new(model, source, StreamPosition::Start).with_page_records(1);
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap();
+    let now = i64::try_from(now.as_secs()).unwrap();
+    system.write("add", json!({"id": "a", "title": "One"})).await;
+    assert!(!reader.has_passed(now - 1));
+    reader.next_page().await.unwrap();
+    // The store has the same clock, and a minute is more than this takes.
+    assert!(reader.has_passed(now - 1) && !reader.has_passed(now + 60));
+    // Empty pages do not take it back.
+    while !reader.is_at_head() {
+        reader.next_page().await.unwrap();
+    }
+    assert!(reader.has_passed(now - 1));
 }

@@ -10,5 +10,6 @@
 mod following;
 mod kinds;
 mod lost_answers;
+mod snapshots;
 mod support;
 mod versions;

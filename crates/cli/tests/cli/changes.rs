@@ -86,10 +86,24 @@ fn changes_are_told_while_it_serves_and_reading_goes_on_where_it_ended() {
     // The service and the folder tell the same.
     let all = ["--from", "start", "--once", "--format", "json"];
     let by_service = lines(&tail(&folder, &all).output().unwrap());
+    let snapshot = ["--snapshot", "--once", "--format", "json"];
+    let rows_by_service = lines(&tail(&folder, &snapshot).output().unwrap());
     assert!(served.end());
     let by_folder = lines(&tail(&folder, &all).output().unwrap());
     assert!(by_service.len() > 10, "{by_service:?}");
     assert_eq!(by_service, by_folder);
+    // Every row as it is, by the folder itself.
+    let rows = lines(&tail(&folder, &["--snapshot", "--format", "json"]).output().unwrap());
+    assert!(rows.iter().all(|row| row["kind"] == "snapshot"), "{rows:?}");
+    assert!(rows.iter().any(|row| row["after"]["title"] == "told"), "{rows:?}");
+    let dumped = singlet(["dump"])
+        .arg(crate::repository().join("systems/todo/model.yaml"))
+        .args(["--store", "embedded:singlet-data"])
+        .current_dir(folder.path())
+        .output()
+        .unwrap();
+    assert_eq!(String::from_utf8(dumped.stdout).unwrap().lines().count(), rows.len());
+    assert_eq!(rows_by_service, rows);
     let text = tail(&folder, &["--from", "start"]).output().unwrap();
     let text = String::from_utf8(text.stdout).unwrap();
     assert_eq!(text.lines().count(), by_folder.len());

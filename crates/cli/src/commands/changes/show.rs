@@ -1,6 +1,6 @@
 //! Changes for people.
 
-use singlet_changes::{Change, ChangeKind, Gap, Misfit, at_text};
+use singlet_changes::{Change, ChangeKind, Gap, Misfit, SnapshotRow, at_text};
 use singlet_item::Value;
 use singlet_runtime::Attributes;
 use singlet_runtime::values::json_text;
@@ -51,4 +51,18 @@ fn differences(change: &Change, before: &Attributes, after: &Attributes) -> Stri
 /// A misfit in one line.
 pub(super) fn misfit_text(misfit: &Misfit) -> String {
     format!("misfit {misfit}")
+}
+
+/// A row as it is, in one line.
+pub(super) fn row_text(row: &SnapshotRow) -> String {
+    match row {
+        SnapshotRow::Row { entity, key, row } => format!(
+            "snapshot {entity} {} {}",
+            json_text::of(&Value::M(key.clone())),
+            json_text::of(&Value::M(row.clone()))
+        ),
+        SnapshotRow::Misfit { entity, reason, item } => {
+            format!("misfit `{entity}` {}: {reason}", json_text::of(&Value::M(item.clone())))
+        }
+    }
 }

@@ -6,10 +6,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
-use singlet_changes::{ChangePage, ChangeReader, FollowError, Follower, Told};
+use singlet_changes::{ChangePage, ChangeReader, FollowError, Follower, SnapshotReader, Told};
 use singlet_store::StreamPosition;
 
-use super::show::{change_text, gap_text, misfit_text};
+use super::show::{change_text, gap_text, misfit_text, row_text};
 use super::{Opened, failed};
 use crate::commands::serve::signal;
 use crate::store::now;
@@ -17,6 +17,9 @@ use crate::{exit, model};
 
 /// How long it is waited at the head of a stream; DynamoDB allows five reads of a shard a second.
 const HEAD_PAUSE: Duration = Duration::from_millis(250);
+
+/// By how much the clocks of a store elsewhere and of this machine may differ, where what is shown depends on it.
+const CLOCKS_DIFFER_SECONDS: i64 = 120;
 
 /// How often that is doubled where the store is busy or away: up to 16 seconds.
 const AWAY_DOUBLINGS_MAX: u32 = 6;
@@ -34,6 +37,9 @@ pub(super) struct Tail {
     /// is noted afterwards, so that changes may come again after a crash, and none is left out. A new follower begins now.
     #[arg(long, value_name = "NAME")]
     follower: Option<String>,
+    /// First show every row as it is. Rows and changes overlap: what is shown last of a row is what it is.
+    #[arg(long, conflicts_with_all = ["follower", "from"])]
+    snapshot: bool,
     /// End with the last change instead of waiting for others.
     #[arg(long)]
     once: bool,
@@ -82,6 +88,13 @@ impl Tailed {
         }
     }
 
+    fn has_passed(&self, seconds: i64) -> bool {
+        match self {
+            Tailed::From(reader) => reader.has_passed(seconds),
+            Tailed::Under(follower) => follower.has_passed(seconds),
+        }
+    }
+
     /// Where another goes on; one that follows under a name knows by itself.
     fn position(&self) -> Option<&StreamPosition> {
         match self {
@@ -89,6 +102,19 @@ impl Tailed {
             Tailed::Under(_) => None,
         }
     }
+}
+
+fn at_seconds(told: &Told) -> i64 {
+    match told {
+        Told::Change(change) => change.at_seconds,
+        Told::Misfit(misfit) => misfit.record.at_seconds,
+    }
+}
+
+fn write_out(text: &str) -> std::io::Result<()> {
+    let mut out = std::io::stdout().lock();
+    out.write_all(text.as_bytes())?;
+    out.flush()
 }
 
 /// Why a page is not out.
@@ -134,6 +160,20 @@ impl Tail {
                 Tailed::Under(Box::new(follower))
             }
         };
+        if self.snapshot {
+            // The position is taken first: what changes while rows are read comes after them.
+            let begun = tailed.next_page().await;
+            begun.map_err(|error| failed(&opened.model, &error))?;
+            self.tell_rows(&opened).await?;
+        }
+        // Elsewhere a position for now is some hours earlier; whoever asks for now is not shown what was before.
+        let is_from_now = self.follower.is_none() && !self.snapshot && self.from.as_deref().unwrap_or("now") == "now";
+        let differ = if opened.is_remote { CLOCKS_DIFFER_SECONDS } else { 0 };
+        let begun = now() / 1_000;
+        let since = match opened.is_remote && is_from_now {
+            true => begun - differ,
+            false => i64::MIN,
+        };
         let is_once = self.once || opened.is_still;
         let (mut has_read, mut failures) = (false, 0);
         let mut ended = std::pin::pin!(end);
@@ -143,13 +183,14 @@ impl Tail {
                 page = tailed.next_page() => page,
             };
             let told = match page {
-                Ok(page) => self.tell(&page, &mut tailed).await.map(|()| page.is_empty()),
+                Ok(page) => self.tell(&page, since, &mut tailed).await.map(|()| page.is_empty()),
                 Err(error) => Err(NotTold::Followed(error)),
             };
             let pause = match told {
                 Ok(is_empty) => {
                     (has_read, failures) = (true, 0);
-                    if is_once && (tailed.is_at_head() || is_empty && opened.is_still) {
+                    let is_past = tailed.is_at_head() || tailed.has_passed(begun + differ);
+                    if is_once && (is_past || is_empty && opened.is_still) {
                         break ExitCode::from(exit::CLEAN);
                     }
                     // A page may be empty though others follow; who reads to the end does not wait between them.
@@ -187,14 +228,37 @@ impl Tail {
         Ok(code)
     }
 
+    /// Prints every row as it is.
+    async fn tell_rows(&self, opened: &Opened) -> Result<(), ExitCode> {
+        let mut rows = SnapshotReader::new(Arc::clone(&opened.model), Arc::clone(&opened.source));
+        loop {
+            let page = rows.next_page(now()).await;
+            let Some(page) = page.map_err(|error| failed(&opened.model, &error.into()))? else {
+                return Ok(());
+            };
+            let page = page.iter().filter(|row| self.is_asked_for(row.entity()));
+            let shown: String = page
+                .map(|row| match self.format {
+                    Format::Json => row.to_json() + "\n",
+                    Format::Text => row_text(row) + "\n",
+                })
+                .collect();
+            write_out(&shown).map_err(|error| match error.kind() {
+                std::io::ErrorKind::BrokenPipe => ExitCode::from(exit::CLEAN),
+                _ => model::fail(&format!("standard output cannot be written: {error}")),
+            })?;
+        }
+    }
+
+    fn is_asked_for(&self, entity: &str) -> bool {
+        self.entities.is_empty() || self.entities.iter().any(|known| known == entity)
+    }
+
     /// Prints a page, and notes that it is out.
-    async fn tell(&self, page: &ChangePage, tailed: &mut Tailed) -> Result<(), NotTold> {
-        let shown: String = page.told.iter().filter_map(|told| self.shown(told)).collect();
-        let mut out = std::io::stdout().lock();
-        out.write_all(shown.as_bytes())
-            .and_then(|()| out.flush())
-            .map_err(NotTold::Written)?;
-        drop(out);
+    async fn tell(&self, page: &ChangePage, since: i64, tailed: &mut Tailed) -> Result<(), NotTold> {
+        let told = page.told.iter().filter(|told| at_seconds(told) >= since);
+        let shown: String = told.filter_map(|told| self.shown(told)).collect();
+        write_out(&shown).map_err(NotTold::Written)?;
         tailed.note().await.map_err(NotTold::Followed)
     }
 
@@ -203,7 +267,7 @@ impl Tail {
             Told::Change(change) => &change.entity,
             Told::Misfit(misfit) => &misfit.entity,
         };
-        if !self.entities.is_empty() && !self.entities.contains(entity) {
+        if !self.is_asked_for(entity) {
             return None;
         }
         let line = match (told, self.format) {
