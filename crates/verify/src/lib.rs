@@ -18,6 +18,7 @@ pub mod bench;
 mod changing;
 pub mod emptied;
 pub mod generate;
+pub mod interleaved;
 pub mod metered;
 pub mod mismatch;
 pub mod mutants;

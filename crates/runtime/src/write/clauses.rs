@@ -9,7 +9,7 @@ use singlet_store::Condition;
 
 use super::attempt::{Attempt, ORDER_ALLOW, ORDER_VERSION, not_found};
 use super::refuse::{self, Denial, Rule};
-use super::touched::{Action, Check, absent_now};
+use super::touched::{Action, Check, ORDER_PIN, absent_now};
 use super::{Precondition, Refused, Stop, mistake};
 use crate::error::RuntimeError;
 use crate::lower::{self, Lowered};
@@ -157,11 +157,20 @@ impl<'a> Attempt<'a> {
             Ok(failed) => failed,
             Err(stop) => return Some(stop),
         };
+        if failed.is_empty() {
+            return None;
+        }
+        // It may fail only because a row has changed since it was read: then all is evaluated anew.
+        match self.failing(|known| known == ORDER_PIN).await {
+            Ok(changed) if changed.is_empty() => {}
+            Ok(_) => return Some(Stop::Again),
+            Err(stop) => return Some(stop),
+        }
         let failed: Vec<_> = failed
             .iter()
             .map(|(action, item)| (action.checks.as_slice(), item.as_ref()))
             .collect();
-        (!failed.is_empty()).then(|| refuse::why(self.operation, &failed))
+        Some(refuse::why(self.operation, &failed))
     }
 
     /// What the store would refuse of what was said so far, by the order of its checks.

@@ -75,12 +75,15 @@ impl<'a> Check<'a> {
     /// A value that was read must still be so: if not, everything is evaluated anew.
     pub fn pin(condition: Condition) -> Self {
         Check {
-            order: u32::MAX,
+            order: ORDER_PIN,
             condition,
             denial: Denial::Changed,
         }
     }
 }
+
+/// What was read and must still be so comes after everything that may be said.
+pub(super) const ORDER_PIN: u32 = u32::MAX;
 
 /// What the actions of a row are made of, beside the row.
 #[derive(Debug)]
@@ -192,6 +195,10 @@ impl<'a> Touched<'a> {
         if let Some(version) = version {
             pins.push(Check::pin(same(item, stored_name(&version.stored, &version.name))));
             return pins;
+        }
+        // A row that ends meanwhile is not there any more, whatever else was looked at.
+        if let (Some(ttl), Some(_)) = (&model.table.ttl, &self.entity.expires) {
+            pins.push(Check::pin(same(item, ttl)));
         }
         let looked_at = |name: &str| {
             self.used.whole || self.answered || self.used.attributes.contains(name) || also.contains(&name)

@@ -16,6 +16,7 @@ mod counted;
 mod edges;
 mod finding;
 mod hints;
+mod loads;
 mod meaning;
 mod pattern;
 mod reads;
@@ -47,6 +48,7 @@ use singlet_runtime::{Attributes, Setting};
 
 pub use crate::writes::names_a_call;
 pub use finding::{Call, Finding, Kind};
+pub use loads::{LoadTally, try_loads};
 pub use subject::Subject;
 pub use usual::{example_value, usual_settings};
 

@@ -5,6 +5,7 @@
 //! every row anew and compares the items, index keys, guards and mirrors included. Ids and digits are made up on both sides:
 //! the oracle's stand for the engine's from the first time they meet ([`unify`]).
 
+mod at_once;
 mod by_hand;
 mod capacity;
 mod change;
@@ -22,6 +23,7 @@ mod steps;
 pub mod unify;
 pub mod world;
 
+pub use at_once::{AT_ONCE_MAX, AtOnce, names_its_rows};
 pub use by_hand::names_a_call;
 pub(crate) use by_hand::why_not_by_hand;
 pub use draw::Draw;

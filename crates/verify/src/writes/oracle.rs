@@ -70,7 +70,7 @@ impl From<EvaluateError> for Outcome {
 }
 
 /// Everything that there is.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Oracle {
     /// The rows, as they were last written.
     pub rows: Vec<Row>,

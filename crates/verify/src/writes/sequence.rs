@@ -43,11 +43,11 @@ pub struct Op {
 #[derive(Debug)]
 pub struct Sequence {
     /// What decides; the engine may have been opened with another.
-    judge: Arc<Model>,
-    engine: Arc<Engine>,
-    oracle: Oracle,
+    pub(super) judge: Arc<Model>,
+    pub(super) engine: Arc<Engine>,
+    pub(super) oracle: Oracle,
     /// The engine's values of what the oracle made up.
-    made: BTreeMap<String, String>,
+    pub(super) made: BTreeMap<String, String>,
     /// Whether something was left open, so that what the table holds is not known any more.
     is_open: bool,
     /// What writes may consume, where they are held to it.
@@ -163,7 +163,7 @@ impl Sequence {
         let mut made = Made::new(std::mem::take(&mut meant.made));
         let done = got.as_ref().ok().filter(|written| !written.replayed);
         let consumed = done.map(|written| written.consumed.total().write.get());
-        compare(&mut made, &meant.outcome, got)?;
+        compare(&mut made, &meant.outcome, &got)?;
         let items = self.compare_rows(&mut made, &meant.rows, request.now).await?;
         if let Some(costs) = self.costs.as_mut() {
             costs.see(&items);
@@ -227,7 +227,12 @@ impl Sequence {
         Ok(outcome)
     }
 
-    async fn compare_rows(&self, made: &mut Made, meant: &[world::Row], now: i64) -> Result<Vec<Item>, String> {
+    pub(super) async fn compare_rows(
+        &self,
+        made: &mut Made,
+        meant: &[world::Row],
+        now: i64,
+    ) -> Result<Vec<Item>, String> {
         let model = &self.judge;
         let failed = |error: RuntimeError| format!("the table cannot be read: {error}");
         let items = dump::items(self.engine.model(), self.engine.store())
@@ -267,20 +272,20 @@ impl Sequence {
     }
 }
 
-fn write_named<'m>(model: &'m Model, name: &str) -> Result<&'m Write, String> {
+pub(super) fn write_named<'m>(model: &'m Model, name: &str) -> Result<&'m Write, String> {
     let mut writes = model.writes.iter();
     writes
         .find(|write| write.name == name)
         .ok_or_else(|| format!("there is no write `{name}`"))
 }
 
-fn translated(made: &Made, mut request: WriteRequest) -> WriteRequest {
+pub(super) fn translated(made: &Made, mut request: WriteRequest) -> WriteRequest {
     request.args = made.put_row(&request.args);
     request
 }
 
-fn compare(made: &mut Made, meant: &Outcome, got: Result<Written, RuntimeError>) -> Result<(), String> {
-    let same = match (meant, &got) {
+pub(super) fn compare(made: &mut Made, meant: &Outcome, got: &Result<Written, RuntimeError>) -> Result<(), String> {
+    let same = match (meant, got) {
         (
             Outcome::Done {
                 status,
@@ -310,7 +315,7 @@ fn compare(made: &mut Made, meant: &Outcome, got: Result<Written, RuntimeError>)
     };
     match same {
         true => Ok(()),
-        false => Err(format!("meant: {}\n  got:   {}", shown(meant), shown_result(&got))),
+        false => Err(format!("meant: {}\n  got:   {}", shown(meant), shown_result(got))),
     }
 }
 

@@ -26,6 +26,11 @@ impl Made {
         }
     }
 
+    /// Also of values that were made up in another.
+    pub fn add_open(&mut self, open: Vec<String>) {
+        self.open.extend(open);
+    }
+
     /// A value with the engine's in place of the oracle's.
     pub fn put(&self, value: &Value) -> Value {
         match value {
