@@ -342,7 +342,10 @@ fn common_problems(model: &Model, problems: &mut Problems) {
 /// Whether rows are read until there are no more, with no cursor to go on with.
 fn is_read_to_its_end(model: &Model, read: &Read) -> bool {
     let own = read.selection.as_ref().map(|own| own.kind);
-    let beside = read.with.iter().any(|part| !matches!(part.selection.kind, SelectionKind::Get { .. }));
+    let beside = read
+        .with
+        .iter()
+        .any(|part| !matches!(part.selection.kind, SelectionKind::Get { .. }));
     beside || read.each.is_some() || own == Some(SelectionKind::Count) || may_find_several(model, read)
 }
 
