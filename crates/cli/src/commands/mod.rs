@@ -19,6 +19,7 @@ pub mod verify;
 
 use std::future::Future;
 use std::io::Write;
+use std::num::NonZeroUsize;
 use std::process::ExitCode;
 
 use crate::exit;
@@ -36,9 +37,17 @@ pub fn print(text: &str) -> ExitCode {
     }
 }
 
+/// Threads for what may take long, such as a page of many rows, for each processor.
+const BLOCKING_THREADS_PER_PROCESSOR: usize = 4;
+
 /// Runs what waits for a store to its end.
 pub fn block_on(work: impl Future<Output = Result<ExitCode, ExitCode>>) -> Result<ExitCode, ExitCode> {
-    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
+    let processors = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        // Each holds memory of its own, and more than a few only get in each other's way.
+        .max_blocking_threads(processors.saturating_mul(BLOCKING_THREADS_PER_PROCESSOR))
+        .enable_all()
+        .build();
     match runtime {
         Ok(runtime) => runtime.block_on(work),
         Err(error) => Err(crate::model::fail(&format!("no worker thread can be started: {error}"))),

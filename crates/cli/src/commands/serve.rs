@@ -2,6 +2,7 @@
 
 pub mod bundled;
 mod config;
+mod give_back;
 mod greeting;
 pub mod log;
 mod opening;
@@ -23,7 +24,7 @@ use singlet_http::{Limits, Proxies, Server, Service, Settings, Surfaces, System,
 use singlet_model::Model;
 use singlet_model::model::Rate;
 use singlet_protocol::{Endpoint, Guard};
-use singlet_runtime::TableUse;
+use singlet_runtime::{TableUse, Turns};
 use singlet_store::Store;
 
 use self::config::File;
@@ -130,6 +131,16 @@ pub struct Serve {
     /// How many of them one address may have. Of a client behind a `--proxy`, how many requests at once.
     #[arg(long, env = "SINGLET_CONNECTIONS_PER_ADDRESS_MAX", value_name = "NUMBER")]
     connections_per_address_max: Option<NonZeroUsize>,
+    /// How many requests are worked on at once; one more is refused with 503.
+    #[arg(long, env = "SINGLET_REQUESTS_MAX", value_name = "NUMBER")]
+    requests_max: Option<NonZeroUsize>,
+    /// How many bytes of bodies and answers requests hold together, beyond the first 16 KB of each; what does not fit is
+    /// refused with 503.
+    #[arg(long, env = "SINGLET_HELD_BYTES_MAX", value_name = "BYTES")]
+    held_bytes_max: Option<NonZeroUsize>,
+    /// How many calls of reads that go through many rows run at once [default: half of the processors]
+    #[arg(long, env = "SINGLET_LONG_CALLS_MAX", value_name = "NUMBER")]
+    long_calls_max: Option<NonZeroUsize>,
     /// Also speak DynamoDB's protocol at this address, for SDKs and tools. Tables that are served are only read.
     #[arg(long, env = "SINGLET_DYNAMODB", value_name = "ADDRESS")]
     dynamodb: Option<String>,
@@ -168,6 +179,8 @@ struct Deployment {
     at_root: bool,
     api_keys: Vec<config::ApiKeyEntry>,
     settings: Vec<(String, String, String)>,
+    /// What the long reads of all systems take.
+    turns: Turns,
 }
 
 impl Serve {
@@ -265,6 +278,7 @@ impl Serve {
             );
             served && shown && spoken
         };
+        tokio::spawn(give_back::now_and_then());
         let finished = match self.watch {
             false => serving.await,
             true => tokio::select! {
@@ -378,6 +392,10 @@ impl Serve {
             at_root: self.at_root,
             api_keys: std::mem::take(&mut file.api_keys),
             settings: self.settings(file)?,
+            turns: self
+                .long_calls_max
+                .or(file.long_calls_max)
+                .map_or_else(Turns::of_this_machine, Turns::at_once),
         })
     }
 
@@ -427,6 +445,14 @@ impl Serve {
                 .connections_per_address_max
                 .or(file.connections_per_address_max)
                 .map_or(usual.connections_per_address_max, NonZeroUsize::get),
+            requests_max: self
+                .requests_max
+                .or(file.requests_max)
+                .map_or(usual.requests_max, NonZeroUsize::get),
+            held_bytes_max: self
+                .held_bytes_max
+                .or(file.held_bytes_max)
+                .map_or(usual.held_bytes_max, NonZeroUsize::get),
             ..usual
         }
     }
@@ -497,7 +523,7 @@ impl Deployment {
         };
         let engine = opening::open(&self.place, &self.store, model, settings, &self.secret, wanted).await?;
         Ok(System::new(
-            Arc::new(engine),
+            Arc::new(engine.taking_turns(self.turns.clone())),
             SystemSettings {
                 prefix,
                 jwt_keys: self.jwt_keys.clone(),

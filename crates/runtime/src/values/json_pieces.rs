@@ -70,7 +70,14 @@ impl JsonPieces {
         let rest = match value {
             Value::L(elements) => Rest::List(elements.into_iter()),
             Value::M(members) => Rest::Object(members.into_iter()),
-            leaf => return json_text::write(out, &leaf),
+            leaf @ (Value::S(_)
+            | Value::N(_)
+            | Value::B(_)
+            | Value::Bool(_)
+            | Value::Null
+            | Value::Ss(_)
+            | Value::Ns(_)
+            | Value::Bs(_)) => return json_text::write(out, &leaf),
         };
         let level = Level::new(rest, true);
         out.push(level.brackets().0);
