@@ -51,6 +51,11 @@ pub trait DiskFile: fmt::Debug + Send + Sync + 'static {
 
     /// Makes all that was written before durable, with the length.
     fn sync(&self, point: SyncPoint) -> io::Result<()>;
+
+    /// Sends to the disk what was written, where the system holds it back. Nothing depends on it but how long others wait.
+    fn write_back(&self) -> io::Result<()> {
+        Ok(())
+    }
 }
 
 /// Why something is synced. Each has its own name, so that a test can leave out one and see what is lost.

@@ -147,6 +147,10 @@ impl DiskFile for FolderFile {
     fn sync(&self, _: SyncPoint) -> io::Result<()> {
         self.file.sync_data()
     }
+
+    fn write_back(&self) -> io::Result<()> {
+        self.file.sync_data()
+    }
 }
 
 /// Makes a folder and those above it that are missing, each of them durable in the one above.

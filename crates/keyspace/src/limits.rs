@@ -18,3 +18,5 @@ pub(crate) const ROW_OVERHEAD_BYTES: usize = 128;
 pub(crate) const LOG_BYTES_PER_MEMORY_BYTE: u64 = 2;
 /// Bytes of a base that are cached while all of it is written.
 pub(crate) const COPY_CACHE_BYTES: usize = 8 << 20;
+/// Bytes of the base that the system may hold back before they are sent to the disk.
+pub(crate) const HELD_BACK_BYTES_MAX: u64 = 2 << 20;
