@@ -65,7 +65,7 @@ pub enum SyncPoint {
     LogAppended,
     /// The head of a new segment, before it gets its name.
     LogCreated,
-    /// The entry of a new segment, before anything in it is answered.
+    /// The entry of a new segment, before anything in it is answered; and whatever entries a killed process left, before they are relied on.
     LogEntry,
     /// What a killed process left in the log, before it is shown.
     LogOpened,
