@@ -3,10 +3,13 @@
 //!
 //! - `store [SECONDS]` measures every case for so long a round, and says whether the goals are met.
 //! - `store --sustained ROWS` creates and updates so many rows with 64 tasks.
+//! - `store --growth ROWS` creates so many rows and updates each twice, trims all changes, and says how large the folder is beside a copy.
+//! - `store --kill ROWS` fills a table with so many rows in a process of its own, kills it amid writes, and opens the folder.
 //! - `store --only CASE TASKS SECONDS` runs one case on the store of today, for profilers.
 
+use std::io::BufRead;
 use std::path::{Path, PathBuf};
-use std::process::ExitCode;
+use std::process::{Command, ExitCode, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -15,9 +18,10 @@ use singlet_bench::error::{Failure, Outcome};
 use singlet_bench::rounds;
 use singlet_runtime::{Item, Store, Value};
 use singlet_store::{
-    Condition, GetRequest, IndexKind, IndexProjection, IndexSpec, KeyRange, KeySchema, KeyType, PutRequest, QueryRequest,
-    Select, StreamView, TableSpec, Update, UpdateRequest,
+    BatchWrite, BatchWriteRequest, Condition, GetRequest, IndexKind, IndexProjection, IndexSpec, KeyRange, KeySchema,
+    KeyType, PutRequest, QueryRequest, Select, StreamView, TableSpec, Update, UpdateRequest,
 };
+use singlet_store_embedded::{EmbeddedStore, Retention};
 
 const TABLE: &str = "orders";
 const SECONDS_USUAL: f64 = 1.0;
@@ -52,8 +56,17 @@ async fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
     let ran = match args.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
         ["--sustained", rows] => sustained(rows.parse().unwrap_or(200_000)).await,
+        ["--growth", rows] => growth(rows.parse().unwrap_or(200_000)).await,
+        ["--kill", rows] => kill(rows),
+        ["--fill", folder, rows] => fill_until_killed(Path::new(folder), rows.parse().unwrap_or(1_000_000)).await,
+        ["--open", folder, rows] => open_again(Path::new(folder), rows.parse().unwrap_or(1_000_000)).await,
         ["--only", case, tasks, seconds] => {
-            only(case, tasks.parse().unwrap_or(1), seconds.parse().unwrap_or(SECONDS_USUAL)).await
+            only(
+                case,
+                tasks.parse().unwrap_or(1),
+                seconds.parse().unwrap_or(SECONDS_USUAL),
+            )
+            .await
         }
         [seconds] => measure(seconds.parse().unwrap_or(SECONDS_USUAL)).await,
         _ => measure(SECONDS_USUAL).await,
@@ -87,7 +100,10 @@ async fn measure(seconds: f64) -> Outcome<()> {
 }
 
 async fn only(case: &str, tasks: usize, seconds: f64) -> Outcome<()> {
-    let case = GOALS.iter().map(|(case, _)| *case).find(|known| format!("{known:?}") == case);
+    let case = GOALS
+        .iter()
+        .map(|(case, _)| *case)
+        .find(|known| format!("{known:?}") == case);
     let case = case.ok_or_else(|| Failure("there is no such case".to_owned()))?;
     let side = Side::today().await?;
     side.fill().await?;
@@ -103,7 +119,11 @@ async fn sustained(rows: u64) -> Outcome<()> {
         let created = side.all(rows, SUSTAINED_TASKS, |number| Change::Create(number)).await?;
         let updated = side.all(rows, SUSTAINED_TASKS, |number| Change::Update(number)).await?;
         let bytes = folder_bytes(&side.folder)?;
-        println!("{:<8} {created:>10.0} {updated:>10.0} {:>12.0}", side.name, bytes as f64 / 1e6);
+        println!(
+            "{:<8} {created:>10.0} {updated:>10.0} {:>12.0}",
+            side.name,
+            bytes as f64 / 1e6
+        );
         rates.push((created, updated));
     }
     if let [(old_creates, old_updates), (creates, updates)] = rates.as_slice() {
@@ -112,6 +132,147 @@ async fn sustained(rows: u64) -> Outcome<()> {
         println!("updates {updates:.1} × {}", rounds::met(updates >= 3.0));
     }
     Ok(())
+}
+
+/// How large the folder is after creates and updates, once the changes of a day are trimmed, and beside a copy.
+async fn growth(rows: u64) -> Outcome<()> {
+    const TASKS: u64 = 64;
+    const TIMES_MAX: f64 = 1.5;
+    let place = folder("growth");
+    let store = EmbeddedStore::open(&place)?;
+    let side = Side::on("today", Arc::new(store.clone()), place).await?;
+    side.all(rows, TASKS, Change::Create).await?;
+    for _ in 0..2 {
+        side.all(rows, TASKS, Change::Update).await?;
+    }
+    let megabytes = |what: &str| -> Outcome<f64> {
+        let megabytes = folder_bytes(&side.folder)? as f64 / 1e6;
+        println!("{what:<20} {megabytes:>8.0} MB");
+        Ok(megabytes)
+    };
+    megabytes("written")?;
+    // As if the day were over, after which nobody needs them.
+    let retention = Retention {
+        age_min: Duration::ZERO,
+        age_max: Duration::ZERO,
+        ..Retention::default()
+    };
+    let trimmed = store.trim_changes(&retention).await?;
+    println!("{trimmed} changes trimmed");
+    let trimmed = megabytes("trimmed")?;
+    let copy = folder("growth-copy");
+    store.backup(&copy).await?;
+    let copied = folder_bytes(&copy)? as f64 / 1e6;
+    std::fs::remove_dir_all(&copy)?;
+    println!("{:<20} {copied:>8.0} MB, {:.2} × it before", "a copy", trimmed / copied);
+    let started = Instant::now();
+    store.compact().await?;
+    println!("compacted in {:.1} s", started.elapsed().as_secs_f64());
+    let compacted = megabytes("compacted")? / copied;
+    println!("{compacted:.2} × the copy {}", rounds::met(compacted <= TIMES_MAX));
+    Ok(())
+}
+
+/// Runs this program twice more: to fill a folder until it is killed, and to open it.
+fn kill(rows: &str) -> Outcome<()> {
+    let (program, place) = (std::env::current_exe()?, folder("kill"));
+    let text = place.to_string_lossy().into_owned();
+    let mut child = Command::new(&program)
+        .args(["--fill", &text, rows])
+        .stdout(Stdio::piped())
+        .spawn()?;
+    let mut line = String::new();
+    if let Some(out) = child.stdout.take() {
+        std::io::BufReader::new(out).read_line(&mut line)?;
+    }
+    // It goes on writing over what is there.
+    std::thread::sleep(Duration::from_secs(5));
+    println!(
+        "{}, {:.0} MB of memory at most",
+        line.trim(),
+        peak_megabytes(child.id())?
+    );
+    child.kill()?;
+    child.wait()?;
+    let opened = Command::new(&program).args(["--open", &text, rows]).status();
+    std::fs::remove_dir_all(&place)?;
+    match opened?.success() {
+        true => Ok(()),
+        false => Err(Failure("the folder could not be opened".to_owned())),
+    }
+}
+
+/// Rows with one index, in batches, and then the same rows again until it is killed.
+async fn fill_until_killed(folder: &Path, rows: u64) -> Outcome<()> {
+    const TASKS: u64 = 4;
+    const BATCH: u64 = 25;
+    let store = Arc::new(EmbeddedStore::open(folder)?);
+    let mut spec = spec();
+    spec.indexes.truncate(1);
+    spec.stream = None;
+    store.create_table(&spec).await?;
+    let started = Instant::now();
+    let (slowest, said) = (Arc::new(AtomicU64::new(0)), Arc::new(AtomicU64::new(0)));
+    let tasks: Vec<_> = (0..TASKS)
+        .map(|task| {
+            let (store, slowest, said) = (Arc::clone(&store), Arc::clone(&slowest), Arc::clone(&said));
+            tokio::spawn(async move {
+                for batch in (task..).step_by(TASKS as usize) {
+                    let first = batch * BATCH;
+                    if first >= rows
+                        && first < rows + TASKS * BATCH
+                        && said.fetch_add(1, Ordering::Relaxed) + 1 == TASKS
+                    {
+                        let (seconds, slowest) = (started.elapsed().as_secs_f64(), slowest.load(Ordering::Relaxed));
+                        println!("{rows} rows in {seconds:.0} s, the slowest batch {slowest} ms");
+                    }
+                    let writes = (first..first + BATCH).map(|number| BatchWrite::Put {
+                        table: TABLE.to_owned(),
+                        item: put(number * 2_654_435_761 % rows, None).item,
+                    });
+                    let asked = Instant::now();
+                    let request = BatchWriteRequest {
+                        writes: writes.collect(),
+                    };
+                    store.batch_write(&request).await?;
+                    slowest.fetch_max(asked.elapsed().as_millis() as u64, Ordering::Relaxed);
+                }
+                Outcome::Ok(())
+            })
+        })
+        .collect();
+    for task in tasks {
+        task.await??;
+    }
+    Ok(())
+}
+
+async fn open_again(folder: &Path, rows: u64) -> Outcome<()> {
+    const SECONDS_MAX: f64 = 2.0;
+    const MEGABYTES_MAX: f64 = 150.0;
+    let started = Instant::now();
+    let store = EmbeddedStore::open(folder)?;
+    let seconds = started.elapsed().as_secs_f64();
+    let found = store.describe_table(TABLE).await?.item_count;
+    let memory = peak_megabytes(std::process::id())?;
+    println!("opened in {seconds:.2} s {}", rounds::met(seconds <= SECONDS_MAX));
+    println!(
+        "{found} rows, {memory:.0} MB of memory {}",
+        rounds::met(memory <= MEGABYTES_MAX)
+    );
+    match found == rows {
+        true => Ok(()),
+        false => Err(Failure(format!("{found} of {rows} rows are there"))),
+    }
+}
+
+fn peak_megabytes(process: u32) -> Outcome<f64> {
+    let text = std::fs::read_to_string(format!("/proc/{process}/status"))?;
+    let line = text.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+    let kilobytes = line.and_then(|rest| rest.split_whitespace().next()?.parse::<f64>().ok());
+    kilobytes
+        .map(|kilobytes| kilobytes / 1024.0)
+        .ok_or_else(|| Failure("the system does not say".to_owned()))
 }
 
 enum Change {
@@ -142,7 +303,7 @@ impl Side {
 
     async fn today() -> Outcome<Self> {
         let folder = folder("today");
-        let store = Arc::new(singlet_store_embedded::EmbeddedStore::open(&folder)?);
+        let store = Arc::new(EmbeddedStore::open(&folder)?);
         Self::on("today", store, folder).await
     }
 
@@ -190,11 +351,13 @@ impl Side {
     fn spawn(&self, case: Case, stop: Arc<AtomicBool>) -> tokio::task::JoinHandle<Outcome<u64>> {
         let (store, next) = (Arc::clone(&self.store), Arc::clone(&self.next));
         tokio::spawn(async move {
-            let mut done: usize = 0;
+            let mut done: u64 = 0;
             while !stop.load(Ordering::Relaxed) {
                 let drawn = done.wrapping_mul(2_654_435_761) % (CUSTOMERS * ORDERS);
                 run(&*store, case, drawn, &next).await?;
                 done += 1;
+                // A read that waits for nothing would keep its thread, and so the other tasks and the clock, from ever getting on.
+                tokio::task::yield_now().await;
             }
             Ok(done)
         })
@@ -284,7 +447,10 @@ fn update(number: u64) -> UpdateRequest {
     UpdateRequest {
         table: TABLE.to_owned(),
         key: key(number),
-        update: Update::new().set("status", "shipped").set("GSI3PK", "STATUS#shipped").add("version", 1_i64),
+        update: Update::new()
+            .set("status", "shipped")
+            .set("GSI3PK", "STATUS#shipped")
+            .add("version", 1_i64),
         ..UpdateRequest::default()
     }
 }
@@ -330,7 +496,8 @@ fn spec() -> TableSpec {
             IndexSpec {
                 name: format!("GSI{number}"),
                 kind: IndexKind::Global,
-                key: KeySchema::partition(format!("GSI{number}PK"), KeyType::String).sort(format!("GSI{number}SK"), sort),
+                key: KeySchema::partition(format!("GSI{number}PK"), KeyType::String)
+                    .sort(format!("GSI{number}SK"), sort),
                 projection: IndexProjection::All,
             }
         })

@@ -1,4 +1,5 @@
 use crate::disk::{DiskFile, SyncPoint};
+use crate::limits::HELD_BACK_BYTES_MAX;
 use redb::StorageBackend;
 use std::io;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -13,6 +14,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 pub(crate) struct Backend {
     file: Arc<dyn DiskFile>,
     failure: Arc<Failure>,
+    /// Bytes that were written and that the system may still hold back.
+    held_back: AtomicU64,
 }
 
 /// What became of a base whose file could not be written.
@@ -58,8 +61,21 @@ impl Backend {
         let backend = Self {
             file,
             failure: Arc::clone(&failure),
+            held_back: AtomicU64::new(0),
         };
         Ok((backend, failure))
+    }
+
+    /// Writes to the file. What the engine writes for one transaction would pile up in the system until its end, and a sync of the log,
+    /// for which commits wait, would then wait for all of it: so it goes to the disk a little at a time.
+    fn write_to_file(&self, offset: u64, data: &[u8]) -> io::Result<()> {
+        self.file.write_at(offset, data)?;
+        let held_back = self.held_back.fetch_add(data.len() as u64, Ordering::Relaxed) + data.len() as u64;
+        if held_back < HELD_BACK_BYTES_MAX {
+            return Ok(());
+        }
+        self.held_back.store(0, Ordering::Relaxed);
+        self.file.write_back()
     }
 
     /// Does something to the file, or to what is kept instead of it.
@@ -127,7 +143,7 @@ impl StorageBackend for Backend {
             instead.len = instead.len.max(offset + data.len() as u64);
             instead.writes.push((offset, data.to_vec()));
         };
-        self.change(|| self.file.write_at(offset, data), kept)
+        self.change(|| self.write_to_file(offset, data), kept)
     }
 }
 

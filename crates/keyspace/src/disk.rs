@@ -67,6 +67,11 @@ pub trait DiskFile: fmt::Debug + Send + Sync + 'static {
 
     /// Makes all that was written before durable, with the length.
     fn sync(&self, point: SyncPoint) -> io::Result<()>;
+
+    /// Sends to the disk what was written, where the system holds it back. Nothing depends on it but how long others wait.
+    fn write_back(&self) -> io::Result<()> {
+        Ok(())
+    }
 }
 
 /// Why something is synced. Each has its own name, so that a test can leave out one and see what is lost.
@@ -76,7 +81,7 @@ pub enum SyncPoint {
     LogAppended,
     /// The head of a new segment, before it gets its name.
     LogCreated,
-    /// The entry of a new segment, before anything in it is answered.
+    /// The entry of a new segment, before anything in it is answered; and whatever entries a killed process left, before they are relied on.
     LogEntry,
     /// What a killed process left in the log, before it is shown.
     LogOpened,

@@ -141,6 +141,10 @@ impl DiskFile for FolderFile {
     fn sync(&self, _: SyncPoint) -> io::Result<()> {
         self.file.sync_data()
     }
+
+    fn write_back(&self) -> io::Result<()> {
+        self.file.sync_data()
+    }
 }
 
 /// Makes a folder and those above it that are missing, for their owner alone and each of them durable in the one above. A folder

@@ -20,3 +20,5 @@ pub(crate) const LOG_BYTES_PER_MEMORY_BYTE: u64 = 2;
 pub(crate) const COPY_CACHE_BYTES: usize = 8 << 20;
 /// Bytes that a full disk must have room for before writes are taken again.
 pub(crate) const ROOM_PROBE_BYTES: usize = 64 << 10;
+/// Bytes of the base that the system may hold back before they are sent to the disk.
+pub(crate) const HELD_BACK_BYTES_MAX: u64 = 2 << 20;

@@ -27,7 +27,12 @@ pub(crate) struct Opened {
 /// Opens the space in a folder, or makes an empty one where there is none.
 pub(crate) fn open(disk: &dyn Disk, options: &Options, stopped: &Stopped) -> Result<Opened> {
     let names = names(disk)?;
-    if !names.iter().any(|name| name == FORMAT_FILE) {
+    if names.iter().any(|name| name == FORMAT_FILE) {
+        // A process that was killed may have given files their names without waiting for the disk. From here on commits rely on
+        // these names, and so does whoever removes what they replace.
+        disk.sync_entries(SyncPoint::LogEntry)
+            .map_err(|error| failed(disk, &error))?;
+    } else {
         remove_unused(disk, &names)?;
         create(disk, FIRST_GENERATION, std::iter::empty(), 0)?;
     }

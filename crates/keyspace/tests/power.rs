@@ -120,6 +120,35 @@ fn a_loss_of_power_loses_nothing_that_was_answered() {
     }
 }
 
+/// A process may be killed between any two changes of the disk, so also when a new segment of the log or a new base has its name and
+/// nobody has waited for that. What the next process writes there is answered all the same.
+#[test]
+fn what_the_next_process_answers_is_there_whatever_the_last_one_left() {
+    /// More changes than the first process makes until it has begun several segments.
+    const CHANGES_MAX: u64 = 400;
+    let mut model = Model::default();
+    for changes in 1..CHANGES_MAX {
+        let disk = SimulatedDisk::default();
+        disk.die_after(changes);
+        if let Ok(space) = Keyspace::open_on(Arc::new(disk.clone()), small()) {
+            while let Ok(number) = commit(&space) {
+                disk.mark(number);
+            }
+        }
+        let disk = disk.next_process();
+        let space = Keyspace::open_on(Arc::new(disk.clone()), small()).unwrap();
+        disk.mark(commit(&space).unwrap());
+        let mut replay = disk.cuts();
+        replay.advance_to(disk.point());
+        for seed in 0..8 {
+            let after = replay.cut(&mut Random(seed));
+            if let Err(error) = open_and_check(after, replay.mark(), &mut model) {
+                panic!("after {changes} changes, seed {seed}: {error}");
+            }
+        }
+    }
+}
+
 /// The harness finds each sync that is left out: none of them is there in vain, and none is missed by chance.
 ///
 /// Each is tried in a process of its own, since in a base that is broken the engine beneath may run in circles until its

@@ -2,9 +2,9 @@
 
 use singlet_item::limits::{ITEM_SIZE_BYTES_MAX, PARTITION_KEY_BYTES_MAX, SORT_KEY_BYTES_MAX};
 use singlet_item::{Item, Value, item_size_bytes};
+use singlet_store::well_formed::changed_paths;
 use singlet_store::{IndexSpec, KeySchema, KeyType, TableSpec, Update};
 
-use crate::expression::update::paths_of;
 use crate::fault::Fault;
 
 /// Whether a value has the type of a key.
@@ -103,7 +103,7 @@ fn check_index_keys(index: &IndexSpec, item: &Item) -> Result<(), Fault> {
 
 /// Refuses an update of the key itself.
 pub(crate) fn check_update(table: &TableSpec, update: &Update) -> Result<(), Fault> {
-    for path in paths_of(update) {
+    for path in changed_paths(update) {
         if table.key.attributes().any(|attribute| attribute.name == path.name()) {
             return Err(invalid(format!(
                 "Cannot update attribute {}. This attribute is part of the key",

@@ -17,16 +17,20 @@ use crate::input::{CAPACITY_MODES, Constraints, Input, METRICS_MODES, RETURN_ON_
 use crate::items::{read_condition, read_item, read_projection, read_update};
 use crate::{schema, value};
 
-/// What is wrong with one action cancels the transaction, so that the others are told too.
-fn cancelled_by(position: usize, count: usize, fault: Fault) -> Fault {
-    if fault.kind() != FaultKind::Validation {
-        return fault;
+/// What is wrong with one action cancels the transaction, so that the others are told too. A key without a value is wrong with the
+/// request.
+fn reason_of(checked: Result<(), Fault>) -> Result<Option<Cancellation>, Fault> {
+    let is_of_request = |fault: &Fault| {
+        fault.kind() != FaultKind::Validation
+            || fault
+                .message()
+                .starts_with("One or more parameter values are not valid.")
+    };
+    match checked {
+        Ok(()) => Ok(None),
+        Err(fault) if is_of_request(&fault) => Err(fault),
+        Err(fault) => Ok(Some(Cancellation::Invalid(fault.message().to_owned()))),
     }
-    let mut reasons = vec![Cancellation::Nothing; count];
-    if let Some(reason) = reasons.get_mut(position) {
-        *reason = Cancellation::Invalid(fault.message().to_owned());
-    }
-    Fault::cancelled(&reasons, |_| false)
 }
 
 fn transact_items<'a>(input: &Input<'a>) -> Result<&'a [Json], Fault> {
@@ -99,11 +103,18 @@ pub(crate) async fn get(endpoint: &Endpoint, input: &Input<'_>) -> Result<Json, 
         seen.push((&get.table, &get.key));
         describe_once(endpoint, &get.table, &mut described).await?;
     }
-    for (position, get) in request.gets.iter().enumerate() {
-        let Some(table) = described.iter().find(|known| known.spec.name == get.table) else {
-            continue;
-        };
-        schema::check_key(&table.spec, &get.key).map_err(|fault| cancelled_by(position, request.gets.len(), fault))?;
+    let mut wrong = Vec::with_capacity(request.gets.len());
+    for get in &request.gets {
+        let table = described.iter().find(|known| known.spec.name == get.table);
+        let checked = table.map_or(Ok(()), |table| schema::check_key(&table.spec, &get.key));
+        wrong.push(reason_of(checked)?);
+    }
+    if wrong.iter().any(Option::is_some) {
+        let reasons: Vec<Cancellation> = wrong
+            .into_iter()
+            .map(|reason| reason.unwrap_or(Cancellation::Nothing))
+            .collect();
+        return Err(Fault::cancelled(&reasons, |_| false));
     }
     let answer = endpoint.store.transact_get(&request).await?;
     let responses: Vec<Json> = answer
@@ -163,14 +174,26 @@ pub(crate) async fn write(endpoint: &Endpoint, input: &Input<'_>) -> Result<Json
         endpoint.check_writable(table)?;
         describe_once(endpoint, table, &mut described).await?;
     }
-    check_actions(&request, &described)?;
+    // What is wrong with one action is so for the store too, which also knows what the items say of the others.
+    let mut wrong = check_actions(&request, &described)?;
     let answer = endpoint
         .store
         .transact_write(&request)
         .await
         .map_err(|error| match error.kind() {
             ErrorKind::Cancelled(reasons) => {
-                Fault::cancelled(reasons, |position| wants_old.get(position).copied().unwrap_or_default())
+                let ours = wrong
+                    .iter_mut()
+                    .map(Option::take)
+                    .chain(std::iter::repeat_with(|| None));
+                let reasons: Vec<Cancellation> = reasons
+                    .iter()
+                    .zip(ours)
+                    .map(|(theirs, ours)| ours.unwrap_or_else(|| theirs.clone()))
+                    .collect();
+                Fault::cancelled(&reasons, |position| {
+                    wants_old.get(position).copied().unwrap_or_default()
+                })
             }
             _ => error.into(),
         })?;
@@ -211,13 +234,18 @@ fn target(action: &TransactWrite) -> (&str, &Item) {
     }
 }
 
-/// No item twice, no key that is none, not too much.
-fn check_actions(request: &TransactWriteRequest, described: &[Arc<TableDescription>]) -> Result<(), Fault> {
+/// No item twice, not too much; and, for each action, what is wrong with it.
+fn check_actions(
+    request: &TransactWriteRequest,
+    described: &[Arc<TableDescription>],
+) -> Result<Vec<Option<Cancellation>>, Fault> {
     let mut seen: Vec<(&str, Item)> = Vec::new();
+    let mut wrong = Vec::with_capacity(request.actions.len());
     let mut bytes = 0;
-    for (position, action) in request.actions.iter().enumerate() {
+    for action in &request.actions {
         let (name, item) = target(action);
         let Some(table) = described.iter().find(|known| known.spec.name == name) else {
+            wrong.push(None);
             continue;
         };
         let checked = match action {
@@ -226,7 +254,7 @@ fn check_actions(request: &TransactWriteRequest, described: &[Arc<TableDescripti
                 .and_then(|()| schema::check_update(&table.spec, &update.update)),
             TransactWrite::Delete(_) | TransactWrite::Check { .. } => schema::check_key(&table.spec, item),
         };
-        checked.map_err(|fault| cancelled_by(position, request.actions.len(), fault))?;
+        wrong.push(reason_of(checked)?);
         let names = table.spec.key.attributes();
         let key: Item = names
             .filter_map(|attribute| Some((attribute.name.clone(), item.get(&attribute.name)?.clone())))
@@ -244,7 +272,7 @@ fn check_actions(request: &TransactWriteRequest, described: &[Arc<TableDescripti
             "Collection size of items exceeded, which can also be caused by the aggregate size of the items in the \
              transaction exceeding the 4MB limit",
         )),
-        false => Ok(()),
+        false => Ok(wrong),
     }
 }
 

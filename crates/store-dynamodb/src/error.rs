@@ -46,10 +46,15 @@ where
         SdkError::ServiceError(context) => {
             let operation = context.into_err();
             let code = operation.code().unwrap_or_default();
-            let message = operation.message().unwrap_or(code);
+            // An answer that the SDK cannot read has neither a code nor a message.
+            let message = match (operation.message(), code) {
+                (Some(message), _) => message.to_owned(),
+                (None, "") => causes(&operation),
+                (None, code) => code.to_owned(),
+            };
             let classified = match message.contains(WAITED_FOR_A_LOCK) {
                 true => StoreError::new(ErrorKind::Conflict, message),
-                false => StoreError::from_protocol(code, message),
+                false => StoreError::from_protocol(code, &message),
             };
             operation.add_to(classified)
         }

@@ -103,11 +103,9 @@ fn check_range(schema: &KeySchema, range: &KeyRange) -> Result<()> {
                     "Condition parameter type does not match schema type",
                 ));
             }
-        }
-    }
-    for (name, value) in &range.partition {
-        if is_empty(value) {
-            return Err(words::empty_key(name, value));
+            if is_empty(value) {
+                return Err(words::empty_key(&attribute.name, value));
+            }
         }
     }
     Ok(())

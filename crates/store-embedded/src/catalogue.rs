@@ -1,11 +1,13 @@
 //! What tables there are.
 //!
-//! A table is kept as an item under its name. What was read of it is kept too, together with its bytes: as long as these are the
-//! same in the state that is looked at, it is not read again, so that a table and its rows are always of one commit.
+//! A table is kept as an item under its name. What was read of it is kept too, with the commit that was looked at. As long as no commit
+//! between that one and the one that is looked at now changed a table, it is not read again: so a table and its rows are
+//! always of one commit, and a request looks for its rows only.
 
 mod stored;
 
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 
 use singlet_item::Item;
@@ -113,7 +115,8 @@ impl Table {
     }
 
     /// Keeps the table in the space.
-    pub(crate) fn store(&self, draft: &mut Draft<'_>) -> Result<()> {
+    pub(crate) fn store(&self, catalogue: &Catalogue, draft: &mut Draft<'_>) -> Result<()> {
+        catalogue.changes_with(draft);
         let key = layout::named(Area::Tables, &self.spec.name);
         draft.put(key, stored::encode(self)).map_err(from_space)
     }
@@ -123,11 +126,16 @@ impl Table {
 #[derive(Debug, Default)]
 pub(crate) struct Catalogue {
     known: RwLock<HashMap<String, Known>>,
+    /// The last commit that changed a table, or was about to and was not done.
+    ///
+    /// **Invariant:** whoever sees a commit that changed a table sees its number here: it is written before the commit is shown.
+    changed_by: AtomicU64,
 }
 
 #[derive(Debug)]
 struct Known {
-    bytes: Arc<[u8]>,
+    /// The commit in whose state it was found so.
+    as_of: u64,
     table: Arc<Table>,
 }
 
@@ -138,22 +146,48 @@ impl Catalogue {
     }
 
     pub(crate) fn find(&self, view: &impl View, name: &str) -> Result<Option<Arc<Table>>> {
-        let Some(bytes) = view.value(&layout::named(Area::Tables, name))? else {
-            return Ok(None);
-        };
+        let as_of = view.last_commit();
         let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
-        if let Some(known) = known.get(name).filter(|known| *known.bytes == *bytes) {
+        // Loaded after what is known was locked: a change that whoever noted it had seen is seen here.
+        let changed_by = self.changed_by.load(Ordering::Acquire);
+        if let Some(known) = known.get(name)
+            && changed_by <= as_of
+            && changed_by <= known.as_of
+        {
             return Ok(Some(Arc::clone(&known.table)));
         }
         drop(known);
-        let table = Arc::new(stored::decode(&bytes)?);
-        let read = Known {
-            bytes: bytes.into_shared(),
-            table: Arc::clone(&table),
+        let Some(bytes) = view.value(&layout::named(Area::Tables, name))? else {
+            return Ok(None);
         };
+        let table = stored::decode(&bytes)?;
+        Ok(Some(self.note(name, as_of, table)))
+    }
+
+    /// Keeps what was read, unless what is known is newer. Where it is the same table as before, it is the same pointer too.
+    fn note(&self, name: &str, as_of: u64, table: Table) -> Arc<Table> {
         let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
-        known.insert(name.to_owned(), read);
-        Ok(Some(table))
+        match known.get_mut(name) {
+            Some(known) if *known.table == table => {
+                known.as_of = known.as_of.max(as_of);
+                Arc::clone(&known.table)
+            }
+            Some(known) if known.as_of > as_of => Arc::new(table),
+            _ => {
+                let table = Arc::new(table);
+                let read = Known {
+                    as_of,
+                    table: Arc::clone(&table),
+                };
+                known.insert(name.to_owned(), read);
+                table
+            }
+        }
+    }
+
+    /// Says that a commit changes a table, before it does.
+    pub(crate) fn changes_with(&self, draft: &Draft<'_>) {
+        self.changed_by.fetch_max(draft.number(), Ordering::Release);
     }
 
     /// A table that went is not kept in memory.

@@ -79,6 +79,7 @@ pub(crate) fn check_updated(table: &Table, old: &Item, new: &Item) -> Result<usi
 /// Refuses values that no item has.
 pub(crate) fn check_values(item: &Item) -> Result<()> {
     for (name, value) in item {
+        check_name(name)?;
         if name.len() > ATTRIBUTE_NAME_BYTES_MAX {
             return Err(words::invalid_values(
                 "Attribute name is too large, must be less than 65536 bytes",
@@ -87,6 +88,23 @@ pub(crate) fn check_values(item: &Item) -> Result<()> {
         check_value(value, 1)?;
     }
     Ok(())
+}
+
+fn check_name(name: &str) -> Result<()> {
+    match name.is_empty() {
+        true => Err(words::invalid("Empty attribute name")),
+        false => Ok(()),
+    }
+}
+
+/// Refuses a value of an expression that no item has.
+pub(crate) fn check_given(value: &Value) -> Result<()> {
+    check_value(value, 1).map_err(|error| {
+        words::invalid(format!(
+            "ExpressionAttributeValues contains invalid value: {}",
+            error.message()
+        ))
+    })
 }
 
 fn check_value(value: &Value, level: usize) -> Result<()> {
@@ -99,7 +117,10 @@ fn check_value(value: &Value, level: usize) -> Result<()> {
             Err(words::invalid("Nesting Levels have exceeded supported limits"))
         }
         Value::L(elements) => elements.iter().try_for_each(|element| check_value(element, level + 1)),
-        Value::M(entries) => entries.values().try_for_each(|entry| check_value(entry, level + 1)),
+        Value::M(entries) => entries.iter().try_for_each(|(name, entry)| {
+            check_name(name)?;
+            check_value(entry, level + 1)
+        }),
         Value::S(_)
         | Value::N(_)
         | Value::B(_)

@@ -1,11 +1,15 @@
-//! How long requests would be as expressions: DynamoDB's bounds, without writing the expressions.
+//! Expressions as DynamoDB takes them: how long they would be, without writing them, and what they may not say.
 //!
 //! What is surely short is counted only. What may be too long is rendered, so that the bound is exact and the refusal that of every
 //! other store.
 
 use singlet_item::limits::EXPRESSION_SIZE_BYTES_MAX;
 use singlet_store::render::{EXPRESSION_OPERATORS_MAX, IN_OPTIONS_MAX, Renderer};
-use singlet_store::{Condition, KeyRange, Operand, Path, Result, Segment, SetOperand, SetValue, Update};
+use singlet_store::well_formed::{self, Malformed};
+use singlet_store::{Condition, KeyRange, Operand, Path, Result, Segment, SetOperand, SetValue, StoreError, Update};
+
+use crate::check::check_given;
+use crate::words;
 
 /// The most bytes of a placeholder, with what stands around it.
 const PLACEHOLDER_BYTES: usize = 8;
@@ -14,29 +18,88 @@ const OPERATOR_BYTES: usize = 26;
 /// How deep what is only counted may nest.
 const DEPTH_MAX: usize = 30;
 
-pub(crate) fn check_condition(condition: &Condition) -> Result<()> {
+/// `parameter` is what DynamoDB calls it.
+pub(crate) fn check_condition(parameter: &str, condition: &Condition) -> Result<()> {
     let mut length = Length::default();
-    match length.condition(condition, 0) && length.is_short() {
-        true => Ok(()),
-        false => Renderer::new().condition(condition).map(drop),
+    if !(length.condition(condition, 0) && length.is_short()) {
+        Renderer::new().condition(condition)?;
     }
+    // Of bounded depth: it has a bounded number of operators.
+    check_operators(parameter, condition)
+}
+
+fn check_operators(parameter: &str, condition: &Condition) -> Result<()> {
+    well_formed::check_operator(condition).map_err(malformed(parameter))?;
+    let check = |operand: &Operand| match operand {
+        Operand::Value(value) => check_given(value),
+        Operand::Path(_) | Operand::Size(_) => Ok(()),
+    };
+    match condition {
+        Condition::And(parts) | Condition::Or(parts) => {
+            parts.iter().try_for_each(|part| check_operators(parameter, part))
+        }
+        Condition::Not(inner) => check_operators(parameter, inner),
+        Condition::Compare { left, right, .. } => [left, right].into_iter().try_for_each(check),
+        Condition::Between { operand, low, high } => [operand, low, high].into_iter().try_for_each(check),
+        Condition::In { operand, options } => std::iter::once(operand).chain(options).try_for_each(check),
+        Condition::BeginsWith(whole, part) | Condition::Contains(whole, part) => {
+            [whole, part].into_iter().try_for_each(check)
+        }
+        Condition::Exists(_) | Condition::NotExists(_) | Condition::HasType(..) => Ok(()),
+    }
+}
+
+fn malformed(parameter: &str) -> impl Fn(Malformed) -> StoreError {
+    move |malformed| words::invalid(format!("Invalid {parameter}: {malformed}"))
 }
 
 pub(crate) fn check_projection(paths: &[Path]) -> Result<()> {
     let mut length = Length::default();
     paths.iter().for_each(|path| length.path(path));
-    match length.is_short() {
-        true => Ok(()),
-        false => Renderer::new().projection(paths).map(drop),
+    if !length.is_short() {
+        Renderer::new().projection(paths)?;
     }
+    well_formed::check_distinct(paths).map_err(malformed("ProjectionExpression"))
 }
 
 pub(crate) fn check_update(update: &Update) -> Result<()> {
     let mut length = Length::default();
     let short = length.update(update);
-    match short && length.is_short() {
-        true => Ok(()),
-        false => Renderer::new().update(update).map(drop),
+    if !(short && length.is_short()) {
+        Renderer::new().update(update)?;
+    }
+    let malformed = malformed("UpdateExpression");
+    for (_, value) in &update.set {
+        well_formed::check_sum(value).map_err(&malformed)?;
+        match value {
+            SetValue::Operand(operand) => check_set_operand(operand, &malformed)?,
+            SetValue::Plus(left, right) | SetValue::Minus(left, right) => {
+                check_set_operand(left, &malformed)?;
+                check_set_operand(right, &malformed)?;
+            }
+        }
+    }
+    for (_, value) in &update.add {
+        well_formed::check_added(value).map_err(&malformed)?;
+        check_given(value)?;
+    }
+    for (_, value) in &update.delete {
+        well_formed::check_deleted(value).map_err(&malformed)?;
+        check_given(value)?;
+    }
+    well_formed::check_distinct(well_formed::changed_paths(update)).map_err(&malformed)
+}
+
+fn check_set_operand(operand: &SetOperand, malformed: &impl Fn(Malformed) -> StoreError) -> Result<()> {
+    well_formed::check_function(operand).map_err(malformed)?;
+    match operand {
+        SetOperand::Value(value) => check_given(value),
+        SetOperand::Path(_) => Ok(()),
+        SetOperand::IfNotExists(_, default) => check_set_operand(default, malformed),
+        SetOperand::ListAppend(head, tail) => {
+            check_set_operand(head, malformed)?;
+            check_set_operand(tail, malformed)
+        }
     }
 }
 

@@ -97,6 +97,7 @@ impl Page {
         )?;
         let (table, index) = (&*page.table, page.index());
         let schema = bounds::schema(table, index);
+        check_filtered(index, page.filter.as_ref())?;
         if let Some(filter) = &page.filter
             && let Some(key) = schema
                 .attributes()
@@ -194,15 +195,16 @@ impl Page {
             ));
         }
         if let Some(filter) = filter {
-            expression::check_condition(filter)?;
+            expression::check_condition("FilterExpression", filter)?;
         }
+        let filter = filter.map(Filter::new);
         let returns = returns(read, select)?;
         Ok(Self {
             index,
             span: Span::prefix(Vec::new()),
             order: Order::Forward,
             left: limit,
-            filter: filter.map(Filter::new),
+            filter,
             returns,
             consistency: match consistent {
                 true => Consistency::Strong,
@@ -327,6 +329,22 @@ fn check_index(index: &Index, consistent: bool) -> Result<()> {
         )));
     }
     Ok(())
+}
+
+/// Refuses a filter of what the entries of an index do not have, as DynamoDB does of a query, though not of a scan.
+fn check_filtered(index: Option<&Index>, filter: Option<&Filter>) -> Result<()> {
+    let (Some(index), Some(filter)) = (index, filter) else {
+        return Ok(());
+    };
+    let missing: Vec<&str> = filter.names().filter(|name| !index.projects(name)).collect();
+    match missing.is_empty() {
+        true => Ok(()),
+        false => Err(words::invalid_values(format!(
+            "Secondary index {} does not project one or more filter attributes: [{}]",
+            index.spec.name,
+            missing.join(", ")
+        ))),
+    }
 }
 
 fn returns(index: Option<&Index>, select: &Select) -> Result<Returns> {

@@ -6,8 +6,8 @@ use singlet_item::Item;
 use singlet_item::capacity::{Consistency, get_units};
 use singlet_item::limits::{BATCH_BYTES_MAX, TRANSACTION_BYTES_MAX};
 use singlet_store::{
-    BatchGetAnswer, BatchGetRequest, BatchGetTable, Consumed, GetAnswer, GetRequest, Path, Result, TableConsumed,
-    TransactGetAnswer, TransactGetRequest, Units, render,
+    BatchGetAnswer, BatchGetRequest, BatchGetTable, Cancellation, Consumed, GetAnswer, GetRequest, Path, Result,
+    TableConsumed, TransactGetAnswer, TransactGetRequest, Units, render,
 };
 
 use crate::catalogue::Catalogue;
@@ -17,6 +17,7 @@ use crate::expression;
 use crate::select::{Projection, returned};
 use crate::view::View;
 use crate::words;
+use crate::write::Refusal;
 
 pub(crate) fn get(catalogue: &Catalogue, view: &impl View, request: &GetRequest) -> Result<GetAnswer> {
     let read = read_one(catalogue, view, &request.table, &request.key, &request.projection)?;
@@ -110,20 +111,38 @@ pub(crate) fn transact_get(
 ) -> Result<TransactGetAnswer> {
     render::check_transact_get(request)?;
     let mut answer = TransactGetAnswer::default();
-    let (mut seen, mut bytes) = (BTreeSet::new(), 0);
-    for get in &request.gets {
+    let (mut seen, mut wrong, mut bytes) = (BTreeSet::new(), Vec::new(), 0);
+    for (position, get) in request.gets.iter().enumerate() {
         if !seen.insert((&get.table, &get.key)) {
             return Err(words::invalid(
                 "Transaction request cannot include multiple operations on one item",
             ));
         }
-        let read = read_one(catalogue, view, &get.table, &get.key, &get.projection)?;
+        let read = match read_one(catalogue, view, &get.table, &get.key, &get.projection) {
+            Ok(read) => read,
+            // A key that does not fit the table is the fault of its get, an empty one that of the request.
+            Err(error) if words::is_of_key(&error) => {
+                wrong.push((position, error));
+                continue;
+            }
+            Err(error) => return Err(error),
+        };
         bytes += read.size_bytes;
         if bytes > TRANSACTION_BYTES_MAX {
             return Err(words::transaction_too_large());
         }
         answer.consumed += &read.consumed(&get.table, Consistency::Transactional);
-        answer.items.push(read.item);
+        // Of an item that has none of what is asked for there is nothing in the answer.
+        answer.items.push(read.item.filter(|item| !item.is_empty()));
     }
-    Ok(answer)
+    if wrong.is_empty() {
+        return Ok(answer);
+    }
+    let mut reasons = vec![Cancellation::Nothing; request.gets.len()];
+    for (position, error) in wrong {
+        if let Some(reason) = reasons.get_mut(position) {
+            *reason = Refusal::Error(error).into_reason()?;
+        }
+    }
+    Err(words::cancelled(reasons))
 }

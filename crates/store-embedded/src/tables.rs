@@ -42,12 +42,13 @@ pub(crate) fn create(catalogue: &Catalogue, draft: &mut Draft<'_>, spec: &TableS
         stream_since: draft.number(),
         created_at_seconds: now.at_seconds,
     };
-    table.store(draft)
+    table.store(catalogue, draft)
 }
 
 /// Takes a table away. Its rows go in steps, and nobody finds them meanwhile.
 pub(crate) fn delete(catalogue: &Catalogue, draft: &mut Draft<'_>, name: &str) -> Result<()> {
     let table = known(catalogue, draft, name)?;
+    catalogue.changes_with(draft);
     draft.delete(layout::named(Area::Tables, name)).map_err(from_space)?;
     Task::RemoveTable { number: table.number }.begin(draft)
 }
@@ -81,7 +82,7 @@ pub(crate) fn change(catalogue: &Catalogue, draft: &mut Draft<'_>, name: &str, c
         TableChange::Billing(billing) => table.spec.billing = *billing,
         TableChange::Stream(view) => change_stream(draft, &mut table, *view)?,
     }
-    table.store(draft)
+    table.store(catalogue, draft)
 }
 
 fn add_index(draft: &mut Draft<'_>, table: &mut Table, spec: &IndexSpec) -> Result<()> {
@@ -170,7 +171,7 @@ pub(crate) fn change_ttl(
             Task::RemoveExpiries { number: table.number }.begin(draft)?;
         }
     }
-    table.store(draft)
+    table.store(catalogue, draft)
 }
 
 /// Refuses what DynamoDB does not make.

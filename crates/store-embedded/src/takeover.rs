@@ -150,7 +150,8 @@ fn begin(store: &EmbeddedStore) -> Result<()> {
     .chain([Area::Collections, Area::Trimmed, Area::Tokens, Area::TokenTimes]);
     for area in everything {
         let remove = |store: &EmbeddedStore| {
-            wait_for(store.commit(0, move |_, draft, _| {
+            wait_for(store.commit(0, move |catalogue, draft, _| {
+                catalogue.changes_with(draft);
                 let rows = draft
                     .rows(layout::all_of(area).bounds(), Direction::Forward)
                     .take(STEP_ROWS_MAX);
@@ -237,7 +238,7 @@ fn take_changes(store: &EmbeddedStore, source: &Source, spec: &TableSpec) -> Res
         let mut table = Table::clone(&*catalogue.table(draft, &name)?);
         table.spec.stream = Some(view);
         table.stream_since = draft.number();
-        table.store(draft)
+        table.store(catalogue, draft)
     }))?;
     let oldest = Moment::new(now_millis()).at_seconds - CHANGES_AGE_SECONDS_MAX;
     source.each_change(&spec.name, oldest, STEP_ROWS_MAX, &mut |changes| {

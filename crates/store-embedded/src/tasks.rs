@@ -133,7 +133,7 @@ pub(crate) fn step(catalogue: &Catalogue, draft: &mut Draft<'_>) -> Result<bool>
         Task::FillIndex { table, number, .. } | Task::FillExpiries { table, number } => {
             let table = catalogue.find(draft, table)?.filter(|table| table.number == *number);
             match table {
-                Some(table) => fill(draft, &task, &table, &position)?,
+                Some(table) => fill(catalogue, draft, &task, &table, &position)?,
                 // It was removed meanwhile.
                 None => true,
             }
@@ -152,7 +152,7 @@ pub(crate) fn step(catalogue: &Catalogue, draft: &mut Draft<'_>) -> Result<bool>
 }
 
 /// Enters some items; whether all are.
-fn fill(draft: &mut Draft<'_>, task: &Task, table: &Table, position: &[u8]) -> Result<bool> {
+fn fill(catalogue: &Catalogue, draft: &mut Draft<'_>, task: &Task, table: &Table, position: &[u8]) -> Result<bool> {
     let items = Span::prefix(layout::of_table(Area::Items, table.number)).after(position);
     let (mut found, mut bytes, mut is_last) = (Vec::new(), 0, true);
     for row in draft.rows(items.bounds(), Direction::Forward) {
@@ -179,7 +179,7 @@ fn fill(draft: &mut Draft<'_>, task: &Task, table: &Table, position: &[u8]) -> R
         }
     }
     if is_last {
-        finished(task, table).store(draft)?;
+        finished(task, table).store(catalogue, draft)?;
     } else if let Some((key, _)) = found.last() {
         task.store(draft, key)?;
     }

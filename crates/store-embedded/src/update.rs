@@ -7,86 +7,22 @@
 use std::collections::BTreeMap;
 
 use singlet_item::{Item, NumberError, Value};
+use singlet_store::well_formed::changed_paths;
 use singlet_store::{KeySchema, Path, Result, Segment, SetOperand, SetValue, StoreError, Update};
 
 use crate::words;
 
-/// Refuses an update that can never be done.
+/// Refuses an update of a key.
 pub(crate) fn check(key: &KeySchema, update: &Update) -> Result<()> {
-    let paths: Vec<&Path> = targets(update).collect();
     for attribute in key.attributes() {
-        if paths.iter().any(|path| path.name() == attribute.name) {
+        if changed_paths(update).any(|path| path.name() == attribute.name) {
             return Err(words::invalid_values(format!(
                 "Cannot update attribute {}. This attribute is part of the key",
                 attribute.name
             )));
         }
     }
-    let mut sorted = paths;
-    sorted.sort_unstable();
-    // What lies inside another path comes right after it, or after others that do.
-    for (position, path) in sorted.iter().enumerate() {
-        let next = sorted.get(position + 1);
-        if let Some(next) =
-            next.filter(|next| path.name() == next.name() && next.segments().starts_with(path.segments()))
-        {
-            return Err(words::invalid(format!(
-                "Invalid UpdateExpression: Two document paths overlap with each other; must remove or rewrite one of these paths; \
-                 path one: {}, path two: {}",
-                shown(path),
-                shown(next)
-            )));
-        }
-    }
-    let operands = update.add.iter().map(|(_, value)| ("ADD", value));
-    for (operator, value) in operands.chain(update.delete.iter().map(|(_, value)| ("DELETE", value))) {
-        let fits = match value {
-            Value::Ss(_) | Value::Ns(_) | Value::Bs(_) => true,
-            Value::N(_) => operator == "ADD",
-            _ => false,
-        };
-        if !fits {
-            return Err(words::invalid(format!(
-                "Invalid UpdateExpression: Incorrect operand type for operator or function; operator: {operator}, operand type: {}, \
-                 typeSet: ALLOWED_FOR_{operator}_OPERAND",
-                operand_type(value)
-            )));
-        }
-        crate::check::check_values(&Item::from([(String::new(), value.clone())]))?;
-    }
     Ok(())
-}
-
-/// DynamoDB's name of a type in such a message.
-fn operand_type(value: &Value) -> &'static str {
-    match value {
-        Value::S(_) => "STRING",
-        Value::N(_) => "NUMBER",
-        Value::B(_) => "BINARY",
-        Value::Bool(_) => "BOOLEAN",
-        Value::Null => "NULL",
-        Value::L(_) => "LIST",
-        Value::M(_) => "MAP",
-        Value::Ss(_) => "STRING_SET",
-        Value::Ns(_) => "NUMBER_SET",
-        Value::Bs(_) => "BINARY_SET",
-    }
-}
-
-/// Every path that an update names as a target.
-pub(crate) fn targets(update: &Update) -> impl Iterator<Item = &Path> {
-    let set = update.set.iter().map(|(path, _)| path);
-    let sets = update.add.iter().chain(&update.delete).map(|(path, _)| path);
-    set.chain(&update.remove).chain(sets)
-}
-
-fn shown(path: &Path) -> String {
-    let mut parts = vec![path.name().to_owned()];
-    parts.extend(path.segments().iter().map(|segment| match segment {
-        Segment::Key(name) => name.clone(),
-        Segment::Index(index) => format!("[{index}]"),
-    }));
-    format!("[{}]", parts.join(", "))
 }
 
 /// The item after an update that was checked.
@@ -339,16 +275,16 @@ mod tests {
 
     #[test]
     fn paths_overlap_where_one_lies_in_another() {
-        let key = KeySchema::default();
+        let check = crate::expression::check_update;
         let inner = || Path::attribute("a").key("b");
-        assert!(check(&key, &Update::new().set("a", 1).set(inner(), 2)).is_err());
-        assert!(check(&key, &Update::new().set(inner(), 2).remove(inner())).is_err());
+        assert!(check(&Update::new().set("a", 1).set(inner(), 2)).is_err());
+        assert!(check(&Update::new().set(inner(), 2).remove(inner())).is_err());
         // Another attribute sorts between a path and what lies in it only where names are compared as text.
         let update = Update::new()
             .set(inner(), 1)
             .set("a.b", 2)
             .set(Path::attribute("a").key("c"), 3);
-        check(&key, &update).unwrap();
+        check(&update).unwrap();
     }
 
     #[test]

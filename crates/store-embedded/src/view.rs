@@ -10,6 +10,8 @@ use crate::layout::Span;
 /// A state of the key space.
 pub(crate) trait View {
     fn value(&self, key: &[u8]) -> Result<Option<Bytes>>;
+    /// The last commit whose changes it shows. A draft shows its own besides.
+    fn last_commit(&self) -> u64;
     fn rows(&self, bounds: (Bound<&[u8]>, Bound<&[u8]>), direction: Direction) -> Range<'_>;
 
     /// The first row of a span.
@@ -26,6 +28,10 @@ impl View for Snapshot {
         self.get(key).map_err(from_space)
     }
 
+    fn last_commit(&self) -> u64 {
+        self.number()
+    }
+
     fn rows(&self, bounds: (Bound<&[u8]>, Bound<&[u8]>), direction: Direction) -> Range<'_> {
         self.range(bounds, direction)
     }
@@ -34,6 +40,10 @@ impl View for Snapshot {
 impl View for Draft<'_> {
     fn value(&self, key: &[u8]) -> Result<Option<Bytes>> {
         self.get(key).map_err(from_space)
+    }
+
+    fn last_commit(&self) -> u64 {
+        self.number().saturating_sub(1)
     }
 
     fn rows(&self, bounds: (Bound<&[u8]>, Bound<&[u8]>), direction: Direction) -> Range<'_> {

@@ -131,3 +131,8 @@ pub(crate) fn no_such_index(index: &str, table: &str) -> StoreError {
         format!("Requested resource not found: Index: {index} of table: {table} not found"),
     )
 }
+
+/// Whether an error is that a key does not fit its table, or is too long. An empty one is refused before it is looked at.
+pub(crate) fn is_of_key(error: &StoreError) -> bool {
+    *error == key_does_not_match() || error.message().contains("has exceeded the")
+}

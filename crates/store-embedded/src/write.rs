@@ -112,6 +112,19 @@ impl Write {
         Self::put_item(table, &request.item, request.condition.as_ref())
     }
 
+    /// [`Write::put`] of what its condition allows in what everybody sees; else nothing is made of it.
+    pub(crate) fn put_allowed(
+        table: Arc<Table>,
+        request: &PutRequest,
+        view: &impl View,
+    ) -> std::result::Result<Self, Refusal> {
+        let condition = filter(request.condition.as_ref())?;
+        check_put(&table, &request.item)?;
+        check_condition(condition.as_ref(), view, || table.item_key(&request.item))?;
+        let change = put_change(&table, encode_item(&request.item).into())?;
+        Ok(Self::new(table, &request.item, condition, change))
+    }
+
     fn put_item(table: Arc<Table>, item: &Item, condition: Option<&Condition>) -> Result<Self> {
         let condition = filter(condition)?;
         check_put(&table, item)?;
@@ -232,19 +245,12 @@ impl Write {
 
     /// Refuses it where its condition does not hold in what everybody sees: nobody has to wait for that.
     pub(crate) fn precheck(&self, view: &impl View) -> std::result::Result<(), Refusal> {
-        let Some(condition) = &self.condition else {
-            return Ok(());
-        };
-        let old = view.value(&self.key)?.map(singlet_keyspace::Bytes::into_shared);
-        match condition.holds(old.as_ref())? {
-            true => Ok(()),
-            false => Err(Refusal::Condition(old)),
-        }
+        check_condition(self.condition.as_ref(), view, || &self.key)
     }
 
     /// What it would do.
-    pub(crate) fn evaluate(&self, draft: &Draft<'_>) -> std::result::Result<Outcome, Refusal> {
-        let old = draft.value(&self.key)?.map(singlet_keyspace::Bytes::into_shared);
+    pub(crate) fn evaluate(&self, view: &impl View) -> std::result::Result<Outcome, Refusal> {
+        let old = view.value(&self.key)?.map(singlet_keyspace::Bytes::into_shared);
         if let Some(condition) = &self.condition
             && !condition.holds(old.as_ref())?
         {
@@ -307,10 +313,26 @@ fn put_change(table: &Table, item: Arc<[u8]>) -> Result<Change> {
     })
 }
 
+/// Refuses what a condition does not allow of the item under a key.
+fn check_condition<K: AsRef<[u8]>>(
+    condition: Option<&Filter>,
+    view: &impl View,
+    key: impl FnOnce() -> K,
+) -> std::result::Result<(), Refusal> {
+    let Some(condition) = condition else {
+        return Ok(());
+    };
+    let old = view.value(key().as_ref())?.map(singlet_keyspace::Bytes::into_shared);
+    match condition.holds(old.as_ref())? {
+        true => Ok(()),
+        false => Err(Refusal::Condition(old)),
+    }
+}
+
 fn filter(condition: Option<&Condition>) -> Result<Option<Filter>> {
     condition
         .map(|condition| {
-            expression::check_condition(condition)?;
+            expression::check_condition("ConditionExpression", condition)?;
             Ok(Filter::new(condition))
         })
         .transpose()

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use singlet_item::Item;
 use singlet_item::capacity::WriteMode;
 use singlet_item::limits::{BATCH_BYTES_MAX, TRANSACTION_BYTES_MAX};
+use singlet_store::well_formed::changed_paths;
 use singlet_store::{
     BatchWrite, BatchWriteAnswer, BatchWriteRequest, Cancellation, Consumed, DeleteRequest, PutRequest, Result,
     StoreError, TransactWrite, TransactWriteRequest, UpdateRequest, UpdateReturn, WriteAnswer, render,
@@ -16,14 +17,14 @@ use crate::check::{check_values, has_type};
 use crate::select::project;
 use crate::stream::Moment;
 use crate::tokens::Once;
+use crate::words;
 use crate::write::{Outcome, Refusal, Write, decode};
-use crate::{update, words};
 
 impl EmbeddedStore {
     pub(crate) async fn put_item(&self, request: &PutRequest) -> Result<WriteAnswer> {
         let snapshot = self.snapshot();
-        let write = Write::put(self.catalogue().table(&snapshot, &request.table)?, request)?;
-        write.precheck(&snapshot).map_err(Refusal::into_error)?;
+        let table = self.catalogue().table(&snapshot, &request.table)?;
+        let write = Write::put_allowed(table, request, &snapshot).map_err(Refusal::into_error)?;
         let (outcome, consumed) = self.write_one(write).await?;
         answer_old(request.return_old, &outcome, consumed)
     }
@@ -44,7 +45,7 @@ impl EmbeddedStore {
         write.precheck(&snapshot).map_err(Refusal::into_error)?;
         let (outcome, consumed) = self.write_one(write).await?;
         let part = |item: Option<Item>| {
-            let paths: Vec<_> = update::targets(&request.update).cloned().collect();
+            let paths: Vec<_> = changed_paths(&request.update).cloned().collect();
             item.map(|item| project(&item, &paths))
         };
         let attributes = match request.returns {
@@ -152,7 +153,7 @@ impl EmbeddedStore {
     /// What of a transaction is wrong whatever the items are.
     fn check_actions(&self, request: &TransactWriteRequest) -> Result<Vec<Write>> {
         let snapshot = self.snapshot();
-        let (mut writes, mut reasons) = (Vec::with_capacity(request.actions.len()), Vec::new());
+        let mut checked = Vec::with_capacity(request.actions.len());
         let (mut seen, mut bytes) = (BTreeSet::new(), 0);
         for action in &request.actions {
             let (name, item) = match action {
@@ -174,17 +175,19 @@ impl EmbeddedStore {
                         ));
                     }
                     bytes += write.request_bytes();
-                    writes.push(write);
-                    reasons.push(Cancellation::Nothing);
+                    checked.push(Ok(write));
                 }
                 // DynamoDB refuses these as a whole, and others as the fault of one action.
                 Err(error) if is_of_request(&error) => return Err(error),
-                Err(error) => reasons.push(Refusal::Error(error).into_reason()?),
+                Err(error) => checked.push(Err(Refusal::Error(error))),
             }
         }
-        if reasons.iter().any(|reason| *reason != Cancellation::Nothing) {
-            return Err(words::cancelled(reasons));
+        if checked.iter().any(std::result::Result::is_err) {
+            // It is not done whatever the items are. What the other actions say of them is said as well.
+            let evaluated = checked.into_iter().map(|write| write?.evaluate(&snapshot));
+            return Err(words::cancelled(reasons(evaluated)?));
         }
+        let writes: Vec<Write> = checked.into_iter().flatten().collect();
         if bytes > TRANSACTION_BYTES_MAX {
             return Err(words::transaction_too_large());
         }
@@ -194,28 +197,30 @@ impl EmbeddedStore {
 
 fn is_of_request(error: &StoreError) -> bool {
     let message = error.message();
-    // An expression that is too long, one that cannot be, and keys without a value.
+    // An expression that is too long, one that cannot be or has a value that cannot be, and keys without a value.
     message.starts_with("One or more parameter values are not valid.")
         || message.starts_with("Invalid UpdateExpression")
+        || message.starts_with("Invalid ConditionExpression")
+        || message.starts_with("ExpressionAttributeValues")
         || !message.starts_with(|first: char| first.is_uppercase())
 }
 
 /// What every action does; nothing, where one cannot.
 fn evaluate_all(writes: &[Write], draft: &singlet_keyspace::Draft<'_>) -> Result<Vec<Outcome>> {
-    let (mut outcomes, mut reasons) = (Vec::with_capacity(writes.len()), Vec::with_capacity(writes.len()));
-    for write in writes {
-        match write.evaluate(draft) {
-            Ok(outcome) => {
-                outcomes.push(outcome);
-                reasons.push(Cancellation::Nothing);
-            }
-            Err(refusal) => reasons.push(refusal.into_reason()?),
-        }
+    let evaluated: Vec<_> = writes.iter().map(|write| write.evaluate(draft)).collect();
+    match evaluated.iter().all(std::result::Result::is_ok) {
+        true => Ok(evaluated.into_iter().flatten().collect()),
+        false => Err(words::cancelled(reasons(evaluated)?)),
     }
-    if outcomes.len() < writes.len() {
-        return Err(words::cancelled(reasons));
-    }
-    Ok(outcomes)
+}
+
+/// Why a transaction does nothing: a reason for each of its actions, or that it is not the reason.
+fn reasons(evaluated: impl IntoIterator<Item = std::result::Result<Outcome, Refusal>>) -> Result<Vec<Cancellation>> {
+    let reason = |outcome: std::result::Result<Outcome, Refusal>| match outcome {
+        Ok(_) => Ok(Cancellation::Nothing),
+        Err(refusal) => refusal.into_reason(),
+    };
+    evaluated.into_iter().map(reason).collect()
 }
 
 fn has_key(table: &Table, item: &Item) -> bool {

@@ -30,6 +30,7 @@ mod request;
 mod stream;
 mod table;
 mod update;
+pub mod well_formed;
 
 pub use answer::{BatchGetAnswer, BatchWriteAnswer, GetAnswer, PageAnswer, TransactGetAnswer, WriteAnswer};
 pub use condition::{AttributeType, Comparison, Condition, Operand};

@@ -2,9 +2,9 @@
 
 use singlet_item::limits::IN_OPERANDS_MAX;
 use singlet_item::{Number, Value};
+use singlet_store::well_formed::check_operator;
 use singlet_store::{AttributeType, Comparison, Condition, Operand, Path};
 
-use super::path::shown;
 use super::token::Token;
 use super::{Parser, Placeholders, no_path, parse, wrong_count, wrong_type};
 use crate::fault::Fault;
@@ -86,23 +86,8 @@ impl Parser<'_> {
                 let path = path_of(function, path)?;
                 Ok(Condition::HasType(path, attribute_type(name)?))
             }
-            ("begins_with", Some(whole), Some(start), None) => {
-                distinct(function, &whole, [&start])?;
-                for operand in [&whole, &start] {
-                    typed(function, operand, |value| matches!(value, Value::S(_) | Value::B(_)))?;
-                }
-                Ok(Condition::BeginsWith(whole, start))
-            }
-            ("contains", Some(whole), Some(part), None) => {
-                distinct(function, &whole, [&part])?;
-                typed(function, &whole, |value| {
-                    matches!(
-                        value,
-                        Value::S(_) | Value::L(_) | Value::Ss(_) | Value::Ns(_) | Value::Bs(_)
-                    )
-                })?;
-                Ok(Condition::Contains(whole, part))
-            }
+            ("begins_with", Some(whole), Some(start), None) => checked(Condition::BeginsWith(whole, start)),
+            ("contains", Some(whole), Some(part), None) => checked(Condition::Contains(whole, part)),
             _ => Err(wrong_count(function, count)),
         }
     }
@@ -126,7 +111,11 @@ impl Parser<'_> {
                 return Err(self.tokens.syntax_error());
             }
             let high = self.operand()?;
-            return between(left, low, high);
+            return checked(Condition::Between {
+                operand: left,
+                low,
+                high,
+            });
         }
         if self.tokens.take_keyword("IN") {
             let options = self.operands()?;
@@ -136,8 +125,7 @@ impl Parser<'_> {
                     options.len()
                 ));
             }
-            distinct("IN", &left, &options)?;
-            return Ok(Condition::In { operand: left, options });
+            return checked(Condition::In { operand: left, options });
         }
         let signs = [
             ("=", Comparison::Equal),
@@ -147,16 +135,11 @@ impl Parser<'_> {
             ("<", Comparison::Less),
             (">", Comparison::Greater),
         ];
-        let Some((sign, comparison)) = signs.into_iter().find(|(sign, _)| self.tokens.take_sign(sign)) else {
+        let Some((_, comparison)) = signs.into_iter().find(|(sign, _)| self.tokens.take_sign(sign)) else {
             return Err(self.tokens.syntax_error());
         };
         let right = self.operand()?;
-        distinct(sign, &left, [&right])?;
-        if !matches!(comparison, Comparison::Equal | Comparison::NotEqual) {
-            typed(sign, &left, has_order)?;
-            typed(sign, &right, has_order)?;
-        }
-        Ok(Condition::Compare {
+        checked(Condition::Compare {
             left,
             comparison,
             right,
@@ -242,67 +225,10 @@ fn attribute_type(operand: Operand) -> Result<AttributeType, String> {
         })
 }
 
-fn between(operand: Operand, low: Operand, high: Operand) -> Result<Condition, String> {
-    for end in [&operand, &low, &high] {
-        typed("BETWEEN", end, has_order)?;
-    }
-    if let (Operand::Value(least), Operand::Value(most)) = (&low, &high) {
-        let bounds = || {
-            format!(
-                "lower bound operand: AttributeValue: {}, upper bound operand: AttributeValue: {}",
-                value_shown(least),
-                value_shown(most)
-            )
-        };
-        if least.type_name() != most.type_name() {
-            return Err(format!(
-                "The BETWEEN operator requires same data type for lower and upper bounds; {}",
-                bounds()
-            ));
-        }
-        if least > most {
-            return Err(format!(
-                "The BETWEEN operator requires upper bound to be greater than or equal to lower bound; {}",
-                bounds()
-            ));
-        }
-    }
-    Ok(Condition::Between { operand, low, high })
-}
-
-fn value_shown(value: &Value) -> String {
-    match value {
-        Value::S(text) => format!("{{S:{text}}}"),
-        Value::N(number) => format!("{{N:{number}}}"),
-        other => format!("{{{}:…}}", other.type_name()),
-    }
-}
-
-/// Refuses an operand that is the same path as another: such a comparison says nothing.
-fn distinct<'a>(operator: &str, first: &Operand, others: impl IntoIterator<Item = &'a Operand>) -> Result<(), String> {
-    let Operand::Path(path) = first else {
-        return Ok(());
-    };
-    match others.into_iter().any(|other| other == first) {
-        true => Err(format!(
-            "The first operand must be distinct from the remaining operands for this operator or function; \
-             operator: {operator}, first operand: {}",
-            shown(path)
-        )),
-        false => Ok(()),
-    }
-}
-
-/// Refuses a given value that the operator does not take; what stands at a path is seen when it is there.
-fn typed(operator: &str, operand: &Operand, takes: impl Fn(&Value) -> bool) -> Result<(), String> {
-    match operand {
-        Operand::Value(value) if !takes(value) => Err(wrong_type(operator, value.type_name())),
-        _ => Ok(()),
-    }
-}
-
-fn has_order(value: &Value) -> bool {
-    matches!(value, Value::S(_) | Value::N(_) | Value::B(_))
+/// A condition whose operator takes its operands.
+fn checked(condition: Condition) -> Result<Condition, String> {
+    check_operator(&condition)?;
+    Ok(condition)
 }
 
 fn size_of(value: &Value) -> Option<i64> {

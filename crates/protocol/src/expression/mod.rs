@@ -16,7 +16,6 @@ pub(crate) mod update;
 mod tests;
 
 pub(crate) use names::Placeholders;
-pub(crate) use path::check_distinct;
 
 use singlet_item::limits::EXPRESSION_SIZE_BYTES_MAX;
 use singlet_store::render::EXPRESSION_OPERATORS_MAX;

@@ -1,8 +1,9 @@
 //! Projections.
 
 use singlet_store::Path;
+use singlet_store::well_formed::check_distinct;
 
-use super::{Parser, Placeholders, check_distinct, parse};
+use super::{Parser, Placeholders, parse};
 use crate::fault::Fault;
 
 /// Reads a projection: paths of which none lies in another.

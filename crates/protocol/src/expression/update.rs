@@ -1,10 +1,13 @@
 //! Updates.
 
 use singlet_item::Value;
-use singlet_store::{Path, SetOperand, SetValue, Update};
+use singlet_store::well_formed::{
+    Malformed, changed_paths, check_added, check_deleted, check_distinct, check_function, check_sum,
+};
+use singlet_store::{SetOperand, SetValue, Update};
 
 use super::token::Token;
-use super::{Parser, Placeholders, check_distinct, no_path, parse, wrong_count, wrong_type};
+use super::{Parser, Placeholders, no_path, parse, wrong_count};
 use crate::fault::Fault;
 
 /// Reads an update.
@@ -33,7 +36,7 @@ impl Parser<'_> {
         if seen.is_empty() {
             return Err(self.tokens.syntax_error());
         }
-        check_distinct(paths_of(&update))?;
+        check_distinct(changed_paths(&update))?;
         Ok(update)
     }
 
@@ -49,15 +52,11 @@ impl Parser<'_> {
                 }
                 "REMOVE" => update.remove.push(path),
                 "ADD" => {
-                    let value = self.section_value(section, |value| {
-                        matches!(value, Value::N(_) | Value::Ss(_) | Value::Ns(_) | Value::Bs(_))
-                    })?;
+                    let value = self.section_value(check_added)?;
                     update.add.push((path, value));
                 }
                 _ => {
-                    let value = self.section_value(section, |value| {
-                        matches!(value, Value::Ss(_) | Value::Ns(_) | Value::Bs(_))
-                    })?;
+                    let value = self.section_value(check_deleted)?;
                     update.delete.push((path, value));
                 }
             }
@@ -67,20 +66,14 @@ impl Parser<'_> {
         }
     }
 
-    fn section_value(&mut self, section: &str, takes: impl Fn(&Value) -> bool) -> Result<Value, String> {
+    fn section_value(&mut self, check: impl Fn(&Value) -> Result<(), Malformed>) -> Result<Value, String> {
         let Some(Token::Value(placeholder)) = self.tokens.peek().cloned() else {
             return Err(self.tokens.syntax_error());
         };
         self.tokens.next();
         let value = self.placeholders.value(&placeholder)?;
-        match takes(&value) {
-            true => Ok(value),
-            false => Err(format!(
-                "Incorrect operand type for operator or function; operator: {section}, operand type: {}, \
-                 typeSet: ALLOWED_FOR_{section}_OPERAND",
-                long_type_name(&value)
-            )),
-        }
+        check(&value)?;
+        Ok(value)
     }
 
     fn set_value(&mut self) -> Result<SetValue, String> {
@@ -108,16 +101,12 @@ impl Parser<'_> {
         self.tokens.next();
         self.operators += 1;
         let right = self.set_operand()?;
-        for operand in [&left, &right] {
-            given(sign, operand, |value| matches!(value, Value::N(_)))?;
-            if matches!(operand, SetOperand::ListAppend(..)) {
-                return Err(wrong_type(sign, "L"));
-            }
-        }
-        Ok(match sign {
+        let sum = match sign {
             "+" => SetValue::Plus(left, right),
             _ => SetValue::Minus(left, right),
-        })
+        };
+        check_sum(&sum)?;
+        Ok(sum)
     }
 
     fn set_operand(&mut self) -> Result<SetOperand, String> {
@@ -173,40 +162,7 @@ fn function_of(function: &str, first: SetOperand, second: SetOperand) -> Result<
             _ => Err(no_path(function)),
         };
     }
-    for operand in [&first, &second] {
-        given(function, operand, |value| matches!(value, Value::L(_)))?;
-    }
-    Ok(SetOperand::ListAppend(Box::new(first), Box::new(second)))
-}
-
-/// Refuses a given value of a type that the operator does not take.
-fn given(operator: &str, operand: &SetOperand, takes: impl Fn(&Value) -> bool) -> Result<(), String> {
-    match operand {
-        SetOperand::Value(value) if !takes(value) => Err(wrong_type(operator, value.type_name())),
-        SetOperand::IfNotExists(_, default) => given(operator, default, takes),
-        _ => Ok(()),
-    }
-}
-
-/// Every path that an update changes.
-pub(crate) fn paths_of(update: &Update) -> impl Iterator<Item = &Path> {
-    let set = update.set.iter().map(|(path, _)| path);
-    let add = update.add.iter().map(|(path, _)| path);
-    let delete = update.delete.iter().map(|(path, _)| path);
-    set.chain(&update.remove).chain(add).chain(delete)
-}
-
-fn long_type_name(value: &Value) -> &'static str {
-    match value {
-        Value::S(_) => "STRING",
-        Value::N(_) => "NUMBER",
-        Value::B(_) => "BINARY",
-        Value::Bool(_) => "BOOLEAN",
-        Value::Null => "NULL",
-        Value::L(_) => "LIST",
-        Value::M(_) => "MAP",
-        Value::Ss(_) => "STRING_SET",
-        Value::Ns(_) => "NUMBER_SET",
-        Value::Bs(_) => "BINARY_SET",
-    }
+    let appended = SetOperand::ListAppend(Box::new(first), Box::new(second));
+    check_function(&appended)?;
+    Ok(appended)
 }

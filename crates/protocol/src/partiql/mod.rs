@@ -14,6 +14,7 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::{Map, Value as Json, json};
 use singlet_item::limits::{BATCH_WRITE_ITEMS_MAX, TRANSACTION_ITEMS_MAX};
 use singlet_item::{Item, Value};
+use singlet_store::well_formed::{changed_paths, check_distinct};
 use singlet_store::{
     Cancellation, Comparison, Condition, Consumed, DeleteRequest, ErrorKind, KeySchema, Operand, PageAnswer, Path,
     PutRequest, QueryRequest, ScanRequest, Segment, SortRange, TableDescription, TransactGet, TransactGetRequest,
@@ -23,8 +24,7 @@ use singlet_store::{
 use self::parse::{Select, Statement};
 use crate::capacity::{self, CapacityMode, Named};
 use crate::endpoint::Endpoint;
-use crate::expression::update::paths_of;
-use crate::expression::{check_distinct, key_condition};
+use crate::expression::key_condition;
 use crate::fault::{Fault, FaultKind};
 use crate::input::{CAPACITY_MODES, Constraints, Input};
 use crate::pages::names_in;
@@ -331,7 +331,7 @@ fn write_of(table: &TableDescription, statement: Statement) -> Result<TransactWr
             returns,
         } => {
             let (key, rest) = key_and_rest(table, condition)?;
-            check_distinct(paths_of(&update)).map_err(Fault::validation)?;
+            check_distinct(changed_paths(&update)).map_err(Fault::validation)?;
             schema::check_update(&table.spec, &update)?;
             let exists = Condition::exists(partition());
             Ok(TransactWrite::Update(UpdateRequest {
