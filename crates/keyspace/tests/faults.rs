@@ -11,8 +11,8 @@
 mod common;
 
 use common::{Model, commit, open_and_check, small};
-use singlet_keyspace::Keyspace;
 use singlet_keyspace::simulated::{Fault, FaultKind, SimulatedDisk};
+use singlet_keyspace::{Error, Keyspace};
 use std::sync::Arc;
 
 /// Runs into the fault, and answers whether it happened, and at the opening already.
@@ -69,21 +69,24 @@ fn run_into(fault: Fault, model: &mut Model) -> (bool, bool) {
     (happened, at_opening)
 }
 
-/// There is room again: writes are taken by themselves.
+/// There is room again: writes are taken by themselves. The log and the base may each have met the full disk, and each goes on by itself.
 fn goes_on(space: &Keyspace) -> u64 {
+    for _ in 0..40 {
+        until_taken(|| commit(space));
+    }
+    until_taken(|| space.compact());
+    until_taken(|| commit(space))
+}
+
+fn until_taken<T>(write: impl Fn() -> Result<T, Error>) -> T {
     let began = std::time::Instant::now();
     loop {
-        match commit(space) {
-            Ok(_) => break,
+        match write() {
+            Ok(taken) => return taken,
             Err(error) => assert!(error.is_paused() && began.elapsed().as_secs() < 60, "{error}"),
         }
         std::thread::yield_now();
     }
-    for _ in 0..40 {
-        commit(space).unwrap();
-    }
-    space.compact().unwrap();
-    commit(space).unwrap()
 }
 
 fn at_every_call(kind: FaultKind, step: u64) {

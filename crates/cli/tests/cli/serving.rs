@@ -108,7 +108,25 @@ pub fn ask(address: &str, method: &str, path: &str, header: &str, body: &str) ->
     let mut answer = String::new();
     stream.read_to_string(&mut answer).ok()?;
     let status = answer.split(' ').nth(1)?.parse().ok()?;
-    Some((status, answer.split_once("\r\n\r\n")?.1.to_owned()))
+    let (head, body) = answer.split_once("\r\n\r\n")?;
+    match head.to_ascii_lowercase().contains("transfer-encoding: chunked") {
+        true => Some((status, joined_chunks(body)?)),
+        false => Some((status, body.to_owned())),
+    }
+}
+
+/// What was sent in pieces, each after its length in hexadecimal digits.
+fn joined_chunks(mut body: &str) -> Option<String> {
+    let mut whole = String::new();
+    loop {
+        let (length, rest) = body.split_once("\r\n")?;
+        let length = usize::from_str_radix(length, 16).ok()?;
+        if length == 0 {
+            return Some(whole);
+        }
+        whole.push_str(rest.get(..length)?);
+        body = rest.get(length..)?.strip_prefix("\r\n")?;
+    }
 }
 
 #[test]

@@ -187,7 +187,8 @@ fn planted() -> Vec<(&'static str, Planted)> {
         }),
         ("totals-differ", |data| raw(data, CHANGES, |_, _| Some(None))),
         ("change-order", exchange_changes),
-        ("change-order", |data| raw_last(data, CHANGES, |_, _| None)),
+        // The last change may be the only one of its item, which then has none: that is seen in the totals.
+        ("totals-differ", |data| raw_last(data, CHANGES, |_, _| None)),
         ("change-number", |data| {
             raw_under(data, CHANGES, |key, value| (far(key), value.to_vec()))
         }),
@@ -205,7 +206,7 @@ fn planted() -> Vec<(&'static str, Planted)> {
         // Files of the key space.
         ("unreadable", |data| {
             Keyspace::open(data, Options::default()).unwrap().close().unwrap();
-            flip(&file(data, "base."), |len| len / 2);
+            flip_pages(&file(data, "base."));
         }),
         ("unreadable", |data| fs::write(file(data, "base."), "").unwrap()),
         ("unreadable", |data| fs::remove_file(file(data, "base.")).unwrap()),
@@ -228,7 +229,8 @@ fn of_kind(item: &Item, attribute: &str, kind: &str) -> Option<Item> {
     (item.get(attribute)?.as_str()? == kind).then(|| item.clone())
 }
 
-/// Changes the first item of a table that is meant, as a program would that knows no model.
+/// Changes the first item of a table that is meant and has not expired, as a program would that knows no model. What has expired is nobody's:
+/// nothing is wrong with it.
 fn change(data: &Path, table: &str, choose: fn(&Item) -> Option<Change>) {
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
@@ -236,14 +238,21 @@ fn change(data: &Path, table: &str, choose: fn(&Item) -> Option<Change>) {
         .unwrap();
     runtime.block_on(async {
         let store = EmbeddedStore::open(data).unwrap();
-        let key = store.describe_table(table).await.unwrap().spec.key;
+        let spec = store.describe_table(table).await.unwrap().spec;
+        let key = spec.key;
+        let now = std::time::UNIX_EPOCH.elapsed().unwrap().as_secs();
+        let now = i64::try_from(now).unwrap();
+        let is_live = |item: &&Item| {
+            let ends = spec.ttl.as_ref().and_then(|name| item.get(name)?.as_number()?.to_i64());
+            ends.is_none_or(|ends| ends > now)
+        };
         let request = singlet_store::ScanRequest {
             table: table.to_owned(),
             ..Default::default()
         };
         let (mut page, mut request) = (store.scan(&request).await.unwrap(), request);
         let change = loop {
-            if let Some(change) = page.items.iter().find_map(choose) {
+            if let Some(change) = page.items.iter().filter(is_live).find_map(choose) {
                 break change;
             }
             request.start = page.last_key.take();
@@ -397,6 +406,17 @@ fn file(data: &Path, prefix: &str) -> std::path::PathBuf {
         .collect();
     found.sort();
     found.remove(0)
+}
+
+/// Flips a bit in each page of the middle half: a single page may be a free one, with which nothing is wrong.
+fn flip_pages(path: &Path) {
+    const PAGE_BYTES: usize = 4096;
+    let mut bytes = fs::read(path).unwrap();
+    let (from, to) = (bytes.len() / 4, bytes.len() * 3 / 4);
+    for byte in bytes[from..to].iter_mut().step_by(PAGE_BYTES) {
+        *byte ^= 1;
+    }
+    fs::write(path, bytes).unwrap();
 }
 
 /// Writes over some bytes in the middle of what a file uses.

@@ -7,9 +7,10 @@
 use std::sync::{Arc, Mutex};
 
 use serde_json::json;
+use singlet_face::Company;
 use singlet_keyspace::Options;
 use singlet_keyspace::simulated::{Random, SimulatedDisk};
-use singlet_runtime::{AuditDepth, AuditOptions, Engine, audit_rows};
+use singlet_runtime::{AuditDepth, AuditOptions, Engine, TableOpening, TableUse, audit_rows};
 use singlet_store::Store;
 use singlet_store_embedded::EmbeddedStore;
 
@@ -141,7 +142,15 @@ fn recover(disk: &SimulatedDisk, truths: &[Truth], place: &str) -> usize {
             Default::default(),
             [0; 32],
         );
-        let options = AuditOptions::at(now() * 1000, AuditDepth::Whole);
+        // What the table knows of its model, such as the key under which unique values are hashed.
+        let opening = TableOpening {
+            makes_tables: false,
+            company: Company::Alone,
+            used_for: TableUse::Reading,
+            now: now() * 1000,
+        };
+        runtime.block_on(engine.open_table(&opening)).unwrap();
+        let options = AuditOptions::at(opening.now, AuditDepth::Whole);
         let audit = runtime.block_on(audit_rows(&engine, &options)).unwrap();
         assert_eq!(audit.first, [], "{place}: {name}");
     }

@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 
+use singlet_model::expression::ExprKind;
 use singlet_model::model::{Entity, Guard, IndexEntry, KeyChoice, KeyPart, MoveTo, Projection, Step, StepKind};
 use singlet_model::types::Type;
 
@@ -53,11 +54,16 @@ impl<'a> Change<'a> {
                 .map(|taken| taken.attribute.as_str()),
         );
         for attribute in &entity.attributes {
-            // What every write sets may be what it was: an instant in the same millisecond, a day on the same day.
+            // What every write sets may be what it was, such as a day on the same day. The instant itself is taken for another
+            // one: only a row that was written in the same one keeps it (docs/plan.md lists that exception).
+            let is_now = attribute
+                .always
+                .as_ref()
+                .is_some_and(|always| always.kind == ExprKind::Now);
             if attribute.always.is_some() {
                 change.touched.insert(attribute.name.as_str());
             }
-            if attribute.ty == Type::Version {
+            if attribute.ty == Type::Version || is_now {
                 change.changed.insert(attribute.name.as_str());
             }
         }

@@ -89,7 +89,7 @@ pub struct Meant {
     pub rows: Vec<Row>,
     /// Values that were made up.
     pub made: Vec<String>,
-    /// Whether a row that would be changed is as it was.
+    /// Whether a row that would be changed is as it was, or was written in the same instant.
     pub(super) leaves_a_row: bool,
     record: Option<(RequestId, Recorded)>,
     progress: Option<(String, Option<Progress>)>,
@@ -342,7 +342,7 @@ impl Oracle {
                 operation.kept(done)?;
                 meant.rows = operation.rows_after()?;
                 let mut touched = operation.touched.iter();
-                meant.leaves_a_row = touched.any(|touched| touched.becomes.is_some() && touched.becomes == touched.was);
+                meant.leaves_a_row = touched.any(|touched| operation.leaves_it_or_its_instant(touched));
                 operation.answer()?
             }
         };

@@ -169,6 +169,17 @@ impl<'a> Operation<'a> {
         Ok(None)
     }
 
+    /// Whether a row stays as it was, or keeps an instant that every write sets: it was written in the same one.
+    pub fn leaves_it_or_its_instant(&self, touched: &Touched) -> bool {
+        let (Some(was), Some(becomes)) = (&touched.was, &touched.becomes) else {
+            return false;
+        };
+        let described = self.frame.model.entity(touched.entity);
+        let mut attributes = described.into_iter().flat_map(|entity| &entity.attributes);
+        let keeps = |name: &String| was.get(name) == becomes.get(name);
+        was == becomes || attributes.any(|attribute| attribute.always.is_some() && keeps(&attribute.name))
+    }
+
     pub fn entity(&self, id: EntityId) -> Result<&'a Entity, Outcome> {
         self.frame.model.entity(id).ok_or(Outcome::BadRequest)
     }
