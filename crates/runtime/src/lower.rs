@@ -27,6 +27,8 @@ pub struct Split<'a> {
     pub residue: Vec<&'a Expr>,
     /// Whether a condition on the request alone is false.
     pub empty: bool,
+    /// Whether rows that have expired may be among those that pass: what is queried does not tell.
+    pub may_give_expired: bool,
 }
 
 /// Splits what is left of a query's meaning, and adds that expired rows are not there.
@@ -45,7 +47,9 @@ pub fn split<'a>(model: &Model, query: &'a Query, scope: Scope<'_>) -> Result<Sp
             Lowered::No => split.residue.push(condition),
         }
     }
-    filters.extend(lowering.not_expired());
+    let not_expired = lowering.not_expired();
+    split.may_give_expired = not_expired.is_none() && lowering.expires();
+    filters.extend(not_expired);
     split.filter = filters.into_iter().reduce(Condition::and);
     Ok(split)
 }
@@ -305,10 +309,18 @@ impl<'a> Lowering<'a> {
         (!self.keys.contains(&stored)).then_some(path)
     }
 
-    /// Expired rows are absent to every read, whether or not the engine has removed them.
+    fn expires(&self) -> bool {
+        self.model.table.ttl.is_some() && self.model.source_of(self.entity).expires.is_some()
+    }
+
+    /// Expired rows are absent to every read, whether or not the engine has removed them. An index that does not carry the expiry cannot be
+    /// asked about it, and DynamoDB refuses to be: the rows behind its entries say it.
     fn not_expired(&self) -> Option<Condition> {
-        let expires = self.model.source_of(self.entity).expires.is_some();
-        let ttl = self.model.table.ttl.as_ref().filter(|_| expires)?;
+        let ttl = self.model.table.ttl.as_ref().filter(|_| self.expires())?;
+        let projected = self.projected.as_ref();
+        if projected.is_some_and(|projected| !projected.contains(&ttl.as_str())) || self.keys.contains(&ttl.as_str()) {
+            return None;
+        }
         let now = singlet_item::Number::from(self.scope.now.div_euclid(1_000));
         let later = Condition::compare(Path::attribute(ttl), Comparison::Greater, Value::N(now));
         Some(Condition::not_exists(Path::attribute(ttl)).or(later))

@@ -24,7 +24,7 @@ const SEED: u64 = 1;
 
 /// Cases in a usual run.
 const READS: u64 = 7_000;
-const WRITES: u64 = 5_000;
+const WRITES: u64 = 6_500;
 
 /// Differences after which a run that goes on stops all the same.
 const FAILURES_MAX: u64 = 30;

@@ -168,7 +168,12 @@ impl<'a> Change<'a> {
 
     /// Whether an update may leave everything as it is: nothing that it names must differ.
     pub fn may_change_nothing(&self) -> bool {
-        self.changed.is_empty()
+        // An instant that every write sets stays in a row that was written in the same one.
+        let is_set_always = |name: &&str| {
+            let attribute = self.entity.attribute(name);
+            attribute.is_some_and(|attribute| attribute.always.is_some())
+        };
+        self.changed.iter().all(is_set_always)
     }
 
     pub fn guard_rows(&self, guard: &Guard) -> Units {

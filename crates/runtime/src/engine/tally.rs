@@ -20,7 +20,8 @@ pub(super) async fn tally(reading: &Reading<'_>, most: u64) -> Result<Option<(u6
     };
     let split = lower::split(reading.model, query, reading.scope)?;
     let entity = reading.model.entity(query.entity);
-    let Some(entity) = entity.filter(|_| split.residue.is_empty() && !query.follow && !query.scan) else {
+    let is_told = split.residue.is_empty() && !split.may_give_expired;
+    let Some(entity) = entity.filter(|_| is_told && !query.follow && !query.scan) else {
         return Ok(None);
     };
     if split.empty {
