@@ -113,6 +113,15 @@ writes:
       - update: Lease(args.id)
         add: {count: args.by}
         else: skip
+  countAndName:
+    args: {id: string 1..9}
+    allow: true
+    do:
+      - update: Lease(args.id)
+        add: {count: 1}
+      - update: Lease(args.id)
+        patch: [name]
+        else: skip
   bothNamed:
     args: {id: string 1..9, name: string 1..9, other: string 1..9}
     allow: true
@@ -256,6 +265,10 @@ async fn a_step_that_may_be_skipped_is_skipped_for_any_reason() {
     assert_eq!(last(&[LEASE, hold, hold]).await, "204");
     assert_eq!(last(&[LEASE, r#"countLease - {"id":"a","by":6}"#]).await, "204");
     assert_eq!(last(&[hold]).await, "204");
+    // An earlier step on the same row is done all the same.
+    let other = r#"lease - {"id":"b","name":"y"}"#;
+    assert_eq!(last(&[LEASE, other, r#"countAndName - {"id":"b","name":"x"}"#]).await, "200");
+    assert_eq!(last(&[LEASE, other, r#"countAndName - {"id":"b","name":"z"}"#]).await, "200");
 }
 
 #[tokio::test]

@@ -52,9 +52,13 @@ impl<'a> Attempt<'a> {
             let attribute = entity.attribute(name);
             attribute.is_some_and(|attribute| attribute.always.is_some() || attribute.ty == Type::Version)
         };
-        let order = self.order();
+        let (order, skipping) = (self.order(), self.skipping);
         let touched = self.touched_mut(at)?;
-        touched.by.get_or_insert((step, order));
+        // The first step speaks for the row, unless a later one may be passed over: what is refused while it is tried is its own.
+        match skipping {
+            true => touched.by = Some((step, order)),
+            false => _ = touched.by.get_or_insert((step, order)),
+        }
         // The version rises once, however many steps change the row.
         let mut edits = edits;
         if touched.change == Change::Update {
