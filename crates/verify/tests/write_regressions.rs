@@ -267,8 +267,14 @@ async fn a_step_that_may_be_skipped_is_skipped_for_any_reason() {
     assert_eq!(last(&[hold]).await, "204");
     // An earlier step on the same row is done all the same.
     let other = r#"lease - {"id":"b","name":"y"}"#;
-    assert_eq!(last(&[LEASE, other, r#"countAndName - {"id":"b","name":"x"}"#]).await, "200");
-    assert_eq!(last(&[LEASE, other, r#"countAndName - {"id":"b","name":"z"}"#]).await, "200");
+    assert_eq!(
+        last(&[LEASE, other, r#"countAndName - {"id":"b","name":"x"}"#]).await,
+        "200"
+    );
+    assert_eq!(
+        last(&[LEASE, other, r#"countAndName - {"id":"b","name":"z"}"#]).await,
+        "200"
+    );
 }
 
 #[tokio::test]
