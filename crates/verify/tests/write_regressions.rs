@@ -122,6 +122,12 @@ writes:
       - update: Lease(args.id)
         patch: [name]
         else: skip
+  nameShown:
+    args: {id: string 1..9, name: string 1..9}
+    let: {lease: Lease(args.id)}
+    allow: true
+    do: [{update: lease, set: {name: args.name}, else: skip}]
+    return: {lease: lease}
   bothNamed:
     args: {id: string 1..9, name: string 1..9, other: string 1..9}
     allow: true
@@ -273,6 +279,15 @@ async fn a_step_that_may_be_skipped_is_skipped_for_any_reason() {
     );
     assert_eq!(
         last(&[LEASE, other, r#"countAndName - {"id":"b","name":"z"}"#]).await,
+        "200"
+    );
+}
+
+#[tokio::test]
+async fn a_row_whose_step_was_passed_over_is_answered_whole() {
+    let other = r#"lease - {"id":"b","name":"y"}"#;
+    assert_eq!(
+        last(&[LEASE, other, r#"nameShown - {"id":"b","name":"x"}"#]).await,
         "200"
     );
 }
