@@ -156,6 +156,15 @@ writes:
     do:
       - update: Plain(args.id)
         set: {note: absent}
+  besidePlain:
+    args: {id: string 1..9, other: string 1..9}
+    let: {plain: Plain(args.id), other: Plain(args.other)}
+    allow: true
+    do:
+      - update: plain
+        set: {note: 'plain.note == absent ? "x" : "y"'}
+      - update: other
+        set: {note: absent}
   safely:
     allow: caller.authenticated
     idempotency: required
@@ -313,6 +322,10 @@ async fn another_version_speaks_before_requirements_and_after_a_missing_row() {
     );
     assert_eq!(last(&[PLAIN, r#"fewPlain 1 {"id":"a","many":5}"#]).await, "too_many");
     assert_eq!(last(&[r#"fewPlain 7 {"id":"a","many":1}"#]).await, "plain_not_found");
+    assert_eq!(
+        last(&[PLAIN, r#"besidePlain 7 {"id":"a","other":"b"}"#]).await,
+        "plain_not_found"
+    );
 }
 
 #[tokio::test]
