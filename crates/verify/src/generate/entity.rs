@@ -162,6 +162,7 @@ impl Entity {
             }
         }
         let [lapses, expires, history] = [5, 5, 5].map(|one_in| rng.u8(..one_in) == 0);
+        let expires = expires && !history;
         let mut added = Vec::new();
         if lapses {
             added.extend([("state", &STATE, false), ("until_free", &ENDING, true)]);
