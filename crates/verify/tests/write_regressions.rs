@@ -165,6 +165,14 @@ writes:
         set: {note: 'plain.note == absent ? "x" : "y"'}
       - update: other
         set: {note: absent}
+  twicePlain:
+    args: {id: string 1..9, note: string 1..9}
+    allow: true
+    do:
+      - upsert: Plain(args.id)
+        set: {note: args.note}
+      - upsert: Plain(args.id)
+        set: {note: args.note}
   safely:
     allow: caller.authenticated
     idempotency: required
@@ -322,6 +330,10 @@ async fn another_version_speaks_before_requirements_and_after_a_missing_row() {
     );
     assert_eq!(last(&[PLAIN, r#"fewPlain 1 {"id":"a","many":5}"#]).await, "too_many");
     assert_eq!(last(&[r#"fewPlain 7 {"id":"a","many":1}"#]).await, "plain_not_found");
+    assert_eq!(
+        last(&[PLAIN, r#"twicePlain 7 {"id":"a","note":"z"}"#]).await,
+        "VersionMismatch"
+    );
     assert_eq!(
         last(&[PLAIN, r#"besidePlain 7 {"id":"a","other":"b"}"#]).await,
         "plain_not_found"

@@ -150,3 +150,22 @@ async fn a_mirror_in_an_index_of_attributes_is_no_row_of_its_source() {
         assert!(matches!(outcome, Outcome::Same(_)), "{what}: {outcome:?}");
     }
 }
+
+const MIRROR_ALONE: &str = "    attributes: {o: string 1..9, n: 'int 0..9', note: string?}\n    key: {PK: \"P#{o}\", SK: \"E\"}\n  M: {mirrors: E, carries: [], key: {PK: \"M#{n}\", SK: \"M\"}}\n";
+
+/// A mirror whose whole key is known, and whose rows do not say by what the row itself is found, or do.
+#[tokio::test]
+async fn a_row_is_found_from_a_mirror_only_where_the_mirror_names_it() {
+    let rows: [&[_]; 1] = [&[("o", "a"), ("n", "1"), ("note", "x")]];
+    let args = || attributes(&[("n", "1")]);
+    let by_number = "    args: {n: int}\n    where: 'n == args.n && note == \"x\"'\n";
+    let unnamed = check(MIRROR_ALONE, by_number, &rows, args()).await;
+    assert!(matches!(unnamed, Outcome::Unplanned(_)), "{unnamed:?}");
+    let named = MIRROR_ALONE.replace("carries: []", "carries: [o]");
+    assert_eq!(check(&named, by_number, &rows, args()).await, Outcome::Same(1));
+    let constant = MIRROR_ALONE.replace("P#{o}", "P#");
+    assert_eq!(check(&constant, by_number, &rows, args()).await, Outcome::Same(1));
+    let beside =
+        "    args: {n: int}\n    where: 'n == args.n'\n    with:\n      same: {get: 'E?', where: n == row.n}\n";
+    assert_eq!(check(&constant, beside, &rows, args()).await, Outcome::Same(1));
+}

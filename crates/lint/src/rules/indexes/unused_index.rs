@@ -73,7 +73,7 @@ fn used<'a>(context: &Context<'a>) -> HashSet<&'a str> {
 /// Whether an index that answers too, and is not the cheapest, holds something that the meaning, the order or the grouping names and
 /// the table's partition does not have: with other data it might be the cheapest.
 fn gains(context: &Context<'_>, asked: &Asked<'_>, lost: &Lost) -> bool {
-    if !matches!(lost.why, Why::Dearer | Why::Ranges) {
+    if !matches!(lost.why, Why::Dearer(..) | Why::Ranges) {
         return false;
     }
     let paths = context.paths(asked.entity.id);
