@@ -279,13 +279,12 @@ fn encode_whole(key: &KeyTemplate, values: &[Known]) -> Option<Value> {
     {
         return variable.domain.contains(value).then(|| value.clone());
     }
-    if let ([Part::Variable(_)], [Known::Formed(text)]) = (key.template.parts(), values) {
-        return Some(Value::S(text.clone()));
-    }
     if let [Part::Number(number)] = key.template.parts() {
         return Some(Value::N(*number));
     }
-    text(key, values, key.template.parts().len()).map(Value::S)
+    let text = text(key, values, key.template.parts().len())?;
+    // No key is empty.
+    (!text.is_empty()).then_some(Value::S(text))
 }
 
 /// Room for most keys.

@@ -73,6 +73,7 @@ entities:
       moves: {hold: open -> held}
       while: {held: {heldUntil: now + minutes(0)}}
       lapse: {held: "open at heldUntil"}
+  Big: {attributes: {id: string 1..9, n: number}, key: {PK: "BIG#{id}", SK: "BIG"}}
   Plain:
     attributes:
       id: string 1..9
@@ -164,6 +165,24 @@ writes:
       - update: plain
         set: {note: 'plain.note == absent ? "x" : "y"'}
       - update: other
+        set: {note: absent}
+  plainAndLease:
+    args: {id: string 1..9, lease: string 1..9}
+    allow: true
+    do:
+      - update: Plain(args.id)
+        patch: [note]
+      - update: Lease(args.lease)
+        add: {count: 1}
+  big: {allow: true, do: [{create: Big, take: [id, n]}]}
+  addBig: {args: {id: string 1..9, x: number}, allow: true, do: [{update: Big(args.id), add: {n: args.x}}]}
+  addBoth:
+    args: {id: string 1..9, other: string 1..9, x: number}
+    allow: true
+    do:
+      - update: Big(args.id)
+        add: {n: args.x}
+      - update: Plain(args.other)
         set: {note: absent}
   twicePlain:
     args: {id: string 1..9, note: string 1..9}
@@ -338,6 +357,24 @@ async fn another_version_speaks_before_requirements_and_after_a_missing_row() {
         last(&[PLAIN, r#"besidePlain 7 {"id":"a","other":"b"}"#]).await,
         "plain_not_found"
     );
+}
+
+#[tokio::test]
+async fn a_change_that_changes_nothing_stands_beside_another() {
+    let both = |id: &str| format!(r#"plainAndLease - {{"id":"{id}","lease":"a"}}"#);
+    assert_eq!(last(&[PLAIN, LEASE, &both("a")]).await, "200");
+    assert_eq!(last(&[PLAIN, LEASE, &both("b")]).await, "plain_not_found");
+}
+
+#[tokio::test]
+async fn a_sum_of_too_many_digits_is_a_wrong_request() {
+    let big = r#"big - {"id":"a","n":12345678901234567890123456789012345678}"#;
+    assert_eq!(last(&[big, r#"addBig - {"id":"a","x":0.5}"#]).await, "BadRequest");
+    assert_eq!(
+        last(&[big, PLAIN, r#"addBoth - {"id":"a","other":"a","x":0.5}"#]).await,
+        "BadRequest"
+    );
+    assert_eq!(last(&[big, r#"addBig - {"id":"a","x":1}"#]).await, "200");
 }
 
 #[tokio::test]
