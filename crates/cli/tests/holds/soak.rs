@@ -58,12 +58,32 @@ fn memory_and_times_stay_as_they_are() {
             caller.await.unwrap();
         }
         let (first, second, last) = (all[0], all[1], all[all.len() - 1]);
+        let folder = service.folder_bytes();
+        let formula = formula_bytes(&service.kill_and_inspect());
+        println!("folder {}, by the formula {}", megabytes(folder), megabytes(formula));
+        assert!(
+            folder.abs_diff(formula) * 10 <= formula,
+            "the folder is a tenth beside the formula of `docs/folder.md`"
+        );
         assert!(last.0 <= first.0 + first.0 / 10, "memory grew by more than a tenth");
         assert!(
             last.1.as_secs_f64() <= second.1.as_secs_f64() * 1.2,
             "p99 grew by more than a fifth"
         );
     });
+}
+
+/// What a folder takes by `docs/folder.md`, where `doctor` says what is in it.
+fn formula_bytes(inspected: &Json) -> u64 {
+    println!("{inspected}");
+    let sum = |names: &[&str]| -> u64 {
+        let tables = inspected["tables"].as_array().unwrap().iter();
+        tables
+            .flat_map(|table| names.iter().map(|name| table[name].as_u64().unwrap()))
+            .sum()
+    };
+    let rows = sum(&["item_bytes", "index_bytes", "expiry_bytes"]);
+    rows * 3 / 2 + sum(&["change_bytes"]) * 6 / 5 + inspected["log_bytes"].as_u64().unwrap()
 }
 
 /// Makes a task, reads it, lists, completes it, over and over.
