@@ -13,6 +13,7 @@
 mod answers;
 mod assignments;
 mod attributes;
+mod built_in_types;
 mod chosen_keys;
 mod cycles;
 mod key_forms;
@@ -34,6 +35,7 @@ mod steps;
 mod table;
 mod taken;
 mod template_syntax;
+mod type_limits;
 mod type_size;
 mod type_syntax;
 mod types;
