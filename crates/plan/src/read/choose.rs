@@ -3,6 +3,7 @@
 use singlet_model::Model;
 use singlet_model::expression::Expr;
 use singlet_model::model::{Entity, IndexId, Read, Selection};
+use singlet_model::types::EntityId;
 
 use super::candidate::{self, Query, Wanted, Why};
 use super::cases;
@@ -66,10 +67,21 @@ pub struct SelectionPlan {
 pub struct Lost {
     /// Its name in messages.
     pub path: String,
+    /// The entity whose rows lie on it: the one asked for, or a mirror.
+    pub entity: EntityId,
     /// The index; the table, if there is none.
     pub index: Option<IndexId>,
+    /// Which of that entity's choices of templates it is.
+    pub choice: usize,
     /// Why.
     pub why: Why,
+}
+
+impl Lost {
+    /// Whether it answers, and only another is the plan.
+    pub fn answers(&self) -> bool {
+        matches!(self.why, Why::Dearer | Why::Ranges)
+    }
 }
 
 impl SelectionPlan {
@@ -214,6 +226,19 @@ pub fn plan_selection(
     })
 }
 
+/// How the rows of an entity of which a condition is true are found.
+pub fn plan_condition(model: &Model, entity: &Entity, condition: &Expr) -> SelectionPlan {
+    let own = meaning::as_planned(condition, entity, &|_| true);
+    let wanted = Wanted {
+        model,
+        entity,
+        order: &[],
+        consistent: false,
+        merged: false,
+    };
+    choose(model, entity, &wanted, &own.conjuncts())
+}
+
 /// Where no path answers the meaning as it stands, each alternative of its `||` may have one, or each case of an attribute on which
 /// templates depend.
 fn split(model: &Model, entity: &Entity, wanted: &Wanted<'_>, conjuncts: &Conjuncts<'_>) -> Option<SelectionPlan> {
@@ -269,7 +294,9 @@ fn choose(model: &Model, entity: &Entity, wanted: &Wanted<'_>, conjuncts: &[&Exp
             Ok(query) => answers.push((name, query)),
             Err(why) => others.push(Lost {
                 path: name,
+                entity: path.entity.id,
                 index: path.index_in(model),
+                choice: path.choice_at,
                 why,
             }),
         }
@@ -293,8 +320,13 @@ fn choose(model: &Model, entity: &Entity, wanted: &Wanted<'_>, conjuncts: &[&Exp
             true => Why::Ranges,
             false => Why::Dearer,
         };
-        let index = query.index;
-        others.push(Lost { path, index, why });
+        others.push(Lost {
+            path,
+            entity: query.entity,
+            index: query.index,
+            choice: query.choice,
+            why,
+        });
     }
     let covers = queries.split_off(queries.len().min(1));
     SelectionPlan {
