@@ -25,6 +25,7 @@ mod new_values;
 mod numbers;
 mod operation;
 mod patterns;
+mod plan_work;
 mod promises;
 mod reads;
 mod refusals;
@@ -96,6 +97,7 @@ pub(crate) fn resolve(root: &Node, out: &mut Diagnostics) -> Model {
     let steps = resolver.named_steps(root.get("steps"), &entities, &mut types);
     let reads = resolver.reads(root.get("reads"), &entities, &mut types);
     let writes = resolver.writes(root.get("writes"), &entities, &steps, &mut types);
+    plan_work::check(&entities, &reads, resolver.out);
     routes::check(&reads, &writes, resolver.out);
     named_rows::check((&entities, &steps), (&reads, &writes), resolver.out);
     chosen_keys::check((&entities, &steps), (&reads, &writes), resolver.out);
