@@ -6,6 +6,7 @@ use singlet_item::limits::INDEX_KEY_ATTRIBUTES_MAX;
 
 use super::numbers;
 use crate::diagnostic::{Diagnostic, Diagnostics};
+use crate::entries::Entries;
 use crate::grammar::listed;
 use crate::model::{
     Accepted, Billing, Callers, Estimate, Index, IndexId, KeyAttribute, KeyType, Projection, Table, TableClaims,
@@ -19,7 +20,7 @@ use crate::source::Span;
 pub(super) type IndexNames = HashMap<String, IndexId>;
 
 pub(super) fn table(node: Option<&Node>, out: &mut Diagnostics) -> (Table, IndexNames) {
-    let empty = Node::Map(Vec::new(), Span::default());
+    let empty = Node::Map(Entries::default(), Span::default());
     let node = node.filter(|node| node.is_map()).unwrap_or(&empty);
     let key_node = node.get("key");
     let key: Vec<KeyAttribute> = ["partition", "sort"]

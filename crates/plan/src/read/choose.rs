@@ -3,6 +3,7 @@
 use singlet_model::Model;
 use singlet_model::expression::Expr;
 use singlet_model::model::{Entity, IndexId, Read, Selection, SelectionKind};
+use singlet_model::types::EntityId;
 
 use super::candidate::{self, Query, Wanted, Why};
 use super::cases;
@@ -67,10 +68,21 @@ pub struct SelectionPlan {
 pub struct Lost {
     /// Its name in messages.
     pub path: String,
+    /// The entity whose rows lie on it: the one asked for, or a mirror.
+    pub entity: EntityId,
     /// The index; the table, if there is none.
     pub index: Option<IndexId>,
+    /// Which of that entity's choices of templates it is.
+    pub choice: usize,
     /// Why.
     pub why: Why,
+}
+
+impl Lost {
+    /// Whether it answers, and only another is the plan.
+    pub fn answers(&self) -> bool {
+        matches!(self.why, Why::Dearer(..) | Why::Ranges)
+    }
 }
 
 impl SelectionPlan {
@@ -233,6 +245,20 @@ fn rows_wanted(selection: &Selection, read: Option<&Read>) -> RowsWanted {
     }
 }
 
+/// How the rows of an entity of which a condition is true are found.
+pub fn plan_condition(model: &Model, entity: &Entity, condition: &Expr) -> SelectionPlan {
+    let own = meaning::as_planned(condition, entity, &|_| true);
+    let wanted = Wanted {
+        model,
+        entity,
+        order: &[],
+        consistent: false,
+        merged: false,
+        rows: RowsWanted::All,
+    };
+    choose(model, entity, &wanted, &own.conjuncts())
+}
+
 /// Where no path answers the meaning as it stands, each alternative of its `||` may have one, or each case of an attribute on which
 /// templates depend.
 fn split(model: &Model, entity: &Entity, wanted: &Wanted<'_>, conjuncts: &Conjuncts<'_>) -> Option<SelectionPlan> {
@@ -288,7 +314,9 @@ fn choose(model: &Model, entity: &Entity, wanted: &Wanted<'_>, conjuncts: &[&Exp
             Ok(query) => answers.push((name, query)),
             Err(why) => others.push(Lost {
                 path: name,
+                entity: path.entity.id,
                 index: path.index_in(model),
+                choice: path.choice_at,
                 why,
             }),
         }
@@ -315,8 +343,13 @@ fn choose(model: &Model, entity: &Entity, wanted: &Wanted<'_>, conjuncts: &[&Exp
                 best.as_ref().map_or(query.expected, |(.., expected)| *expected),
             ),
         };
-        let index = query.index;
-        others.push(Lost { path, index, why });
+        others.push(Lost {
+            path,
+            entity: query.entity,
+            index: query.index,
+            choice: query.choice,
+            why,
+        });
     }
     let covers = queries.split_off(queries.len().min(1));
     SelectionPlan {

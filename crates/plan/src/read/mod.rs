@@ -20,7 +20,9 @@ mod sort;
 mod together;
 
 pub use candidate::{PartValues, Query, Why};
-pub use choose::{Combination, Lost, PartPlan, ReadPlan, SelectionPlan, plan_read, plan_reversed, plan_selection};
+pub use choose::{
+    Combination, Lost, PartPlan, ReadPlan, SelectionPlan, plan_condition, plan_read, plan_reversed, plan_selection,
+};
 pub use ends::{Ends, KeyEnd, after};
 pub use expected::Expected;
 pub use layout::{Held, Layout};
