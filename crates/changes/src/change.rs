@@ -27,6 +27,8 @@ pub struct Change {
     pub after: Option<Attributes>,
     /// When, in whole seconds since 1970, as the store says it. It orders nothing.
     pub at_seconds: i64,
+    /// What made it in place of a write, such as a loading: nothing runs after it.
+    pub by: Option<String>,
 }
 
 /// What happened to a row.
@@ -85,6 +87,11 @@ impl ChangeId {
         ChangeId(format!("{}-end", self.0))
     }
 
+    /// What tells the item of the record from others: the hash of its key.
+    pub(crate) fn item_mark(&self) -> &str {
+        self.0.split('-').nth(1).unwrap_or(&self.0)
+    }
+
     /// As text.
     pub fn as_str(&self) -> &str {
         &self.0
@@ -116,6 +123,7 @@ impl Change {
         fields.extend(self.before.clone().map(|row| ("before", Value::M(row))));
         fields.extend(self.after.clone().map(|row| ("after", Value::M(row))));
         fields.push(("at", Value::S(self.at_text())));
+        fields.extend(self.by.as_ref().map(|by| ("by", word(by))));
         json_text::object(&mut out, fields.iter().map(|(name, value)| (*name, value)));
         String::from_utf8(out).unwrap_or_default()
     }

@@ -7,7 +7,7 @@ use singlet_item::key::is_kept_number;
 use singlet_item::{Item, Value};
 use singlet_model::Model;
 use singlet_model::model::Entity;
-use singlet_runtime::load::{entity_of_item, is_of_singlet};
+use singlet_runtime::load::{BY, entity_of_item, is_of_singlet};
 use singlet_runtime::values::json_text;
 use singlet_runtime::{Attributes, row, values};
 use singlet_store::{Result, StreamEvent, StreamRecord};
@@ -221,6 +221,7 @@ impl ChangeDecoder {
             before,
             after,
             at_seconds: record.at_seconds,
+            by: made_by(record),
         });
         Ok(changes)
     }
@@ -245,6 +246,7 @@ impl ChangeDecoder {
             before: Some(before),
             after: None,
             at_seconds: record.at_seconds,
+            by: None,
         })
     }
 
@@ -283,6 +285,13 @@ impl ChangeDecoder {
         let decoded = decoded.ok_or_else(|| Unfit("its key is none that the model makes".to_owned()))?;
         Ok(self.identity(entity, &decoded))
     }
+}
+
+/// What wrote the item in place of a write. Later writes leave the mark as it is, so that only a new one says something.
+pub(crate) fn made_by(record: &StreamRecord) -> Option<String> {
+    let mark = |item: &Option<Item>| item.as_ref().and_then(|item| item.get(BY)).cloned();
+    let new = mark(&record.new).filter(|new| Some(new) != mark(&record.old).as_ref())?;
+    new.as_str().map(str::to_owned)
 }
 
 /// The row that an item holds, where every value is of its type and none is missing.

@@ -38,14 +38,30 @@ impl Follower {
                 followers.enter(name, position, now).await?
             }
         };
+        Ok(Self::at(followers, name, noted))
+    }
+
+    /// The same under a name that nobody else can choose.
+    pub(crate) async fn start_kept(followers: Followers, name: &str, now: i64) -> Result<Self, FollowError> {
+        let noted = match followers.noted(name).await? {
+            Some(noted) => noted,
+            None => {
+                let position = place_at(&followers, StreamPosition::Latest).await?;
+                followers.enter_kept(name, position, now).await?
+            }
+        };
+        Ok(Self::at(followers, name, noted))
+    }
+
+    fn at(followers: Followers, name: &str, noted: Noted) -> Self {
         let reader = reader_at(&followers, noted.position.clone());
-        Ok(Follower {
+        Follower {
             followers,
             name: name.to_owned(),
             noted,
             reader,
             has_told: false,
-        })
+        }
     }
 
     /// How far it is, as noted.

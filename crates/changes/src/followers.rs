@@ -152,6 +152,16 @@ impl Followers {
     /// Where it is there already, its name is none, or there are too many.
     pub async fn enter(&self, name: &str, position: StreamPosition, now: i64) -> Result<Noted, FollowError> {
         check_name(name)?;
+        self.enter_kept(name, position, now).await
+    }
+
+    /// The same for a name that nobody else can choose.
+    pub(crate) async fn enter_kept(
+        &self,
+        name: &str,
+        position: StreamPosition,
+        now: i64,
+    ) -> Result<Noted, FollowError> {
         // First the name: a follower that nobody knows of would find its changes gone.
         self.change_names(|names| {
             names.insert(name.to_owned());
@@ -388,21 +398,31 @@ impl Followers {
     }
 
     /// One of these rows, empty. Two systems may share a table.
-    fn row(&self, kind: &str, parts: &[&str]) -> Result<Item, RuntimeError> {
+    pub(crate) fn row(&self, kind: &str, parts: &[&str]) -> Result<Item, RuntimeError> {
         let parts: Vec<&str> = std::iter::once(self.model.name.as_str())
             .chain(parts.iter().copied())
             .collect();
         kept_row(&self.model, kind, &parts)
     }
 
-    async fn get(&self, row: &Item) -> Result<Option<Item>, FollowError> {
+    pub(crate) async fn get(&self, row: &Item) -> Result<Option<Item>, FollowError> {
+        Ok(self.source.get_row(&self.model.table.name, &self.key_of(row)).await?)
+    }
+
+    /// The key of one of these rows.
+    pub(crate) fn key_of(&self, row: &Item) -> Item {
         let names = self.model.table.key.iter().map(|key| &key.name);
         let key = names.filter_map(|name| Some((name.clone(), row.get(name)?.clone())));
-        Ok(self.source.get_row(&self.model.table.name, &key.collect()).await?)
+        key.collect()
+    }
+
+    /// Who this is, among processes.
+    pub(crate) fn run(&self) -> &str {
+        &self.run
     }
 
     /// Puts a row; its turn, or nothing where another was faster.
-    async fn put_item(&self, item: Item, before: Option<u64>) -> Result<Option<u64>, FollowError> {
+    pub(crate) async fn put_item(&self, item: Item, before: Option<u64>) -> Result<Option<u64>, FollowError> {
         let (put, turn) = self.kept_put(item, before);
         Ok(self.source.put_row(&put).await?.then_some(turn))
     }
@@ -435,21 +455,21 @@ fn unknown(name: &str) -> FollowError {
     FollowError::Refused(format!("there is no follower `{name}`"))
 }
 
-fn unreadable() -> FollowError {
+pub(crate) fn unreadable() -> FollowError {
     FollowError::Runtime(RuntimeError::Stored(
         "the row of a follower cannot be read: another version of Singlet wrote it".to_owned(),
     ))
 }
 
-fn number_value(number: i64) -> Value {
+pub(crate) fn number_value(number: i64) -> Value {
     Value::N(Number::from(number))
 }
 
-fn number(value: Option<&Value>) -> Option<i64> {
+pub(crate) fn number(value: Option<&Value>) -> Option<i64> {
     value.and_then(Value::as_number).and_then(|number| number.to_i64())
 }
 
-fn turn_of(item: &Item) -> Result<u64, FollowError> {
+pub(crate) fn turn_of(item: &Item) -> Result<u64, FollowError> {
     let turn = number(item.get(TURN)).and_then(|turn| u64::try_from(turn).ok());
     turn.ok_or_else(unreadable)
 }

@@ -10,6 +10,7 @@
 //!   requests, progress and control rows are none.
 //! - A *misfit* is a record of an entity's row that is not as the model has it. It is told with its reason, never dropped.
 //!
+//! - A *trigger* is a write that runs after a change; what runs them is one follower for all.
 //! - A *follower* reads changes under a name, and notes in the table how far it is. A *gap* is what was gone before it came.
 //!
 //! # What it is not
@@ -21,17 +22,24 @@ mod change;
 mod decode;
 mod follow;
 mod followers;
+mod lease;
 mod reader;
 mod snapshot;
 mod source;
+mod triggers;
 mod versions;
 
 pub use change::{Change, ChangeId, ChangeKind, at_text};
 pub use decode::{ChangeDecoder, Decoded, Misfit};
 pub use follow::{COMMIT_WRITES_MAX, Follower};
 pub use followers::{FOLLOWERS_MAX, FollowError, Followers, GAPS_MAX, Gap, NAME_CHARS_MAX, Noted};
+pub use lease::{LEASE_MILLIS, Lease};
 pub use reader::{ChangePage, ChangeReader, Told};
 pub use snapshot::{SnapshotReader, SnapshotRow};
 pub use source::{
     Beside, ChangeSource, ItemsBeside, KeptPut, ScanItems, get_row_in, items_beside_in, put_row_in, scan_items_in,
+};
+pub use triggers::{
+    Followed, PARKED_MAX, ParkedChange, ParkedChanges, ParkedOrder, RUNS_PER_MINUTE_MAX, RunEnd, TRIGGERS_FOLLOWER,
+    TriggerFollower, TriggerObserver, Unobserved, forget_unneeded,
 };

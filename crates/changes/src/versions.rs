@@ -10,7 +10,7 @@ use singlet_runtime::Attributes;
 use singlet_store::{Result, StreamEvent, StreamRecord};
 
 use crate::change::{Change, ChangeId, ChangeKind};
-use crate::decode::{ChangeDecoder, Unfit, fitting_row};
+use crate::decode::{ChangeDecoder, Unfit, fitting_row, made_by};
 use crate::source::{Beside, ChangeSource};
 
 /// How many items are read at once in search of a version.
@@ -137,6 +137,7 @@ impl Search<'_> {
             before,
             after,
             at_seconds: self.record.at_seconds,
+            by: made_by(self.record),
         }
     }
 

@@ -6,6 +6,7 @@
 
 mod commands;
 mod folder_changes;
+mod following;
 mod model;
 mod operator;
 mod place;
@@ -48,6 +49,7 @@ enum Command {
     Load(commands::load::Load),
     Dump(commands::dump::Dump),
     Changes(commands::changes::Changes),
+    Follow(commands::follow::Follow),
     Docs(commands::docs::Docs),
     Serve(Box<commands::serve::Serve>),
     Dynamodb(commands::dynamodb::Dynamodb),
@@ -70,6 +72,7 @@ fn main() -> ExitCode {
         Command::Load(command) => command.run(),
         Command::Dump(command) => command.run(),
         Command::Changes(command) => command.run(),
+        Command::Follow(command) => command.run(),
         Command::Docs(command) => command.run(),
         Command::Serve(command) => command.run(),
         Command::Dynamodb(command) => command.run(),

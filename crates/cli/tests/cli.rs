@@ -17,6 +17,8 @@ mod clients;
 mod dynamodb;
 #[path = "cli/filling.rs"]
 mod filling;
+#[path = "cli/following.rs"]
+mod following;
 #[path = "cli/private.rs"]
 mod private;
 #[path = "cli/running.rs"]

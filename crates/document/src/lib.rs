@@ -8,6 +8,7 @@
 mod drawing;
 mod entities;
 mod escape;
+mod follows;
 mod guarantees;
 mod indexes;
 mod reads;
@@ -72,6 +73,7 @@ pub fn document(model: &Model, drawings: Drawings) -> Document {
     for write in &model.writes {
         writer.out.push_str(&writes::section(model, write));
     }
+    writer.follows(model);
     writer.states(model);
     writer.section("Guarantees", "", &guarantees::table(model));
     let accepted = "What `singlet check` finds and the team has decided to live with.";
@@ -114,6 +116,18 @@ impl Writer {
             let _ = write!(self.out, "{sentence}\n\n");
         }
         self.out.push_str(body);
+    }
+
+    fn follows(&mut self, model: &Model) {
+        let table = follows::table(model);
+        if table.is_empty() {
+            return;
+        }
+        self.heading("What runs after changes");
+        self.out
+            .push_str("Each runs once for each change, in a transaction of its own, soon after it.\n\n");
+        self.diagram("changes", &follows::graph(model), &follows::diagram(model));
+        self.out.push_str(&table);
     }
 
     fn states(&mut self, model: &Model) {

@@ -7,7 +7,7 @@ use singlet_model::model::{Assignment, IdempotencyNeed, LetValue, MoveTo, Step, 
 use singlet_plan::read::describe;
 use singlet_plan::write::{
     Clause, Place, RowPlan, StepPlan, WriteCost, WritePlan, plan_write, possible_refusals, requirement_status,
-    transaction_actions, write_costs,
+    transaction_actions, trigger_text, write_costs,
 };
 
 use crate::escape::{code, markdown, prose};
@@ -26,7 +26,10 @@ pub fn table(model: &Model) -> String {
         table.row(vec![
             format!("**{}**", markdown(&write.name)),
             write.http.as_ref().map(|http| code(&route(http))).unwrap_or_default(),
-            allowed(model, &write.allow),
+            match write.is_trigger_alone() {
+                true => "nobody: it runs after a change".to_owned(),
+                false => allowed(model, &write.allow),
+            },
             actions,
             units(&cost),
             prose(&cost.terms.join(", ")),
@@ -49,6 +52,9 @@ pub fn section(model: &Model, write: &Write) -> String {
     let mut out = format!("### {}\n\n", markdown(&write.name));
     if let Some(http) = &write.http {
         let _ = writeln!(out, "{}\n", code(&route(http)));
+    }
+    if let Some(trigger) = &write.after {
+        let _ = writeln!(out, "Runs after {}.\n", code(&trigger_text(model, trigger)));
     }
     out.push_str(&read_first(model, &plan));
     out.push_str(&conditions(model, write, &plan));
@@ -103,7 +109,7 @@ fn why_read(row: &RowPlan) -> &str {
 /// What must hold, where it is decided, and what is said when it does not.
 fn conditions(model: &Model, write: &Write, plan: &WritePlan) -> String {
     let mut table = Table::new(["Must hold", "Decided", "Else"]);
-    for clause in &plan.allow {
+    for clause in plan.allow.iter().filter(|_| !write.is_trigger_alone()) {
         let refused = match clause.place {
             Place::Request => "401 or 403",
             _ => "404, as if it were not there",

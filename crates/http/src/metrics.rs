@@ -24,6 +24,9 @@ pub struct Metrics {
     read_units: Family<Operation, Counter<f64, std::sync::atomic::AtomicU64>>,
     write_units: Family<Operation, Counter>,
     refusals: Family<Refused, Counter>,
+    runs: Family<Ran, Counter>,
+    parked: Family<Followed, Gauge>,
+    lag_seconds: Family<Followed, Gauge>,
     /// Requests that are being answered.
     pub in_flight: Gauge,
     /// Bytes that requests hold beyond the little that each may.
@@ -53,6 +56,19 @@ struct Refused {
     problem: String,
 }
 
+/// A write that ran after a change, and how that ended: `done`, `refused` or `parked`.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct Ran {
+    system: String,
+    operation: String,
+    outcome: String,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct Followed {
+    system: String,
+}
+
 impl Default for Metrics {
     fn default() -> Self {
         let mut registry = Registry::with_prefix("singlet");
@@ -63,6 +79,9 @@ impl Default for Metrics {
             read_units: Family::default(),
             write_units: Family::default(),
             refusals: Family::default(),
+            runs: Family::default(),
+            parked: Family::default(),
+            lag_seconds: Family::default(),
             in_flight: Gauge::default(),
             held_bytes: Gauge::default(),
             registry: Registry::default(),
@@ -79,6 +98,21 @@ impl Default for Metrics {
             "refusals",
             "Requests that were not done, by the problem",
             metrics.refusals.clone(),
+        );
+        registry.register(
+            "runs",
+            "Writes that ran after changes, by outcome",
+            metrics.runs.clone(),
+        );
+        registry.register(
+            "parked_changes",
+            "Changes after which a write cannot be done",
+            metrics.parked.clone(),
+        );
+        registry.register(
+            "follow_lag_seconds",
+            "How long ago the change happened that was followed last; 0 where none is waiting",
+            metrics.lag_seconds.clone(),
         );
         registry.register(
             "requests_in_flight",
@@ -121,6 +155,26 @@ impl Metrics {
             };
             self.refusals.get_or_create(&refused).inc();
         }
+    }
+
+    /// Counts a write that ran after a change.
+    pub fn ran(&self, system: &str, write: &str, outcome: &str) {
+        let ran = Ran {
+            system: system.to_owned(),
+            operation: write.to_owned(),
+            outcome: outcome.to_owned(),
+        };
+        self.runs.get_or_create(&ran).inc();
+    }
+
+    /// Says how far the changes of a system are followed.
+    pub fn followed(&self, system: &str, lag_seconds: i64, parked: usize) {
+        let followed = Followed {
+            system: system.to_owned(),
+        };
+        self.lag_seconds.get_or_create(&followed).set(lag_seconds);
+        let parked = i64::try_from(parked).unwrap_or(i64::MAX);
+        self.parked.get_or_create(&followed).set(parked);
     }
 
     /// The figures as text.

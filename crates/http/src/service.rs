@@ -106,6 +106,11 @@ impl Service {
         &self.settings
     }
 
+    /// The figures of the service.
+    pub fn metrics(&self) -> &Metrics {
+        &self.metrics
+    }
+
     /// Puts a system in the place of the one of the same prefix. Requests that have begun end on the old one.
     pub fn replace(&self, system: System) {
         let mut systems = self.systems.write().unwrap_or_else(PoisonError::into_inner);

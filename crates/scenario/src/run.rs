@@ -154,6 +154,9 @@ impl Stage<'_> {
             Ok(replies) => replies,
             Err(reason) => return vec![different(step.when.span, reason)],
         };
+        if let Err(reason) = self.service.follow_to_rest().await {
+            return vec![different(step.when.span, reason)];
+        }
         let mut out = Vec::new();
         for (call, reply) in calls.iter().zip(&replies) {
             if let Some(undocumented) = self.coverage.see(call, reply, &step.by) {

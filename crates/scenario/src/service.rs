@@ -2,9 +2,10 @@
 
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::sync::atomic::AtomicI64;
+use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use singlet_changes::{TriggerFollower, Unobserved};
 use singlet_http::auth::{ApiKeys, JwtKeys, JwtSettings, LocalToken, Secret};
 use singlet_http::{Clock, Server, Service, Settings, System, SystemSettings};
 use singlet_model::Model;
@@ -26,6 +27,8 @@ pub struct Running {
     pub address: SocketAddr,
     pub engine: Arc<Engine>,
     pub clock: Arc<AtomicI64>,
+    /// What runs writes after changes, where the model has such writes and the service writes at all.
+    follower: Option<TriggerFollower>,
     secret: Secret,
     task: JoinHandle<bool>,
 }
@@ -57,6 +60,14 @@ impl Running {
                 sample: None,
             },
         );
+        let follows = !read_only && model.triggers().next().is_some();
+        let follower = match follows {
+            true => {
+                let follower = TriggerFollower::start(Arc::clone(&engine), Arc::new(Unobserved), 0).await;
+                Some(follower.map_err(|error| error.to_string())?)
+            }
+            false => None,
+        };
         let clock = Arc::new(AtomicI64::new(0));
         let service = Service::with_clock(vec![system], Settings::default(), Clock::Held(Arc::clone(&clock)));
         let server = Server::bind("127.0.0.1:0", None).await?;
@@ -66,9 +77,33 @@ impl Running {
             address,
             engine,
             clock,
+            follower,
             secret,
             task,
         })
+    }
+
+    /// Waits until everything has run that is to run after changes; says what cannot.
+    pub async fn follow_to_rest(&mut self) -> Result<(), String> {
+        let Some(follower) = &mut self.follower else {
+            return Ok(());
+        };
+        let clock = Arc::clone(&self.clock);
+        let now = move || clock.load(Ordering::SeqCst);
+        loop {
+            let page = follower.follow_page(&now).await.map_err(|error| error.to_string())?;
+            // This store has no empty page before its end.
+            if page.records == 0 {
+                break;
+            }
+        }
+        match follower.parked().first() {
+            Some(parked) => Err(format!(
+                "`{}` cannot run after a change of `{}`: {}",
+                parked.write, parked.entity, parked.reason
+            )),
+            None => Ok(()),
+        }
     }
 
     /// The header that shows who calls.

@@ -16,7 +16,7 @@ use singlet_store::{GetRequest, StoreError, StreamPage, StreamRequest, TransactW
 use singlet_store_embedded::Retention;
 
 use crate::lost_answers::LostAnswers;
-use crate::support::{System, item};
+use crate::support::{System, followers_of, item};
 
 const NOW: i64 = 1_794_830_400;
 
@@ -33,8 +33,7 @@ writes:
 "#;
 
 fn followers(system: &System) -> Followers {
-    let source: Arc<dyn ChangeSource> = Arc::new(Arc::clone(system.engine.store()));
-    Followers::new(Arc::clone(system.engine.model()), source)
+    followers_of(&system.engine)
 }
 
 async fn add(system: &System, ids: &[&str]) {

@@ -7,9 +7,11 @@
     reason = "a test fails by panicking"
 )]
 
+mod dying;
 mod following;
 mod kinds;
 mod lost_answers;
 mod snapshots;
 mod support;
+mod triggers;
 mod versions;

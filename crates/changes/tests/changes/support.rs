@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use serde_json::Value as Json;
-use singlet_changes::{Change, ChangeDecoder, Decoded, Misfit};
+use singlet_changes::{Change, ChangeDecoder, ChangeSource, Decoded, Followers, Misfit};
 use singlet_item::Item;
 use singlet_model::Source;
 use singlet_runtime::values::Tree;
@@ -16,7 +16,7 @@ pub const NOW: i64 = 1_794_830_400_000;
 
 /// A model with its table.
 pub struct System {
-    pub engine: Engine,
+    pub engine: Arc<Engine>,
     pub embedded: EmbeddedStore,
     position: std::sync::Mutex<StreamPosition>,
 }
@@ -60,7 +60,7 @@ impl System {
         let store: Arc<dyn Store> = Arc::new(embedded.clone());
         store.create_table(&table::spec(&model)).await.unwrap();
         System {
-            engine: Engine::open(model, store, Attributes::new(), [7; 32]),
+            engine: Arc::new(Engine::open(model, store, Attributes::new(), [7; 32])),
             embedded,
             position: std::sync::Mutex::new(StreamPosition::Start),
         }
@@ -144,6 +144,12 @@ impl System {
         }
         told
     }
+}
+
+/// Who follows the changes of an engine's table.
+pub fn followers_of(engine: &Engine) -> Followers {
+    let source: Arc<dyn ChangeSource> = Arc::new(Arc::clone(engine.store()));
+    Followers::new(Arc::clone(engine.model()), source)
 }
 
 /// An item of texts.

@@ -1,5 +1,6 @@
 //! `singlet changes`.
 
+mod parked;
 mod show;
 mod tail;
 
@@ -10,6 +11,7 @@ use std::sync::Arc;
 use clap::{Args, Subcommand};
 use singlet_changes::{ChangeReader, ChangeSource, FollowError, Followers, at_text};
 use singlet_model::Model;
+use singlet_runtime::Engine;
 use singlet_store::{StoreError, StreamPosition};
 
 use self::show::gap_text;
@@ -44,6 +46,9 @@ enum Action {
     Lag(Lag),
     Forget(Forget),
     Acknowledge(Acknowledge),
+    Parked(parked::Parked),
+    Retry(parked::Retry),
+    Discard(parked::Discard),
 }
 
 /// Say how far every follower is.
@@ -73,6 +78,8 @@ struct Opened {
     is_still: bool,
     /// Whether the store is somewhere else, and may be away for a while.
     is_remote: bool,
+    /// The model on its store, where this process has it open.
+    engine: Option<Arc<Engine>>,
 }
 
 impl Opened {
@@ -98,6 +105,9 @@ impl Changes {
                 done.map_err(|error| failed(&opened.model, &error))?;
                 Ok(super::print(&format!("{}: forgotten\n", forget.name)))
             }
+            Action::Parked(parked) => parked.run(&opened).await,
+            Action::Retry(retry) => retry.run(&opened).await,
+            Action::Discard(discard) => discard.run(&opened).await,
             Action::Acknowledge(acknowledge) => {
                 let done = opened.followers().acknowledge(&acknowledge.name).await;
                 let gaps = done.map_err(|error| failed(&opened.model, &error))?;
@@ -129,15 +139,17 @@ impl Changes {
                     source: Arc::new(FolderChanges::new(folder.clone())),
                     is_still: false,
                     is_remote: false,
+                    engine: None,
                 });
             }
         }
-        let engine = self.store.open_as_it_is(model).await?;
+        let engine = Arc::new(self.store.open_as_it_is(model).await?);
         Ok(Opened {
             model: Arc::clone(engine.model()),
             source: Arc::new(Arc::clone(engine.store())),
             is_still: matches!(place, Place::Folder(_)),
             is_remote: matches!(place, Place::DynamoDb { .. }),
+            engine: Some(engine),
         })
     }
 }

@@ -9,6 +9,7 @@ pub mod doctor;
 pub mod dump;
 pub mod dynamodb;
 pub mod explain;
+pub mod follow;
 pub mod load;
 pub mod plan;
 pub mod schema;

@@ -30,6 +30,7 @@ use singlet_store::Store;
 use self::config::File;
 use self::sources::Source;
 use super::dynamodb;
+use crate::following;
 use crate::model::fail;
 use crate::place::{Place, Upkeep};
 use crate::private_file::{self, Readers};
@@ -85,6 +86,9 @@ pub struct Serve {
     /// Refuse every write.
     #[arg(long, env = "SINGLET_READ_ONLY")]
     read_only: bool,
+    /// Run no writes after changes: another process does, `singlet follow` or another service on the same table.
+    #[arg(long, env = "SINGLET_NO_FOLLOW")]
+    no_follow: bool,
     /// Take up changes of the model files; one that does not check clean is not taken.
     #[arg(long)]
     watch: bool,
@@ -258,6 +262,8 @@ impl Serve {
             .upkeep
             .as_ref()
             .map(|upkeep| retention::start(upkeep.store().clone(), Arc::clone(&service)));
+        let follows = !deployment.read_only && !self.no_follow && !file.no_follow.unwrap_or_default();
+        let following = follows.then(|| following::start(Arc::clone(&service), deployment.place.company()));
         let (ending, ended) = tokio::sync::watch::channel(());
         let end = async move {
             end.await;
@@ -286,6 +292,9 @@ impl Serve {
                 () = watch::follow(&sources, seen, &deployment, &service) => true,
             },
         };
+        if let Some(following) = following {
+            following.end().await;
+        }
         match finished {
             true => tracing::info!("every request that had begun was answered"),
             false => tracing::warn!("requests were still running when the time for the end was over"),

@@ -66,6 +66,10 @@ pub struct Words {
     pub request: Known,
     /// Whether `response.status` and `response.body` are known.
     pub response: Known,
+    /// The type of the row that changed, in a write that runs after a change: then `row` is that row, everywhere.
+    pub changed: Option<Type>,
+    /// Whether `before` is known: what that row was.
+    pub before: Known,
 }
 
 /// Whether a word is known, and always has a value.

@@ -112,6 +112,10 @@ pub enum Word {
     ResponseStatus,
     /// `response.body`.
     ResponseBody,
+    /// `row`: what the row became by the change after which a write runs.
+    Changed,
+    /// `before`: what that row was.
+    Before,
 }
 
 impl Word {
@@ -125,6 +129,8 @@ impl Word {
             Word::RequestHash => "request.hash",
             Word::ResponseStatus => "response.status",
             Word::ResponseBody => "response.body",
+            Word::Changed => "row",
+            Word::Before => "before",
         }
     }
 }
@@ -435,7 +441,13 @@ impl Expr {
             ExprKind::Attribute(_) | ExprKind::Row | ExprKind::Entity { .. } | ExprKind::Invalid => {
                 alone = false;
             }
-            ExprKind::Word(word) => alone &= matches!(word, Word::RequestKey | Word::RequestHash),
+            // A change is known before anything is read, as a request is.
+            ExprKind::Word(word) => {
+                alone &= matches!(
+                    word,
+                    Word::RequestKey | Word::RequestHash | Word::Changed | Word::Before
+                );
+            }
             _ => {}
         });
         alone

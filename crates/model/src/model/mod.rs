@@ -21,7 +21,7 @@ pub use table::{
 };
 pub use write::{
     Assignment, Cause, Idempotency, IdempotencyNeed, MoveTo, NamedStep, Refusal, Requirement, Step, StepKind, Taken,
-    UsingCall, Write,
+    Trigger, TriggerEvent, UsingCall, Write,
 };
 
 use crate::catalog::Catalog;
@@ -75,6 +75,18 @@ impl Model {
     /// An index.
     pub fn index(&self, id: IndexId) -> Option<&Index> {
         self.table.indexes.get(id.0 as usize)
+    }
+
+    /// The writes that run after changes, each with the change.
+    pub fn triggers(&self) -> impl Iterator<Item = (&Write, &Trigger)> {
+        self.writes
+            .iter()
+            .filter_map(|write| Some((write, write.after.as_ref()?)))
+    }
+
+    /// Whether a write runs after changes of an entity.
+    pub fn is_followed(&self, id: EntityId) -> bool {
+        self.triggers().any(|(_, trigger)| trigger.entity == id)
     }
 
     /// The estimate for an entity, a read or a write.

@@ -16,7 +16,9 @@ pub struct Write {
     pub args: Vec<Argument>,
     /// Names for values and rows.
     pub lets: Vec<Let>,
-    /// Who may.
+    /// The change after which it runs by itself.
+    pub after: Option<Trigger>,
+    /// Who may; nobody, where only a change calls it.
     pub allow: Expr,
     /// What must hold.
     pub requirements: Vec<Requirement>,
@@ -36,7 +38,63 @@ pub struct Write {
     pub claim: Claim,
 }
 
+/// The change after which a write runs.
+#[derive(Debug)]
+pub struct Trigger {
+    /// What happens to a row.
+    pub event: TriggerEvent,
+    /// Of which entity.
+    pub entity: EntityId,
+    /// Whether it runs, by the change alone.
+    pub when: Option<Expr>,
+    /// The arguments of the write.
+    pub args: Vec<(String, Expr)>,
+    /// Where it stands.
+    pub span: Span,
+}
+
+/// What happens to a row.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum TriggerEvent {
+    /// It is created.
+    Create,
+    /// It is updated; only where that attribute differs, if one is named.
+    Update(Option<String>),
+    /// It is deleted.
+    Delete,
+    /// It comes to a state, or is created in it.
+    Enter(String),
+}
+
+impl TriggerEvent {
+    /// The word of the language.
+    pub fn word(&self) -> &'static str {
+        match self {
+            TriggerEvent::Create => "create",
+            TriggerEvent::Update(_) => "update",
+            TriggerEvent::Delete => "delete",
+            TriggerEvent::Enter(_) => "enter",
+        }
+    }
+}
+
+impl Trigger {
+    /// As the model says it: `update: Auction.leaderId`.
+    pub fn shown(&self, entity: &str) -> String {
+        let word = self.event.word();
+        match &self.event {
+            TriggerEvent::Update(Some(part)) | TriggerEvent::Enter(part) => format!("{word}: {entity}.{part}"),
+            TriggerEvent::Create | TriggerEvent::Update(None) | TriggerEvent::Delete => format!("{word}: {entity}"),
+        }
+    }
+}
+
 impl Write {
+    /// Whether only a change calls it: then its steps know the row that changed, and nobody is there who may.
+    pub fn is_trigger_alone(&self) -> bool {
+        self.after.is_some() && self.http.is_none()
+    }
+
     /// Every step, those inside groups included.
     pub fn all_steps(&self) -> Vec<&Step> {
         let mut all = Vec::new();

@@ -36,6 +36,7 @@ mod steps;
 mod table;
 mod taken;
 mod template_syntax;
+mod triggers;
 mod type_limits;
 mod type_size;
 mod type_syntax;
@@ -60,6 +61,11 @@ use patterns::PatternBook;
 /// Whether a name means something by itself in expressions.
 fn is_reserved(name: &str) -> bool {
     expression::RESERVED_NAMES.contains(&name) || matches!(name, "settings" | "request" | "response")
+}
+
+/// Whether a name cannot be bound: a write that runs after a change knows `before` besides, which arguments may be called.
+fn is_reserved_for_values(name: &str) -> bool {
+    is_reserved(name) || name == "before"
 }
 
 /// Resolves a file. The model is there even when something was found; with errors it is not whole.
@@ -247,17 +253,7 @@ impl Resolver<'_> {
 
     /// A name that expressions can spell and that means nothing else.
     fn check_name(&mut self, text: &Text, what: &str) {
-        let spelled = is_identifier(&text.text);
-        if is_reserved(&text.text) {
-            let message = format!("`{}` cannot name {what}: it means something in expressions", text.text);
-            self.out
-                .push(Diagnostic::new(&rules::RESERVED_NAME, text.span, message).help("choose another name"));
-        } else if !spelled {
-            let message = format!("`{}` cannot name {what}", text.text);
-            let help = "names begin with a letter and have letters, digits and `_`";
-            self.out
-                .push(Diagnostic::new(&rules::RESERVED_NAME, text.span, message).help(help));
-        }
+        check_free_name(text, what, is_reserved(&text.text), self.out);
     }
 
     /// Whether something was already found within a read, a write or a step, so that what follows from it need not be said.
@@ -271,6 +267,26 @@ impl Resolver<'_> {
         self.out
             .push(Diagnostic::new(&rules::NOT_YET, span, message).help(help));
     }
+}
+
+/// Checks the name of a value that `let`, `for` or `as` binds.
+fn check_value_name(text: &Text, out: &mut Diagnostics) {
+    check_free_name(text, "a value", is_reserved_for_values(&text.text), out);
+}
+
+fn check_free_name(text: &Text, what: &str, reserved: bool, out: &mut Diagnostics) {
+    let (message, help) = match reserved {
+        true => (
+            format!("`{}` cannot name {what}: it means something in expressions", text.text),
+            "choose another name",
+        ),
+        false if !is_identifier(&text.text) => (
+            format!("`{}` cannot name {what}", text.text),
+            "names begin with a letter and have letters, digits and `_`",
+        ),
+        false => return,
+    };
+    out.push(Diagnostic::new(&rules::RESERVED_NAME, text.span, message).help(help));
 }
 
 /// The finding for an entity that there is not.

@@ -6,7 +6,7 @@ use super::table::{find_index, flag, whole};
 use super::types::TypeTable;
 use super::{Resolver, keys, route, selection};
 use crate::diagnostic::{Diagnostic, Diagnostics};
-use crate::expression::{self, Args, Bound, Expr, RowWord, Scope};
+use crate::expression::{self, Args, Bound, Expr, Facts, RowWord, Scope, Words};
 use crate::model::{Argument, Comparison, KeyTemplate, LetValue, Route, SelectionKind, Table, Using, UsingKey};
 use crate::node::{Entry, Node};
 use crate::rules;
@@ -26,6 +26,27 @@ pub(super) struct Named {
 pub(super) enum Unused {
     Reported,
     PassedOver,
+}
+
+/// What an operation knows before it binds names, apart from its arguments.
+pub(super) struct KnownBefore {
+    /// Whether somebody calls.
+    pub has_caller: bool,
+    /// The change after which it runs.
+    pub words: Words,
+    /// What is known of that change.
+    pub facts: Facts,
+}
+
+impl Default for KnownBefore {
+    /// A request.
+    fn default() -> Self {
+        KnownBefore {
+            has_caller: true,
+            words: Words::default(),
+            facts: Facts::default(),
+        }
+    }
 }
 
 /// The route of a read or write.
@@ -111,10 +132,19 @@ impl Resolver<'_> {
         defaults
     }
 
-    pub(super) fn let_value(&mut self, entry: &Entry, args: &Args, bound: &[Bound]) -> Option<Named> {
+    pub(super) fn let_value(
+        &mut self,
+        entry: &Entry,
+        known: &KnownBefore,
+        args: &Args,
+        bound: &[Bound],
+    ) -> Option<Named> {
         let scope = Scope {
             args: Some(args),
             bound: bound.to_vec(),
+            words: known.words.clone(),
+            facts: known.facts.clone(),
+            caller: known.has_caller.then_some(&self.names.claims),
             ..self.names.scope()
         };
         named_value(&entry.value, &scope, self.out)

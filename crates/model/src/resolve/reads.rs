@@ -1,12 +1,12 @@
 //! Pass 6, first half: reads.
 
 use super::numbers;
-use super::operation::{Http, Unused, arguments};
+use super::operation::{Http, KnownBefore, Unused, arguments};
 use super::promises::rows_of;
 use super::selection::Place;
 use super::table::{flag, flag_span, whole, word};
 use super::types::TypeTable;
-use super::{Resolver, condition, value};
+use super::{Resolver, check_value_name, condition, value};
 use crate::diagnostic::Diagnostic;
 use crate::expression::{self, Args, BinaryOp, Expr, ExprKind, RowWord, Scope};
 use crate::model::{
@@ -32,7 +32,7 @@ impl Resolver<'_> {
         let args = self.declare_args(node.get("args"), &http, types);
         self.check_query(http.route(), &args);
         let mut bound = Vec::new();
-        let mut lets = self.lets(node.get("let"), &args, &mut bound);
+        let mut lets = self.lets(node.get("let"), &KnownBefore::default(), &args, &mut bound);
         lets.iter_mut().for_each(|bound| find_current_version(bound, entities));
         let each = self.each(node.entry("each"), &args, &mut bound);
         let selection = self.main_selection(entry, &args, &bound);
@@ -364,11 +364,17 @@ impl Resolver<'_> {
     }
 
     /// A `let`, for reads and writes alike.
-    pub(super) fn lets(&mut self, node: Option<&Node>, args: &Args, bound: &mut Vec<expression::Bound>) -> Vec<Let> {
+    pub(super) fn lets(
+        &mut self,
+        node: Option<&Node>,
+        known: &KnownBefore,
+        args: &Args,
+        bound: &mut Vec<expression::Bound>,
+    ) -> Vec<Let> {
         let mut lets: Vec<Let> = Vec::new();
         for entry in node.map_or(&[][..], Node::entries) {
-            self.check_name(&entry.key, "a value");
-            if let Some(named) = self.let_value(entry, args, bound) {
+            check_value_name(&entry.key, self.out);
+            if let Some(named) = self.let_value(entry, known, args, bound) {
                 bound.push(expression::Bound {
                     name: entry.key.text.clone(),
                     ty: named.ty,

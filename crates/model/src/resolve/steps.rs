@@ -6,7 +6,7 @@ use super::assignments::{self, Target};
 use super::operation::{Named, named_value};
 use super::{refusals, selection};
 use crate::diagnostic::{Diagnostic, Diagnostics, nearest};
-use crate::expression::{self, Bound, Expr, Scope};
+use crate::expression::{self, Bound, Expr, ExprKind, Scope};
 use crate::grammar::{listed, words};
 use crate::model::{Cause, Entity, LetValue, MoveTo, NamedStep, Refusal, Requirement, Step, StepKind, UsingCall};
 use crate::node::{Entry, Node};
@@ -193,6 +193,18 @@ impl StepScope<'_> {
             }
             return expr;
         };
+        if let ExprKind::Word(word) = expr.kind {
+            let entity = self.facts_scope.catalog.name(id);
+            let message = format!(
+                "`{}` is what a row of `{entity}` was then, not what it is now",
+                word.as_str()
+            );
+            let help = format!(
+                "name the row with `let`: `{{it: {entity}({}.…)}}`, and write `it`",
+                word.as_str()
+            );
+            out.push(Diagnostic::new(&rules::BAD_TRIGGER, text.span, message).help(help));
+        }
         if expr.optional {
             let message = format!("`{}` may be missing here", text.text);
             let help = format!("test it first: `when: {} != absent`", text.text);
@@ -282,6 +294,7 @@ impl StepScope<'_> {
             );
             return None;
         };
+        super::check_value_name(&entry.key, out);
         let named = named_value(&entry.value, &self.facts_scope, out)?;
         let element = match &named.ty {
             Type::Unknown => Type::Unknown,
@@ -352,6 +365,9 @@ impl StepScope<'_> {
             or_skip: node.get("else").and_then(Node::str) == Some("skip"),
             using: node.get("using").map(using_call),
         };
+        if let Some(named) = node.get("as").and_then(Node::text) {
+            super::check_value_name(named, out);
+        }
         let entity = step.entity().and_then(|id| super::entity(self.entities, id));
         let changes_row = !matches!(step.kind, StepKind::Create(_));
         let scope = match entity {

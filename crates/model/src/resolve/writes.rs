@@ -8,12 +8,13 @@ use super::taken;
 use super::types::TypeTable;
 use super::{Resolver, condition, refusals};
 use crate::diagnostic::{Diagnostic, Diagnostics, nearest};
-use crate::expression::{self, Args, Bound, Expr, ExprKind, Known, Scope, Words};
+use crate::expression::{self, Args, Bound, Expr, ExprKind, Known, Literal, Scope, Words};
 use crate::model::{
     Entity, Idempotency, IdempotencyNeed, Let, LetValue, NamedStep, Requirement, SelectionKind, Step, Write,
 };
 use crate::node::{Entry, Node};
 use crate::rules;
+use crate::source::Span;
 use crate::text::Text;
 use crate::types::{EntityId, Type};
 
@@ -57,7 +58,7 @@ impl Resolver<'_> {
     fn steps_of_named(&mut self, entry: &Entry, args: &Args, entities: &[Entity], known: &[NamedStep]) -> Vec<Step> {
         let scope = Scope {
             args: Some(args),
-            words: write_words(false),
+            words: write_words(false, &Words::default()),
             ..self.names.scope()
         };
         let mut steps = StepScope {
@@ -88,22 +89,31 @@ impl Resolver<'_> {
     fn write(&mut self, entry: &Entry, entities: &[Entity], named: &[NamedStep], types: &mut TypeTable) -> Write {
         let node = &entry.value;
         self.check_name(&entry.key, "a write");
-        self.refuse_triggers(node);
+        self.refuse_schedules(node);
+        let head = self.trigger_head(node, entities);
         let http = Http::of(node.get("http"), false, self.out);
         let mut args = self.declare_args(node.get("args"), &http, types);
         taken::declare(node, &self.names.catalog, entities, &mut args);
         let mut bound: Vec<Bound> = Vec::new();
-        let lets = self.lets(node.get("let"), &args, &mut bound);
+        let is_trigger_alone = node.get("after").is_some() && node.get("http").is_none();
+        let known = self.known_before(head.as_ref(), is_trigger_alone);
+        let lets = self.lets(node.get("let"), &known, &args, &mut bound);
         self.check_found_bounded(&lets);
         let bulk = flag(node, "bulk");
         let mut scope = Scope {
             args: Some(&args),
             bound,
-            words: write_words(bulk),
+            words: write_words(bulk, &known.words),
             ..self.names.scope()
         };
-        let allow = condition(node.get("allow"), &scope, self.out);
+        let allow = match is_trigger_alone {
+            true => nobody(entry.key.span),
+            false => allowed(entry, &scope, self.out),
+        };
         scope = scope.with_facts_of(&allow, true);
+        scope.facts.extend(known.facts);
+        // Whom `allow` admits is not there where a change calls.
+        scope.caller = scope.caller.filter(|_| known.has_caller);
         let mut requirements: Vec<Requirement> = Vec::new();
         for text in node
             .get("require")
@@ -117,7 +127,7 @@ impl Resolver<'_> {
             }
         }
         let idempotency = idempotency(node.get("idempotency"), &scope, self.out);
-        if idempotency.need == IdempotencyNeed::Required {
+        if idempotency.need == IdempotencyNeed::Required && head.is_none() {
             scope.words.request = Known::Always;
         }
         let mut step_scope = StepScope {
@@ -140,6 +150,7 @@ impl Resolver<'_> {
         let returns = returned(node.get("return"), &scope, self.out);
         drop(scope);
         let defaults = self.arg_defaults(node.get("args"), types);
+        let after = head.map(|head| self.trigger(head, &args));
         let unused = if self.is_broken(entry) {
             Unused::PassedOver
         } else {
@@ -150,6 +161,7 @@ impl Resolver<'_> {
             span: entry.key.span,
             args: arguments(&args, defaults, unused, self.out),
             lets,
+            after,
             allow,
             requirements,
             steps,
@@ -161,6 +173,9 @@ impl Resolver<'_> {
             claim: self.claim(node.get("claim")),
         };
         self.check_if_match(&write, node, entities);
+        if let Some(trigger) = &write.after {
+            self.check_trigger_args(trigger, &write.args);
+        }
         write
     }
 
@@ -199,28 +214,40 @@ impl Resolver<'_> {
         }
     }
 
-    fn refuse_triggers(&mut self, node: &Node) {
-        for (field, what) in [
-            ("after", "a write that runs after a change"),
-            ("every", "a write that runs on a schedule"),
-        ] {
-            if let Some(entry) = node.entry(field) {
-                self.not_yet(
-                    entry.key.span,
-                    what,
-                    "call the write over HTTP or from the command line until then",
-                );
-            }
+    fn refuse_schedules(&mut self, node: &Node) {
+        if let Some(entry) = node.entry("every") {
+            let help = "call the write over HTTP or from the command line until then";
+            self.not_yet(entry.key.span, "a write that runs on a schedule", help);
         }
     }
 }
 
+/// What `allow` says. Where it is missing, nobody may, and that is said.
+fn allowed(entry: &Entry, scope: &Scope<'_>, out: &mut Diagnostics) -> Expr {
+    let node = entry.value.get("allow");
+    if node.is_none() {
+        let missing = Diagnostic::new(&rules::MISSING_FIELD, entry.key.span, "this write has no `allow`");
+        out.push(missing.help("add `allow: …`: who may"));
+    }
+    condition(node, scope, out)
+}
+
+/// Whom `allow` admits where only a change calls: nobody.
+fn nobody(span: Span) -> Expr {
+    Expr {
+        kind: ExprKind::Literal(Literal::Bool(false)),
+        ty: Type::Bool,
+        optional: false,
+        span,
+    }
+}
+
 /// A write without a header of its own may lack an idempotency key.
-fn write_words(bulk: bool) -> Words {
+fn write_words(bulk: bool, known: &Words) -> Words {
     Words {
         done: bulk,
         request: Known::Maybe,
-        ..Words::default()
+        ..known.clone()
     }
 }
 

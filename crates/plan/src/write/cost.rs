@@ -59,12 +59,14 @@ impl<'a> WriteCosts<'a> {
         let by_hand = turns.iter().any(|turn| turn.step.using.is_some());
         let rows = Rows::new(self.model, write);
         let steps: Vec<(Turn<'_>, Vec<Row<'_>>)> = turns.iter().map(|turn| (*turn, rows.of(turn.step))).collect();
-        let record = if by_hand {
-            (0, 0)
-        } else {
-            record_rows(write.idempotency.need)
+        let record = match (by_hand, write.is_trigger_alone()) {
+            (true, _) => (0, 0),
+            // The record of the change.
+            (false, true) => (1, 1),
+            (false, false) => record_rows(write.idempotency.need),
         };
-        let optional_record = !by_hand && write.idempotency.need == IdempotencyNeed::Optional;
+        let is_optional = write.idempotency.need == IdempotencyNeed::Optional && !write.is_trigger_alone();
+        let optional_record = !by_hand && is_optional;
         let mut cost = WriteCost {
             most: Some(0),
             ceiling: (!optional_record).then_some(0),
@@ -110,7 +112,7 @@ impl<'a> WriteCosts<'a> {
         if write.bulk {
             add_progress(&mut cost, write);
         }
-        self.add_record(&mut cost, record, all);
+        self.add_record(&mut cost, write, record, all);
         cost
     }
 
@@ -143,19 +145,24 @@ impl<'a> WriteCosts<'a> {
         }
     }
 
-    fn add_record(&self, cost: &mut WriteCost, record: Units, together: (u64, Option<u64>)) {
+    fn add_record(&self, cost: &mut WriteCost, write: &Write, record: Units, together: (u64, Option<u64>)) {
         if record.1 == 0 {
             return;
         }
-        let entries = self.record.map_or(0, |entity| entity.index.len() as u64);
+        let shaped = self.record.filter(|_| !write.is_trigger_alone());
+        let entries = shaped.map_or(0, |entity| entity.index.len() as u64);
         let most = record.1 * factor_of(together.1) + entries;
         cost.least += record.0 * factor_of(Some(together.0));
         cost.most = cost.most.map(|all| all + most);
         // A record holds the answer, whose size nothing limits.
         cost.ceiling = None;
         cost.terms.push(format!(
-            "{} for the idempotency record",
-            span_of((record.0 * factor_of(Some(together.0)), most))
+            "{} for the {}",
+            span_of((record.0 * factor_of(Some(together.0)), most)),
+            match write.is_trigger_alone() {
+                true => "record of the change",
+                false => "idempotency record",
+            }
         ));
     }
 

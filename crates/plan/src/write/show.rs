@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use singlet_model::Model;
-use singlet_model::model::{MoveTo, Step, StepKind, Write};
+use singlet_model::model::{MoveTo, Step, StepKind, Trigger, Write};
 
 use super::{Clause, Place, StepPlan, WritePlan};
 use crate::show::{expression, expression_in};
@@ -11,7 +11,10 @@ use crate::show::{expression, expression_in};
 /// What a write becomes, for people to read.
 pub fn write_text(model: &Model, write: &Write, plan: &WritePlan) -> String {
     let mut out = format!("{}\n", plan.name);
-    for clause in &plan.allow {
+    if let Some(trigger) = &write.after {
+        line(&mut out, 1, &format!("after    {}", trigger_text(model, trigger)));
+    }
+    for clause in plan.allow.iter().filter(|_| !write.is_trigger_alone()) {
         line(&mut out, 1, &format!("allow    {}", clause_text(clause)));
     }
     for (name, row) in &plan.rows {
@@ -28,6 +31,15 @@ pub fn write_text(model: &Model, write: &Write, plan: &WritePlan) -> String {
     }
     steps(model, &mut out, &write.steps, &plan.steps, 1);
     out
+}
+
+/// `update: Auction.leaderId, when before.leaderId != absent`.
+pub fn trigger_text(model: &Model, trigger: &Trigger) -> String {
+    let mut text = trigger.shown(model.catalog.name(trigger.entity));
+    if let Some(when) = &trigger.when {
+        let _ = write!(text, ", when {}", expression_in(&model.catalog, when));
+    }
+    text
 }
 
 fn line(out: &mut String, depth: usize, text: &str) {

@@ -108,7 +108,8 @@ fn is_known(model: &Model, entity: &Entity, name: &str) -> bool {
         .iter()
         .chain(table.indexes.iter().flat_map(|index| index.key()));
     let mut attributes = entity.attributes.iter();
-    table.type_attribute.as_deref() == Some(name)
+    name == super::BY
+        || table.type_attribute.as_deref() == Some(name)
         || table.ttl.as_deref() == Some(name)
         || keys.any(|key| key.name == name)
         || attributes.any(|attribute| match &attribute.stored {

@@ -35,6 +35,7 @@ pub use dump::{Dumped, dump_rows, entity_of_item, is_of_singlet};
 pub use lines::{LINE_BYTES_MAX, RowSource, TextRows};
 pub use misfit::{LoadError, Misfit, MisfitKind};
 pub use put::put_all;
+pub use send::BY;
 
 pub(crate) use fill::GivenRow;
 pub(crate) use kept::{GivenItem, GivenKind, kept_beside};

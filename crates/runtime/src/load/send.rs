@@ -20,6 +20,10 @@ use crate::{retry, row, stream};
 /// How often a row is made anew because what it depends on changed meanwhile.
 const ATTEMPTS_MAX: u32 = 8;
 
+/// The attribute that says what wrote an item in place of a write, where something follows: nothing runs after it. A later write
+/// leaves it as it is, so that only an item in which it is new was written so.
+pub const BY: &str = "$by";
+
 /// What became of a row.
 pub(super) enum Sent {
     /// It is there, as so many items.
@@ -83,11 +87,15 @@ impl Action {
         let model = loading.model();
         let table = model.table.name.clone();
         let absent = absent_now(model, entity.expires.is_some(), loading.options.now);
+        let mut item = one.item.clone();
+        if one.kind == KeptKind::Own && model.is_followed(entity.id) {
+            item.insert(BY.to_owned(), Value::S(format!("load {}", loading.options.now)));
+        }
         let write = match one.kind {
             KeptKind::Identity => TransactWrite::Update(share_identity(table, one)),
             _ => TransactWrite::Put(PutRequest {
                 table,
-                item: one.item.clone(),
+                item,
                 condition: Some(absent),
                 return_old: false,
             }),

@@ -11,7 +11,7 @@ use super::attempt::Attempt;
 use super::create::key_in;
 use super::guards::Guards;
 use super::touched::{Action, Change, Check, Doing, Parts, Touched, absent_now, present, stored_name};
-use super::{Stop, mistake};
+use super::{Stop, mistake, send};
 use crate::by_key::primary_key;
 use crate::row;
 use crate::scope::Attributes;
@@ -31,6 +31,35 @@ impl<'a> Attempt<'a> {
         };
         actions.extend(others);
         Ok(actions)
+    }
+
+    /// Where something follows the changes of an entity, a state that time has ended is stored in a write of its own before the row
+    /// is written: whoever follows sees both changes. Then all is evaluated anew.
+    pub async fn store_lapses(&mut self) -> Result<(), Stop> {
+        let model = self.operation.model;
+        for at in 0..self.rows.len() {
+            let touched = self.touched(at)?;
+            let entity = touched.entity;
+            let is_changed = matches!(touched.change, Change::Update | Change::Delete);
+            if !is_changed || !model.is_followed(entity.id) || entity.history.is_some() {
+                continue;
+            }
+            let (Some(states), Some(item), Some(row)) = (&entity.states, touched.item(), touched.row()) else {
+                continue;
+            };
+            if row::stored(entity, item)?.get(&states.of) == row.get(&states.of) {
+                continue;
+            }
+            let mut lapsed = Touched::new(entity, touched.key.clone(), touched.named.clone());
+            lapsed.after = Some(row::completed(entity, row.clone(), self.scope(None))?);
+            lapsed.before = touched.before.clone();
+            lapsed.change = Change::Update;
+            lapsed.used.whole = true;
+            let actions = self.update_of(&lapsed, lapsed.key.clone(), Vec::new())?;
+            send::send(self.operation, actions, false, &mut self.consumed).await?;
+            return Err(Stop::Again);
+        }
+        Ok(())
     }
 
     fn check_of(&self, touched: &Touched<'a>, key: Item, mut checks: Vec<Check<'a>>) -> Result<Vec<Action<'a>>, Stop> {

@@ -30,6 +30,7 @@ impl<'a> Attempt<'a> {
             }
             self.answer().await?;
         }
+        self.store_lapses().await?;
         let answered = match &self.operation.record {
             Some(_) => Some(self.answered_row()?),
             None => None,
@@ -65,6 +66,7 @@ impl<'a> Attempt<'a> {
         };
         if let (Some(record), Some(answered)) = (&self.operation.record, answered) {
             actions.push(record.action(self.operation, &written, &answered)?);
+            actions.extend(self.operation.change.and_then(|change| change.unpark(self.operation)));
         }
         send::send(self.operation, actions, false, &mut self.consumed).await?;
         Ok(written)

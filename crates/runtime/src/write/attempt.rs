@@ -80,11 +80,7 @@ impl<'a> Attempt<'a> {
             operation,
             read_first,
             args: Cow::Borrowed(&operation.args),
-            bound: operation
-                .record
-                .as_ref()
-                .map(|record| record.words().clone())
-                .unwrap_or_default(),
+            bound: operation.words(),
             names: BTreeMap::new(),
             rows: Vec::with_capacity(ROWS_USUAL),
             first: None,
@@ -112,8 +108,11 @@ impl<'a> Attempt<'a> {
         for bound in &operation.write.lets {
             self.bind(bound).await?;
         }
-        for clause in &operation.plan.allow {
-            self.allow(clause).await?;
+        // A change is nobody's request.
+        if operation.change.is_none() {
+            for clause in &operation.plan.allow {
+                self.allow(clause).await?;
+            }
         }
         self.check_version_read().await?;
         let requirements = operation.write.requirements.iter().zip(&operation.plan.requirements);

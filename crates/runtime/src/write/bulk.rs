@@ -97,6 +97,7 @@ fn unrecorded<'a>(operation: &Operation<'a>, request: &'a super::WriteRequest) -
         args: operation.args.clone(),
         request,
         record: None,
+        change: operation.change,
     }
 }
 
@@ -210,7 +211,12 @@ impl<'o> Bulk<'o> {
         self.progress.now = self.operation.request.now;
         attempt.answers = false;
         attempt.prepare().await?;
-        let bound = attempt.bound.clone();
+        let mut bound = attempt.bound.clone();
+        // A change is told again with every attempt, and two images of a row may be more than an item holds.
+        self.operation
+            .change
+            .iter()
+            .for_each(|change| change.leave_out(&mut bound));
         let mut item = self.key.clone();
         item.extend(self.fields()?);
         item.insert(BOUND.to_owned(), Value::M(bound.clone()));

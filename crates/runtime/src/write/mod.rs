@@ -30,6 +30,7 @@ mod refuse;
 mod send;
 mod steps;
 mod touched;
+mod trigger;
 mod update;
 
 use std::collections::HashSet;
@@ -52,6 +53,7 @@ pub(crate) use generate::Generating;
 pub use guards::kept_row;
 pub(crate) use guards::{GuardKind, OWNER as GUARD_OWNER, identity as identity_place, of_row as guards_of_row};
 pub(crate) use touched::absent_now;
+pub use trigger::{ChangedRow, TriggerOutcome, TriggerRun};
 
 /// What is asked of a write.
 #[derive(Clone, Debug, Default)]
@@ -159,8 +161,10 @@ struct Operation<'a> {
     pub plan: &'a WritePlan,
     pub args: Attributes,
     pub request: &'a WriteRequest,
-    /// The record of the request, where it has a key.
+    /// The record of the request, where it has a key; of the change, where it runs after one.
     pub record: Option<record::Record<'a>>,
+    /// The change after which it runs.
+    pub change: Option<trigger::Cause<'a>>,
 }
 
 impl Engine {
@@ -185,6 +189,7 @@ impl Engine {
             args,
             request,
             record: None,
+            change: None,
         };
         operation.has_key()?;
         operation.takes_precondition()?;
@@ -209,6 +214,19 @@ impl<'a> Operation<'a> {
             row: None,
             bound: nothing,
         }
+    }
+
+    /// The words that every expression of it knows: of its record, and of the change after which it runs.
+    fn words(&self) -> Attributes {
+        let mut words = self
+            .record
+            .as_ref()
+            .map(|record| record.words().clone())
+            .unwrap_or_default();
+        if let Some(change) = self.change.filter(|_| self.write.is_trigger_alone()) {
+            words.extend(change.words());
+        }
+        words
     }
 
     /// What a request lacks is said before who may ask.

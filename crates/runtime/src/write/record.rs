@@ -20,6 +20,13 @@ use crate::{retry, row, values};
 /// How long a record counts, where the model does not say.
 const KEPT_SECONDS: i64 = 86_400;
 
+/// How long the record of a change counts: longer than any change comes again. A store keeps changes for a week at most, and one
+/// that is parked is done with the removal of its row.
+const CHANGE_KEPT_SECONDS: i64 = 8 * 86_400;
+
+/// The rule that refused a write which ran after a change.
+const REFUSED: &str = "$refused";
+
 /// The longest idempotency key, in characters.
 const KEY_CHARS_MAX: usize = 255;
 
@@ -32,6 +39,8 @@ const VERSION: &str = "$version";
 /// The record of one request.
 #[derive(Debug)]
 pub(super) struct Record<'a> {
+    /// What it is the record of.
+    kind: RecordKind,
     /// The entity that shapes it.
     entity: Option<&'a Entity>,
     /// Its place.
@@ -43,7 +52,42 @@ pub(super) struct Record<'a> {
     is_of_somebody: bool,
 }
 
+/// What a record is of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum RecordKind {
+    /// A request, with its answer.
+    Request,
+    /// A change after which a write ran. Nobody is answered.
+    Change,
+}
+
 impl<'a> Record<'a> {
+    /// The record of a change. Its place is of the write and the change alone: no caller shapes it.
+    pub fn of_change(operation: &Operation<'a>, change: &str) -> Result<Self, RuntimeError> {
+        Ok(Record {
+            kind: RecordKind::Change,
+            entity: None,
+            key: place(
+                operation.model,
+                "change",
+                &[&operation.model.name, &operation.write.name, change],
+            )?,
+            words: Attributes::new(),
+            is_of_somebody: true,
+        })
+    }
+
+    /// The item that records what became of a change: that it was refused, and by which rule, or that it was done.
+    pub(super) fn item_of_change(&self, operation: &Operation<'_>, refused: Option<&str>) -> Item {
+        let mut item = self.key.clone();
+        item.extend([expiry(operation)]);
+        item.extend(refused.map(|name| (REFUSED.to_owned(), Value::S(name.to_owned()))));
+        if let Some(name) = &operation.model.table.type_attribute {
+            item.insert(name.clone(), Value::S("$change".to_owned()));
+        }
+        item
+    }
+
     pub fn new(operation: &Operation<'a>, key: String) -> Result<Self, RuntimeError> {
         if key.is_empty() || key.chars().count() > KEY_CHARS_MAX {
             return Err(RuntimeError::Request(format!(
@@ -70,6 +114,7 @@ impl<'a> Record<'a> {
             },
         };
         Ok(Record {
+            kind: RecordKind::Request,
             entity,
             key: place,
             words,
@@ -147,6 +192,12 @@ impl<'a> Record<'a> {
         written: &Written,
         answered: &Attributes,
     ) -> Result<Action<'c>, RuntimeError> {
+        if self.kind == RecordKind::Change {
+            return Ok(Action {
+                doing: Doing::Put(self.item_of_change(operation, None)),
+                ..self.absent(operation)
+            });
+        }
         let model = operation.model;
         let mut words = self.words.clone();
         let status = Value::N(Number::from(i64::from(written.status)));
@@ -195,7 +246,11 @@ impl<'a> Record<'a> {
 
 /// Until when a row of the model's own counts, if it is written now: in the table's TTL, or beside it where there is none.
 pub(super) fn expiry(operation: &Operation<'_>) -> (String, Value) {
-    let until = operation.request.now.div_euclid(1_000) + KEPT_SECONDS;
+    let kept = match operation.change {
+        Some(_) => CHANGE_KEPT_SECONDS,
+        None => KEPT_SECONDS,
+    };
+    let until = operation.request.now.div_euclid(1_000) + kept;
     (expiry_name(operation.model).to_owned(), Value::N(Number::from(until)))
 }
 

@@ -4,7 +4,8 @@ use serde_json::{Value as Json, json};
 use singlet_model::Model;
 use singlet_model::model::{Step, StepKind, Write};
 use singlet_plan::write::{
-    Place, StepPlan, WriteCost, WritePlan, plan_write, possible_refusals, transaction_actions, write_costs, write_text,
+    Place, StepPlan, WriteCost, WritePlan, following_writes, plan_write, possible_refusals, transaction_actions,
+    trigger_text, write_costs, write_text,
 };
 
 use crate::table;
@@ -87,25 +88,27 @@ pub fn text(model: &Model, write: &Write) -> String {
     if !refusals.is_empty() {
         text.push_str(&format!("  refusals {}\n", refusals.join(", ")));
     }
+    for (next, trigger) in following_writes(model, write) {
+        let cost = units(&cost_of(model, next));
+        let after = trigger_text(model, trigger);
+        text.push_str(&format!("  then     {}, {cost} units, after {after}\n", next.name));
+    }
     text
 }
 
-/// `{name, bulk, items, readFirst, clauses, units, refusals}`.
+/// `{name, bulk, items, readFirst, clauses, units, refusals, after, then}`.
 pub fn json(model: &Model, write: &Write) -> Json {
     let plan = plan_write(model, write);
-    let clauses = plan
-        .allow
-        .iter()
-        .chain(plan.requirements.iter().flatten())
-        .map(|clause| {
-            let place = match &clause.place {
-                Place::Request => "request",
-                Place::Pushed(_) => "condition",
-                Place::Pinned => "pinned",
-            };
-            let text = singlet_plan::show::expression_in(&model.catalog, &clause.expr);
-            json!({"holds": text, "place": place})
-        });
+    let allow = plan.allow.iter().filter(|_| !write.is_trigger_alone());
+    let clauses = allow.chain(plan.requirements.iter().flatten()).map(|clause| {
+        let place = match &clause.place {
+            Place::Request => "request",
+            Place::Pushed(_) => "condition",
+            Place::Pinned => "pinned",
+        };
+        let text = singlet_plan::show::expression_in(&model.catalog, &clause.expr);
+        json!({"holds": text, "place": place})
+    });
     let cost = cost_of(model, write);
     let refusals = possible_refusals(model, write);
     let refusals = refusals
@@ -119,6 +122,8 @@ pub fn json(model: &Model, write: &Write) -> Json {
         "clauses": clauses.collect::<Vec<_>>(),
         "units": {"least": cost.least, "most": cost.most, "of": cost.terms},
         "refusals": refusals.collect::<Vec<_>>(),
+        "after": write.after.as_ref().map(|trigger| trigger_text(model, trigger)),
+        "then": following_writes(model, write).iter().map(|(next, _)| &next.name).collect::<Vec<_>>(),
     })
 }
 

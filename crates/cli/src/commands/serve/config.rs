@@ -20,6 +20,7 @@ pub struct File {
     pub endpoint_url: Option<String>,
     pub region: Option<String>,
     pub read_only: Option<bool>,
+    pub no_follow: Option<bool>,
     pub secret_file: Option<PathBuf>,
     pub secret_files_shared: Option<bool>,
     pub jwks: Option<String>,

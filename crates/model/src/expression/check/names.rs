@@ -56,6 +56,11 @@ impl Checker<'_, '_> {
         })
     }
 
+    /// Whether `row` is the row whose attributes stand bare.
+    fn row_is_bare(&self) -> bool {
+        self.scope.row == RowWord::Same && self.scope.words.changed.is_none()
+    }
+
     /// Whether there may be no row, as far as the tests around it tell.
     fn row_may_be_absent(&self) -> bool {
         self.scope.row_may_be_absent && !self.facts.is_present("row")
@@ -67,6 +72,7 @@ impl Checker<'_, '_> {
             "today" => self.made(node, ExprKind::Today, Type::Date),
             "absent" => self.constant(node, Literal::Absent, Type::Absent),
             "row" => self.row(node),
+            "before" if self.scope.words.changed.is_some() => self.before(node),
             "rows" => self.typed_word(node, Word::Rows, self.scope.words.rows.clone()),
             "source" => self.typed_word(node, Word::Source, self.scope.words.source.clone()),
             "done" => self.typed_word(node, Word::Done, self.scope.words.done.then(Type::int)),
@@ -90,7 +96,25 @@ impl Checker<'_, '_> {
         }
     }
 
+    /// What the row that changed was.
+    fn before(&mut self, node: &Node) -> Expr {
+        let known = self.scope.words.before;
+        match self.scope.words.changed.clone().filter(|_| known != Known::No) {
+            Some(ty) => {
+                let expr = self.made(node, ExprKind::Word(Word::Before), ty);
+                self.narrowed(Expr {
+                    optional: known == Known::Maybe,
+                    ..expr
+                })
+            }
+            None => self.not_here(node, "before"),
+        }
+    }
+
     fn row(&mut self, node: &Node) -> Expr {
+        if let Some(ty) = self.scope.words.changed.clone() {
+            return self.made(node, ExprKind::Word(Word::Changed), ty);
+        }
         match (&self.scope.row, self.scope.attributes) {
             (RowWord::Same, Some(entity)) => {
                 let expr = self.made(node, ExprKind::Row, Type::Row(entity));
@@ -120,6 +144,7 @@ impl Checker<'_, '_> {
             "rows" => "only `return` of a `find` knows the rows",
             "source" => "only `found` of a copy knows its source",
             "done" => "only `return` of a bulk write knows it",
+            "before" => "only an update has a row before it, where the table's stream carries `both_images`",
             _ => "only idempotency records and writes with idempotency know it",
         };
         let message = format!("`{name}` means nothing here");
@@ -149,7 +174,7 @@ impl Checker<'_, '_> {
             "caller" => self.claim(node, of, name),
             "settings" if !owned => self.setting(node, name),
             "request" | "response" if !owned => self.exchange(node, prefix, name),
-            "row" if self.scope.row == RowWord::Same => self.attribute(node, self.scope.attributes?, name),
+            "row" if self.row_is_bare() => self.attribute(node, self.scope.attributes?, name),
             _ => return None,
         })
     }
@@ -318,7 +343,7 @@ impl Checker<'_, '_> {
     pub(super) fn index(&mut self, node: &Node, of: &Node, at: &Node) -> Expr {
         if let (NodeKind::Name(word), NodeKind::Text(name), Some(entity)) = (&of.kind, &at.kind, self.scope.attributes)
             && word == "row"
-            && self.scope.row == RowWord::Same
+            && self.row_is_bare()
         {
             return self.attribute(node, entity, name);
         }

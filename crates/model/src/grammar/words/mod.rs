@@ -15,7 +15,7 @@ use super::{Field, Record, Shape, optional, required};
 use entity::{ENTITY_CLAIM, HISTORY, STATES, TYPE};
 use read::{CLAIM, COMPARISON, EACH, LET_READ, USING};
 use table::{INDEX, INDEX_CLAIM, KEY_ATTRIBUTE, PROVISIONED, STREAM, TABLE_CLAIM, TABLE_KEY};
-use write::{IDEMPOTENCY, MOVE_TO, NAMED_STEP, USING_CALL};
+use write::{AFTER, IDEMPOTENCY, MOVE_TO, NAMED_STEP, USING_CALL};
 
 /// A record without names of the model's own.
 const fn record(name: &'static str, doc: &'static str, fields: &'static [Field]) -> Record {
@@ -174,6 +174,7 @@ pub static RECORDS: &[&Record] = &[
     &COMPARISON,
     &CLAIM,
     &WRITE,
+    &AFTER,
     &IDEMPOTENCY,
     &STEP,
     &MOVE_TO,

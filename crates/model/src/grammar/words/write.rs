@@ -35,7 +35,11 @@ pub static WRITE: Record = record(
             Names("name", &Either(&[Expr, Map(&LET_READ)])),
             "Names for values and for rows.",
         ),
-        required("allow", Expr, "Who may."),
+        optional(
+            "allow",
+            Expr,
+            "Who may; required, except where only a change calls the write.",
+        ),
         optional(
             "require",
             List(&Text),
@@ -58,9 +62,36 @@ pub static WRITE: Record = record(
             Flag,
             "More than a transaction holds: chunks in order, resumable, safe to run twice.",
         ),
-        optional("after", Names("event", &Text), "Runs after a change; not yet."),
+        optional("after", Map(&AFTER), "The change after which it runs by itself."),
+        optional("when", Expr, "With `after`: of the change alone, whether it runs."),
         optional("every", Text, "Runs on a schedule; not yet."),
         optional("claim", Map(&CLAIM), "What a document says of it."),
+    ],
+);
+
+pub(super) static AFTER: Record = record(
+    "after",
+    "The change of a row after which a write runs; one of these, and its arguments.",
+    &[
+        optional("create", Name, "A row of the entity was created."),
+        optional(
+            "update",
+            Text,
+            "A row was updated: `Task`, or only where an attribute differs, `Task.status`.",
+        ),
+        optional("delete", Name, "A row was deleted."),
+        optional(
+            "enter",
+            Text,
+            "A row came to a state, or was created in it: `Item.given`.",
+        ),
+        optional("expire", Name, "A row expired; not yet."),
+        optional("reach", Text, "An instant of a row came: `Task.remindAt`; not yet."),
+        optional(
+            "args",
+            Names("argument", &Expr),
+            "The arguments of the write, from `row` and `before`.",
+        ),
     ],
 );
 

@@ -1,0 +1,199 @@
+//! Writes that run after changes: who reads, in which order they run, and what becomes of those that cannot.
+//!
+//! Changes of one row run in order, rows side by side. A page is noted when every change of it was done, refused or parked: whoever is
+//! killed before that begins it again, and the records in the transactions tell what was done.
+//!
+//! # Terms
+//!
+//! - A *run* is one write after one change.
+//! - A change is *parked* for a write that cannot be done for it, with all that is known of it; later changes of its row
+//!   queue behind it, for that write.
+
+mod parked;
+mod rate;
+mod run;
+
+use std::sync::Arc;
+
+use singlet_model::model::TriggerEvent;
+use singlet_runtime::{Engine, Refused, RuntimeError};
+
+use crate::change::{Change, ChangeKind};
+use crate::follow::Follower;
+use crate::followers::{FollowError, Followers};
+use crate::lease::Lease;
+use crate::source::ChangeSource;
+
+pub use parked::{PARKED_MAX, ParkedChange, ParkedChanges, ParkedOrder};
+pub use rate::RUNS_PER_MINUTE_MAX;
+
+/// The name under which all writes of a model that run after changes follow. No other follower can have it.
+pub const TRIGGERS_FOLLOWER: &str = "$triggers";
+
+/// The name of the lease of who runs them.
+const LEASE: &str = "triggers";
+
+/// What happens while changes are followed, for logs and metrics.
+pub trait TriggerObserver: Send + Sync {
+    /// A run ended.
+    fn ran(&self, _write: &str, _change: &str, _ended: &RunEnd) {}
+
+    /// A run cannot be done for now, and is tried again.
+    fn waits(&self, _write: &str, _error: &RuntimeError) {}
+}
+
+/// Nobody looks.
+pub struct Unobserved;
+
+impl TriggerObserver for Unobserved {}
+
+/// How a run ended.
+#[derive(Debug)]
+pub enum RunEnd {
+    /// It was done.
+    Done,
+    /// It was done, or refused, before.
+    DoneBefore,
+    /// A rule refused it.
+    Refused(Refused),
+    /// It is parked: why.
+    Parked(String),
+}
+
+/// What one page came to.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Followed {
+    /// Records of the page, of rows or not.
+    pub records: usize,
+    /// Runs that were done now.
+    pub done: usize,
+    /// Runs that a rule refused.
+    pub refused: usize,
+    /// Changes that were parked.
+    pub parked: usize,
+    /// When the newest change of the page happened, in seconds since 1970.
+    pub newest_at: Option<i64>,
+}
+
+/// One that runs a model's writes after changes.
+pub struct TriggerFollower {
+    engine: Arc<Engine>,
+    followers: Followers,
+    follower: Follower,
+    parked: ParkedChanges,
+    rate: rate::RunRate,
+    observer: Arc<dyn TriggerObserver>,
+}
+
+impl TriggerFollower {
+    /// Goes on where the last one was; the first begins now.
+    ///
+    /// # Errors
+    ///
+    /// Where the store fails.
+    pub async fn start(
+        engine: Arc<Engine>,
+        observer: Arc<dyn TriggerObserver>,
+        now_millis: i64,
+    ) -> Result<Self, FollowError> {
+        let followers = followers_of(&engine);
+        let follower = Follower::start_kept(followers.clone(), TRIGGERS_FOLLOWER, now_millis.div_euclid(1_000)).await?;
+        let mut parked = ParkedChanges::new(followers.clone());
+        parked.look().await?;
+        Ok(TriggerFollower {
+            engine,
+            followers,
+            follower,
+            parked,
+            rate: rate::RunRate::default(),
+            observer,
+        })
+    }
+
+    /// The lease of who runs them, for a process that is not alone.
+    pub fn lease(&self) -> Lease {
+        Lease::new(self.followers.clone(), LEASE)
+    }
+
+    /// Whether there is nothing to read but what is still to come.
+    pub fn is_at_head(&self) -> bool {
+        self.follower.is_at_head()
+    }
+
+    /// Whether it has come to what happened after an instant, in seconds since 1970.
+    pub fn has_passed(&self, seconds: i64) -> bool {
+        self.follower.has_passed(seconds)
+    }
+
+    /// Changes that were gone before it came.
+    pub fn gaps(&self) -> usize {
+        self.follower.noted().gaps.len()
+    }
+
+    /// The changes that are parked, as last seen.
+    pub fn parked(&self) -> Vec<ParkedChange> {
+        self.parked.seen()
+    }
+
+    /// Reads a page, runs what is to run after its changes, and notes that it is done. The clock is asked for each run.
+    ///
+    /// # Errors
+    ///
+    /// Where the stream cannot be read, or another process is further: then it is started anew. What was not noted comes again.
+    pub async fn follow_page(&mut self, clock: &(dyn Fn() -> i64 + Sync)) -> Result<Followed, FollowError> {
+        let page = self.follower.next_page(clock().div_euclid(1_000)).await?;
+        let followed = self.run_page(&page, clock).await?;
+        self.follower.note(clock().div_euclid(1_000)).await?;
+        Ok(followed)
+    }
+
+    /// Does what operators asked for of parked changes; how many it was.
+    ///
+    /// # Errors
+    ///
+    /// Where the store fails.
+    pub async fn follow_orders(&mut self, clock: &(dyn Fn() -> i64 + Sync)) -> Result<usize, FollowError> {
+        self.parked.look().await?;
+        let ordered: Vec<(ParkedChange, ParkedOrder)> = self.parked.ordered();
+        let count = ordered.len();
+        for (parked, order) in ordered {
+            match order {
+                ParkedOrder::Retry => self.retry(&parked, clock).await?,
+                ParkedOrder::Discard => self.parked.remove(self.engine.store().as_ref(), &parked).await?,
+            }
+        }
+        Ok(count)
+    }
+}
+
+/// Forgets the follower of a model that has no write any more which runs after changes.
+///
+/// # Errors
+///
+/// Where the store fails.
+pub async fn forget_unneeded(engine: &Arc<Engine>) -> Result<(), FollowError> {
+    if engine.model().table.stream.is_none() || engine.model().triggers().next().is_some() {
+        return Ok(());
+    }
+    let followers = followers_of(engine);
+    let is_known = followers.names().await?.iter().any(|name| name == TRIGGERS_FOLLOWER);
+    match is_known {
+        true => followers.forget(TRIGGERS_FOLLOWER).await,
+        false => Ok(()),
+    }
+}
+
+fn followers_of(engine: &Arc<Engine>) -> Followers {
+    let source: Arc<dyn ChangeSource> = Arc::new(Arc::clone(engine.store()));
+    Followers::new(Arc::clone(engine.model()), source)
+}
+
+/// Whether a kind of change is what a write runs after.
+fn is_of_kind(event: &TriggerEvent, change: &Change) -> bool {
+    match event {
+        TriggerEvent::Create => change.kind == ChangeKind::Created,
+        TriggerEvent::Update(_) => change.kind == ChangeKind::Updated,
+        TriggerEvent::Delete => change.kind == ChangeKind::Deleted,
+        TriggerEvent::Enter(_) => matches!(change.kind, ChangeKind::Created | ChangeKind::Updated),
+    }
+}

@@ -1,0 +1,440 @@
+//! Changes after which a write cannot be done: each is kept whole in rows of the table, and one row more has the list.
+//!
+//! What is kept of a change may be more than an item holds, so that it is cut into pieces. The first piece goes with the run that
+//! is done after all, in one transaction: a change is parked, or its write ran.
+
+use std::collections::BTreeSet;
+use std::sync::{Mutex, PoisonError};
+
+use serde::{Deserialize, Serialize};
+use singlet_item::{Item, Value};
+use singlet_runtime::values::json_text;
+use singlet_runtime::{Attributes, ChangedRow};
+use singlet_store::{DeleteRequest, Store, StreamEvent, StreamRecord};
+
+use crate::change::Change;
+use crate::decode::Misfit;
+use crate::followers::{FollowError, Followers, number, number_value, turn_of, unreadable};
+
+const LIST_KIND: &str = "parked";
+const PIECE_KIND: &str = "parked-change";
+
+const ENTRIES: &str = "$entries";
+const BODY: &str = "$body";
+
+/// The most changes that are parked in a table at once. Then nothing runs after changes until some of them are dealt with: a
+/// change is never left out.
+pub const PARKED_MAX: usize = 500;
+
+/// The longest reason that is kept, in characters.
+const REASON_CHARS_MAX: usize = 200;
+
+/// How many bytes of a change one row holds; an item has 400 KB.
+const PIECE_BYTES_MAX: usize = 256 * 1024;
+
+/// How often the list is tried to be written, which operators write too.
+const TRIES_MAX: usize = 16;
+
+/// A parked change, as the list has it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ParkedChange {
+    /// The write that could not be done.
+    pub write: String,
+    /// The id of the change.
+    pub change: String,
+    /// The entity.
+    pub entity: String,
+    /// Why.
+    pub reason: String,
+    /// When the change happened, in seconds since 1970.
+    pub at_seconds: i64,
+    /// What an operator asked for.
+    pub order: Option<ParkedOrder>,
+    /// Which row, as far as one is told from another.
+    row: String,
+    pieces: usize,
+}
+
+/// What an operator asks for of a parked change.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ParkedOrder {
+    /// To be tried again.
+    Retry,
+    /// To be left out for good.
+    Discard,
+}
+
+impl ParkedOrder {
+    fn word(self) -> &'static str {
+        match self {
+            ParkedOrder::Retry => "retry",
+            ParkedOrder::Discard => "discard",
+        }
+    }
+}
+
+/// All that is kept of a change.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct Parking {
+    pub write: String,
+    pub id: String,
+    entity: String,
+    row_mark: String,
+    at_seconds: i64,
+    row: Attributes,
+    before: Option<Attributes>,
+    /// Of a row that did not fit, the record.
+    misfit: Option<KeptRecord>,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+struct KeptRecord {
+    sequence: String,
+    event: String,
+    key: Item,
+    old: Option<Item>,
+    new: Option<Item>,
+    expired: bool,
+}
+
+impl Parking {
+    pub fn of_change(write: &str, row: &str, change: &Change, changed: &ChangedRow) -> Self {
+        Parking {
+            write: write.to_owned(),
+            id: changed.id.clone(),
+            entity: change.entity.clone(),
+            row_mark: row.to_owned(),
+            at_seconds: change.at_seconds,
+            row: changed.row.clone(),
+            before: changed.before.clone(),
+            misfit: None,
+        }
+    }
+
+    pub fn of_misfit(write: &str, row: &str, misfit: &Misfit) -> Self {
+        let record = &misfit.record;
+        Parking {
+            write: write.to_owned(),
+            id: misfit.id.as_str().to_owned(),
+            entity: misfit.entity.clone(),
+            row_mark: row.to_owned(),
+            at_seconds: record.at_seconds,
+            row: Attributes::new(),
+            before: None,
+            misfit: Some(KeptRecord {
+                sequence: record.sequence.clone(),
+                event: event_word(record.event).to_owned(),
+                key: record.key.clone(),
+                old: record.old.clone(),
+                new: record.new.clone(),
+                expired: record.expired,
+            }),
+        }
+    }
+
+    /// The change as writes know it.
+    pub fn changed(&self) -> Option<ChangedRow> {
+        self.misfit.is_none().then(|| ChangedRow {
+            id: self.id.clone(),
+            row: self.row.clone(),
+            before: self.before.clone(),
+        })
+    }
+
+    /// The record of a row that did not fit.
+    pub fn misfit_record(&self) -> Option<StreamRecord> {
+        let kept = self.misfit.as_ref()?;
+        Some(StreamRecord {
+            sequence: kept.sequence.clone(),
+            event: match kept.event.as_str() {
+                "insert" => StreamEvent::Insert,
+                "remove" => StreamEvent::Remove,
+                _ => StreamEvent::Modify,
+            },
+            key: kept.key.clone(),
+            old: kept.old.clone(),
+            new: kept.new.clone(),
+            at_seconds: self.at_seconds,
+            expired: kept.expired,
+        })
+    }
+}
+
+fn event_word(event: StreamEvent) -> &'static str {
+    match event {
+        StreamEvent::Insert => "insert",
+        StreamEvent::Modify => "modify",
+        StreamEvent::Remove => "remove",
+    }
+}
+
+/// The parked changes of a model's table.
+pub struct ParkedChanges {
+    followers: Followers,
+    /// By write and row, as last seen or parked.
+    rows: Mutex<BTreeSet<(String, String)>>,
+    seen: Mutex<Vec<ParkedChange>>,
+    /// One at a time: the runs of a page share the list.
+    writing: tokio::sync::Mutex<()>,
+}
+
+impl ParkedChanges {
+    /// Of a model's table.
+    pub fn new(followers: Followers) -> Self {
+        ParkedChanges {
+            followers,
+            rows: Mutex::default(),
+            seen: Mutex::default(),
+            writing: tokio::sync::Mutex::default(),
+        }
+    }
+
+    /// The parked changes, in the order in which they were parked.
+    ///
+    /// # Errors
+    ///
+    /// Where the store fails, or the row cannot be read.
+    pub async fn list(&self) -> Result<Vec<ParkedChange>, FollowError> {
+        Ok(self.list_and_turn().await?.0)
+    }
+
+    /// Asks for something of parked changes: of all, or of those of one write or one change; how many it is.
+    ///
+    /// # Errors
+    ///
+    /// Where the store fails, or others write the list all the time.
+    pub async fn order(&self, order: ParkedOrder, of: Option<&str>) -> Result<usize, FollowError> {
+        let mut count = 0;
+        self.change_list(|entries| {
+            let meant = |entry: &&mut ParkedChange| of.is_none_or(|of| entry.write == of || entry.change == of);
+            count = entries
+                .iter_mut()
+                .filter(meant)
+                .map(|entry| entry.order = Some(order))
+                .count();
+            Ok(())
+        })
+        .await?;
+        Ok(count)
+    }
+
+    pub(super) fn seen(&self) -> Vec<ParkedChange> {
+        self.seen.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Looks at the list anew.
+    pub(super) async fn look(&mut self) -> Result<(), FollowError> {
+        let (entries, _) = self.list_and_turn().await?;
+        self.remember(&entries);
+        Ok(())
+    }
+
+    fn remember(&self, entries: &[ParkedChange]) {
+        let rows = entries.iter().map(|entry| (entry.write.clone(), entry.row.clone()));
+        *self.rows.lock().unwrap_or_else(PoisonError::into_inner) = rows.collect();
+        *self.seen.lock().unwrap_or_else(PoisonError::into_inner) = entries.to_vec();
+    }
+
+    /// Those of which something was asked for, as last seen.
+    pub(super) fn ordered(&self) -> Vec<(ParkedChange, ParkedOrder)> {
+        let seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        seen.iter()
+            .filter_map(|entry| Some((entry.clone(), entry.order?)))
+            .collect()
+    }
+
+    /// Whether a change of that row is parked for a write.
+    pub(super) fn has_of_row(&self, write: &str, row: &str) -> bool {
+        let rows = self.rows.lock().unwrap_or_else(PoisonError::into_inner);
+        rows.contains(&(write.to_owned(), row.to_owned()))
+    }
+
+    /// Keeps a change. What is parked already, by a process that was killed before it noted that, stays as it is.
+    pub(super) async fn park(&self, parking: &Parking, reason: &str) -> Result<(), FollowError> {
+        let body = serde_json::to_string(parking).map_err(|_| unreadable())?;
+        let pieces = pieces_of(&body);
+        let count = pieces.len();
+        for (at, piece) in pieces.into_iter().enumerate() {
+            let mut row = self.piece_row(&parking.write, &parking.id, at)?;
+            row.insert(BODY.to_owned(), Value::S(piece.to_owned()));
+            self.followers.put_item(row, None).await?;
+        }
+        let entry = ParkedChange {
+            write: parking.write.clone(),
+            change: parking.id.clone(),
+            entity: parking.entity.clone(),
+            reason: reason.chars().take(REASON_CHARS_MAX).collect(),
+            at_seconds: parking.at_seconds,
+            order: None,
+            row: parking.row_mark.clone(),
+            pieces: count,
+        };
+        self.change_list(|entries| {
+            if entries.iter().any(|known| known.is_same(&entry)) {
+                return Ok(());
+            }
+            if entries.len() >= PARKED_MAX {
+                return Err(FollowError::Refused(format!(
+                    "{PARKED_MAX} changes are parked: nothing runs until some are tried again or discarded"
+                )));
+            }
+            entries.push(entry.clone());
+            Ok(())
+        })
+        .await
+    }
+
+    /// What is kept of a change, and the key of its first row; nothing, where that row is gone: its write ran.
+    pub(super) async fn body(&self, parked: &ParkedChange) -> Result<Option<(Item, Parking)>, FollowError> {
+        let first = self.piece_row(&parked.write, &parked.change, 0)?;
+        let mut text = String::new();
+        for at in 0..parked.pieces {
+            let row = self.piece_row(&parked.write, &parked.change, at)?;
+            let Some(item) = self.followers.get(&row).await? else {
+                return Ok(None);
+            };
+            text.push_str(item.get(BODY).and_then(Value::as_str).ok_or_else(unreadable)?);
+        }
+        let parking: Parking = serde_json::from_str(&text).map_err(|_| unreadable())?;
+        Ok(Some((self.followers.key_of(&first), parking)))
+    }
+
+    /// Removes a change from the list, and its rows.
+    pub(super) async fn remove(&self, store: &dyn Store, parked: &ParkedChange) -> Result<(), FollowError> {
+        for at in 0..parked.pieces {
+            let row = self.piece_row(&parked.write, &parked.change, at)?;
+            let request = DeleteRequest {
+                table: self.followers.model().table.name.clone(),
+                key: self.followers.key_of(&row),
+                condition: None,
+                return_old: false,
+            };
+            store.delete(&request).await?;
+        }
+        self.change_list(|entries| {
+            entries.retain(|entry| !entry.is_same(parked));
+            Ok(())
+        })
+        .await
+    }
+
+    /// Notes that a change still cannot be done, and that what was asked for was tried.
+    pub(super) async fn still(&self, parked: &ParkedChange, reason: &str) -> Result<(), FollowError> {
+        self.change_list(|entries| {
+            for entry in entries.iter_mut().filter(|entry| entry.is_same(parked)) {
+                entry.reason = reason.chars().take(REASON_CHARS_MAX).collect();
+                entry.order = None;
+            }
+            Ok(())
+        })
+        .await
+    }
+
+    fn piece_row(&self, write: &str, change: &str, at: usize) -> Result<Item, FollowError> {
+        Ok(self.followers.row(PIECE_KIND, &[write, change, &at.to_string()])?)
+    }
+
+    async fn list_and_turn(&self) -> Result<(Vec<ParkedChange>, Option<u64>), FollowError> {
+        let Some(item) = self.followers.get(&self.followers.row(LIST_KIND, &[])?).await? else {
+            return Ok((Vec::new(), None));
+        };
+        let entries = match item.get(ENTRIES) {
+            Some(Value::L(entries)) => entries
+                .iter()
+                .map(entry_of)
+                .collect::<Option<_>>()
+                .ok_or_else(unreadable)?,
+            _ => Vec::new(),
+        };
+        Ok((entries, Some(turn_of(&item)?)))
+    }
+
+    async fn change_list(
+        &self,
+        mut change: impl FnMut(&mut Vec<ParkedChange>) -> Result<(), FollowError>,
+    ) -> Result<(), FollowError> {
+        let _one = self.writing.lock().await;
+        for _ in 0..TRIES_MAX {
+            let (before, turn) = self.list_and_turn().await?;
+            let mut entries = before.clone();
+            change(&mut entries)?;
+            if entries != before {
+                let mut item = self.followers.row(LIST_KIND, &[])?;
+                if !entries.is_empty() {
+                    item.insert(ENTRIES.to_owned(), Value::L(entries.iter().map(entry_value).collect()));
+                }
+                if self.followers.put_item(item, turn).await?.is_none() {
+                    continue;
+                }
+            }
+            self.remember(&entries);
+            return Ok(());
+        }
+        Err(FollowError::Overtaken)
+    }
+}
+
+impl ParkedChange {
+    fn is_same(&self, other: &ParkedChange) -> bool {
+        self.write == other.write && self.change == other.change
+    }
+
+    /// As one JSON object.
+    pub fn to_json(&self) -> String {
+        json_text::of(&entry_value(self))
+    }
+}
+
+/// A text in pieces that an item holds.
+fn pieces_of(text: &str) -> Vec<&str> {
+    let mut pieces = Vec::new();
+    let mut rest = text;
+    while rest.len() > PIECE_BYTES_MAX {
+        let at = (0..=PIECE_BYTES_MAX)
+            .rev()
+            .find(|at| rest.is_char_boundary(*at))
+            .unwrap_or(0);
+        let (piece, others) = rest.split_at(at);
+        pieces.push(piece);
+        rest = others;
+    }
+    pieces.push(rest);
+    pieces
+}
+
+fn entry_value(entry: &ParkedChange) -> Value {
+    let text = |text: &str| Value::S(text.to_owned());
+    let mut map = Item::from([
+        ("write".to_owned(), text(&entry.write)),
+        ("change".to_owned(), text(&entry.change)),
+        ("entity".to_owned(), text(&entry.entity)),
+        ("reason".to_owned(), text(&entry.reason)),
+        ("row".to_owned(), text(&entry.row)),
+        ("at".to_owned(), number_value(entry.at_seconds)),
+        (
+            "pieces".to_owned(),
+            number_value(i64::try_from(entry.pieces).unwrap_or(i64::MAX)),
+        ),
+    ]);
+    map.extend(entry.order.map(|order| ("order".to_owned(), text(order.word()))));
+    Value::M(map)
+}
+
+fn entry_of(value: &Value) -> Option<ParkedChange> {
+    let map = value.as_map()?;
+    let text = |name: &str| map.get(name).and_then(Value::as_str).map(str::to_owned);
+    Some(ParkedChange {
+        write: text("write")?,
+        change: text("change")?,
+        entity: text("entity")?,
+        reason: text("reason")?,
+        row: text("row")?,
+        at_seconds: number(map.get("at"))?,
+        pieces: usize::try_from(number(map.get("pieces"))?).ok()?,
+        order: match text("order").as_deref() {
+            Some("retry") => Some(ParkedOrder::Retry),
+            Some("discard") => Some(ParkedOrder::Discard),
+            _ => None,
+        },
+    })
+}

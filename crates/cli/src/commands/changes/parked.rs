@@ -1,0 +1,134 @@
+//! `singlet changes MODEL parked`, `retry` and `discard`.
+
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use clap::Args;
+use singlet_changes::{ParkedChange, ParkedChanges, ParkedOrder, TriggerFollower, at_text};
+
+use super::{Opened, failed};
+use crate::commands::print;
+use crate::exit;
+use crate::following::Noticed;
+use crate::store::now;
+use crate::table::counted;
+
+/// How long a service is given for what is asked of it.
+const SERVICE_TIME_MAX: Duration = Duration::from_secs(30);
+
+/// How often it is looked whether it has done it.
+const LOOK_PAUSE: Duration = Duration::from_millis(200);
+
+/// Show changes after which a write cannot be done.
+///
+/// Each has the write, the id of the change, and why. Later changes of its row wait behind it, for that write. The exit code is
+/// 1 where there are any.
+#[derive(Args)]
+pub(super) struct Parked {
+    /// A JSON object a line.
+    #[arg(long)]
+    json: bool,
+}
+
+/// Run writes after parked changes again.
+///
+/// What is done is no longer parked; what still cannot be done stays, and the exit code is 1.
+#[derive(Args)]
+pub(super) struct Retry {
+    /// Only those of this write, or this change; all unless said.
+    of: Option<String>,
+}
+
+/// Leave parked changes out for good: their writes do not run.
+#[derive(Args)]
+pub(super) struct Discard {
+    /// Those of this write, or this change.
+    of: String,
+}
+
+impl Parked {
+    pub(super) async fn run(self, opened: &Opened) -> Result<ExitCode, ExitCode> {
+        let listed = list(opened).await?;
+        let line = |one: &ParkedChange| match self.json {
+            true => one.to_json() + "\n",
+            false => format!(
+                "{} {} after {} of {}: {}\n",
+                at_text(one.at_seconds),
+                one.write,
+                one.change,
+                one.entity,
+                one.reason
+            ),
+        };
+        let shown: String = listed.iter().map(line).collect();
+        print(&shown);
+        Ok(code_of(&listed))
+    }
+}
+
+impl Retry {
+    pub(super) async fn run(self, opened: &Opened) -> Result<ExitCode, ExitCode> {
+        order(opened, ParkedOrder::Retry, self.of.as_deref()).await
+    }
+}
+
+impl Discard {
+    pub(super) async fn run(self, opened: &Opened) -> Result<ExitCode, ExitCode> {
+        order(opened, ParkedOrder::Discard, Some(&self.of)).await
+    }
+}
+
+async fn list(opened: &Opened) -> Result<Vec<ParkedChange>, ExitCode> {
+    let parked = ParkedChanges::new(opened.followers());
+    parked.list().await.map_err(|error| failed(&opened.model, &error))
+}
+
+fn code_of(left: &[ParkedChange]) -> ExitCode {
+    ExitCode::from(match left.is_empty() {
+        true => exit::CLEAN,
+        false => exit::FINDINGS,
+    })
+}
+
+/// Asks for it; does it, where this process has the store open, and else waits for the one that has.
+async fn order(opened: &Opened, order: ParkedOrder, of: Option<&str>) -> Result<ExitCode, ExitCode> {
+    let parked = ParkedChanges::new(opened.followers());
+    let asked = parked.order(order, of).await;
+    let asked = asked.map_err(|error| failed(&opened.model, &error))?;
+    if let Some(engine) = opened.engine.as_ref().filter(|_| asked > 0) {
+        let noticed = Arc::new(Noticed::new(&opened.model.name, None));
+        let done = async {
+            let mut follower = TriggerFollower::start(Arc::clone(engine), noticed, now()).await?;
+            follower.follow_orders(&now).await
+        };
+        done.await.map_err(|error| failed(&opened.model, &error))?;
+    }
+    let begun = Instant::now();
+    let meant = |one: &ParkedChange| of.is_none_or(|of| one.write == of || one.change == of);
+    let left = loop {
+        let left: Vec<ParkedChange> = list(opened).await?.into_iter().filter(meant).collect();
+        let is_open = left.iter().any(|one| one.order.is_some());
+        if !is_open || begun.elapsed() >= SERVICE_TIME_MAX {
+            break left;
+        }
+        tokio::time::sleep(LOOK_PAUSE).await;
+    };
+    let open = left.iter().filter(|one| one.order.is_some()).count();
+    let ended = asked.saturating_sub(left.len());
+    let mut text = match order {
+        ParkedOrder::Retry => format!("{} no longer parked", counted(ended, "change")),
+        ParkedOrder::Discard => format!("{} left out for good", counted(ended, "change")),
+    };
+    if left.len() > open {
+        text.push_str(&format!(
+            ", {} still cannot be done",
+            counted(left.len() - open, "change")
+        ));
+    }
+    if open > 0 {
+        text.push_str(&format!(", {} waits for who follows", counted(open, "change")));
+    }
+    print(&(text + "\n"));
+    Ok(code_of(&left))
+}
