@@ -115,7 +115,7 @@ pub(crate) fn resolve(root: &Node, out: &mut Diagnostics) -> Model {
         .map(|read| read.name.as_str())
         .chain(writes.iter().map(|write| write.name.as_str()));
     let subjects: HashSet<&str> = catalog.entity_names().chain(operations).collect();
-    let estimates = table::estimates(root.get("estimates"), &subjects, out);
+    let estimates = table::estimates(root.get("estimates"), &subjects, &entities, out);
     Model {
         name: table::word(root, "name").unwrap_or_default(),
         zone: zone(root.get("zone"), out),
