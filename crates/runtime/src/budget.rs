@@ -7,7 +7,7 @@
 use std::fmt;
 use std::num::NonZeroUsize;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use singlet_plan::Bounds;
@@ -26,6 +26,9 @@ const HALF_UNIT_BYTES: u64 = 4096;
 pub trait Memory: Send + Sync + fmt::Debug {
     /// Takes so many bytes in all for the rows of a request. Whether they are to be had.
     fn hold(&self, bytes: usize) -> bool;
+
+    /// The read has looked at many rows and goes on: whoever runs it may do so elsewhere from now on.
+    fn turns_long(&self) {}
 }
 
 /// Turns that the calls of long reads take. Engines of one process share them.
@@ -52,6 +55,8 @@ pub(crate) struct ReadBudget {
     memory: Option<Arc<dyn Memory>>,
     began: Instant,
     rows: AtomicUsize,
+    /// Whether it was said that the read is long.
+    is_long: AtomicBool,
     /// Bytes of rows that were read and may still be there.
     bytes: AtomicUsize,
 }
@@ -70,6 +75,7 @@ impl ReadBudget {
             memory,
             began: Instant::now(),
             rows: AtomicUsize::new(0),
+            is_long: AtomicBool::new(false),
             bytes: AtomicUsize::new(0),
         }
     }
@@ -78,6 +84,15 @@ impl ReadBudget {
     pub(crate) async fn turn(&self, bounds: &Bounds) -> Option<SemaphorePermit<'_>> {
         if self.rows() < bounds.short_read_rows {
             return None;
+        }
+        if let Some(memory) = self
+            .memory
+            .as_ref()
+            .filter(|_| !self.is_long.swap(true, Ordering::Relaxed))
+        {
+            memory.turns_long();
+            // Whoever runs this is asked by this.
+            tokio::task::yield_now().await;
         }
         self.turns.0.acquire().await.ok()
     }
