@@ -82,19 +82,25 @@ impl ReadBudget {
 
     /// The turn of the next call, where the read is long by now.
     pub(crate) async fn turn(&self, bounds: &Bounds) -> Option<SemaphorePermit<'_>> {
-        if self.rows() < bounds.short_read_rows {
-            return None;
+        match self.say_if_long(bounds).await {
+            true => self.turns.0.acquire().await.ok(),
+            false => None,
         }
-        if let Some(memory) = self
-            .memory
-            .as_ref()
-            .filter(|_| !self.is_long.swap(true, Ordering::Relaxed))
+    }
+
+    /// Says that the read is long as soon as it is, before the rows of its first long page are taken apart. Whether it is.
+    pub(crate) async fn say_if_long(&self, bounds: &Bounds) -> bool {
+        if self.rows() < bounds.short_read_rows {
+            return false;
+        }
+        if let Some(memory) = &self.memory
+            && !self.is_long.swap(true, Ordering::Relaxed)
         {
             memory.turns_long();
             // Whoever runs this is asked by this.
             tokio::task::yield_now().await;
         }
-        self.turns.0.acquire().await.ok()
+        true
     }
 
     /// Counts what a call has looked at, and holds what it has brought.
