@@ -69,7 +69,8 @@ async fn measure(options: &Options, folder: &Path) -> Outcome<()> {
     println!("every side answers the same");
     let mut cases: Vec<Arc<Case>> = cases(&tokens).into_iter().map(Arc::new).collect();
     if options.before {
-        cases.push(Arc::new(operations::COUNTS.case(&tokens)));
+        // First, while both sides have as many rows: creates make more.
+        cases.insert(0, Arc::new(operations::COUNTS.case(&tokens)));
     }
     if let Some((side, case)) = &options.only {
         sides.retain(|known| known.name == *side);

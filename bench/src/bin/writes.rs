@@ -140,7 +140,11 @@ impl Bench {
             32 if value.starts_with("ORDER#") => "ORDER#id".to_owned(),
             _ => value.to_owned(),
         };
-        Ok(rows.into_iter().map(|row| format!("{:?}", plain(row, &told))).collect())
+        // What the table knows of itself holds a key of its own.
+        let rows = rows
+            .into_iter()
+            .filter(|row| row.get("kind") != Some(&text("$singlet")));
+        Ok(rows.map(|row| format!("{:?}", plain(row, &told))).collect())
     }
 
     async fn compiled(&self, case: &str, round: usize) -> Outcome<()> {

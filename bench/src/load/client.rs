@@ -33,8 +33,32 @@ pub struct Connection {
 pub struct Answer<'a> {
     /// Its status.
     pub status: u16,
-    /// Its body.
-    pub body: &'a [u8],
+    /// Its body as it came.
+    body: &'a [u8],
+    end: End,
+}
+
+/// How the end of a body is told.
+#[derive(Clone, Copy, Debug)]
+enum End {
+    Length(usize),
+    /// By a chunk without bytes. JSON has no line ends but between chunks.
+    Chunk,
+}
+
+impl Answer<'_> {
+    /// Its body, whole.
+    pub fn text(&self) -> Vec<u8> {
+        let mut text = Vec::with_capacity(self.body.len());
+        match self.end {
+            End::Length(_) => text.extend_from_slice(self.body),
+            End::Chunk => {
+                let lines = self.body.split(|byte| *byte == b'\n').skip(1).step_by(2);
+                lines.for_each(|line| text.extend_from_slice(line.strip_suffix(b"\r").unwrap_or(line)));
+            }
+        }
+        text
+    }
 }
 
 /// How long a loop goes on.
@@ -113,27 +137,34 @@ impl Connection {
             if self.stream.read_buf(&mut self.received).await? == 0 {
                 return Err(std::io::Error::other("the connection was closed"));
             }
-            let Some((status, body_at, length)) = head(&self.received) else {
+            let Some((status, body_at, end)) = head(&self.received) else {
                 continue;
             };
-            if self.received.len() >= body_at + length {
+            let is_whole = match end {
+                End::Length(length) => self.received.len() >= body_at + length,
+                End::Chunk => self.received.ends_with(b"\r\n0\r\n\r\n"),
+            };
+            if is_whole {
                 let body = self.received.get(body_at..).unwrap_or_default();
-                return Ok(Answer { status, body });
+                return Ok(Answer { status, body, end });
             }
         }
     }
 }
 
-/// The status, where the body begins and how long it is, once the head is there.
-fn head(received: &[u8]) -> Option<(u16, usize, usize)> {
+/// The status, where the body begins and how it ends, once the head is there.
+fn head(received: &[u8]) -> Option<(u16, usize, End)> {
     let end = received.windows(4).position(|window| window == b"\r\n\r\n")?;
     let text = std::str::from_utf8(received.get(..end)?).ok()?;
     let mut lines = text.split("\r\n");
     let status = lines.next()?.split(' ').nth(1)?.parse().ok()?;
-    let length = lines.find_map(|line| {
+    let body_end = lines.find_map(|line| {
         let (name, value) = line.split_once(':')?;
-        name.eq_ignore_ascii_case("content-length")
-            .then(|| value.trim().parse().ok())?
+        match name.to_ascii_lowercase().as_str() {
+            "content-length" => Some(End::Length(value.trim().parse().ok()?)),
+            "transfer-encoding" => Some(End::Chunk),
+            _ => None,
+        }
     });
-    Some((status, end + 4, length?))
+    Some((status, end + 4, body_end?))
 }

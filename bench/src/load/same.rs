@@ -50,8 +50,9 @@ pub async fn check<'a>(sides: impl Iterator<Item = (&'a str, SocketAddr)> + Clon
 
 async fn ask(connection: &mut Connection, request: &[u8]) -> Outcome<(u16, Json)> {
     let answer = connection.send(request).await?;
-    let body = serde_json::from_slice(answer.body)
-        .map_err(|_| Failure(format!("no JSON: {}", String::from_utf8_lossy(answer.body))))?;
+    let text = answer.text();
+    let body =
+        serde_json::from_slice(&text).map_err(|_| Failure(format!("no JSON: {}", String::from_utf8_lossy(&text))))?;
     Ok((answer.status, body))
 }
 

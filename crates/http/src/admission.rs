@@ -5,7 +5,7 @@
 //! write that goes on without its client keeps its own, and so does an answer that is still being sent.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use axum::http::{StatusCode, header};
 use prometheus_client::metrics::gauge::Gauge;
@@ -84,6 +84,7 @@ impl Admission {
         Held {
             admission: Arc::clone(self),
             bytes: AtomicUsize::new(0),
+            is_long: AtomicBool::new(false),
         }
     }
 }
@@ -103,6 +104,8 @@ impl Drop for Place {
 pub(crate) struct Held {
     admission: Arc<Admission>,
     bytes: AtomicUsize,
+    /// Whether its read has turned out to be long.
+    is_long: AtomicBool,
 }
 
 impl Held {
@@ -130,6 +133,10 @@ impl Held {
         has
     }
 
+    pub(crate) fn is_long(&self) -> bool {
+        self.is_long.load(Ordering::Relaxed)
+    }
+
     /// Holds so many bytes whatever others hold: what was done is answered.
     pub(crate) fn cover_anyway(&self, bytes: usize) {
         let more = self.missing(bytes);
@@ -155,6 +162,10 @@ const ROW_FACTOR: usize = 3;
 impl Memory for Held {
     fn hold(&self, bytes: usize) -> bool {
         self.covers(bytes.saturating_mul(ROW_FACTOR))
+    }
+
+    fn turns_long(&self) {
+        self.is_long.store(true, Ordering::Relaxed);
     }
 }
 

@@ -16,6 +16,7 @@ use tokio_util::task::TaskTracker;
 use crate::admission::{Admission, overloaded};
 use crate::clock::Clock;
 use crate::etag;
+use crate::long_reads::LongReads;
 use crate::metrics::Operation;
 use crate::problem::{FieldError, FieldErrors, Place, Problem};
 use crate::query::{Page, Query, pages};
@@ -45,6 +46,7 @@ pub struct Incoming {
 pub(crate) struct Surroundings<'a> {
     pub limits: &'a Limits,
     pub admission: &'a Arc<Admission>,
+    pub long_reads: &'a LongReads,
     /// What is written to its end though the client has gone.
     pub tasks: &'a TaskTracker,
     pub clock: &'a Clock,
@@ -168,23 +170,28 @@ impl<'a> Call<'a> {
         if explain {
             return Ok(answer::plan(model, &endpoint.name, system.engine.plan(&endpoint.name)));
         }
-        let _place = self.service.admission.enter()?;
+        let place = self.service.admission.enter()?;
         let held = Arc::new(self.service.admission.hold());
-        let reading: BoxFuture<'_, _> = Box::pin(system.engine.read_within(
-            &endpoint.name,
-            &request,
-            Some(Arc::clone(&held) as Arc<dyn Memory>),
-        ));
+        let (engine, name) = (Arc::clone(&system.engine), endpoint.name.clone());
+        let memory = Some(Arc::clone(&held) as Arc<dyn Memory>);
+        let reading: BoxFuture<'static, _> = Box::pin(async move {
+            let _place = place;
+            engine.read_within(&name, &request, memory).await
+        });
+        let reading = self.service.long_reads.run(reading, || held.is_long());
         let outcome = tokio::time::timeout(self.service.limits.operation_time_max, reading).await;
-        let given = outcome.map_err(|_| too_slow())?.map_err(|error| match error {
-            // Nothing is stored under a key that no table holds.
-            RuntimeError::Store(error) if error.is_too_large() => Problem::new(
-                StatusCode::BAD_REQUEST,
-                "invalid_input",
-                "a value is longer than a key can be",
-            ),
-            error => self.problem(error, &incoming.request_id),
-        })?;
+        let given = outcome
+            .map_err(|_| too_slow())?
+            .map_err(|ended| panicked(ended, &self.of.operation, &incoming.request_id))?
+            .map_err(|error| match error {
+                // Nothing is stored under a key that no table holds.
+                RuntimeError::Store(error) if error.is_too_large() => Problem::new(
+                    StatusCode::BAD_REQUEST,
+                    "invalid_input",
+                    "a value is longer than a key can be",
+                ),
+                error => self.problem(error, &incoming.request_id),
+            })?;
         self.units = given.consumed.total();
         answer::read(model, read, given, (query, incoming), held)
     }

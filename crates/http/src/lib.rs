@@ -27,6 +27,7 @@ mod field_errors;
 mod home;
 pub mod input;
 mod location;
+mod long_reads;
 pub mod metrics;
 pub mod openapi;
 mod paced;

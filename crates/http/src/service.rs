@@ -22,6 +22,7 @@ use crate::admission::Admission;
 use crate::call::{Call, DEBUG, Incoming, Surroundings, internal};
 use crate::clock::Clock;
 use crate::connections::{Connected, Connections, counted_as};
+use crate::long_reads::LongReads;
 use crate::metrics::{Metrics, Operation};
 use crate::problem::Problem;
 use crate::settings::Settings;
@@ -43,6 +44,7 @@ pub struct Service {
     settings: Settings,
     metrics: Metrics,
     admission: Arc<Admission>,
+    long_reads: LongReads,
     closing: AtomicBool,
     tasks: TaskTracker,
     clock: Clock,
@@ -96,6 +98,7 @@ impl Service {
             systems: RwLock::new(systems.into_iter().map(Arc::new).collect()),
             settings,
             metrics,
+            long_reads: LongReads::default(),
             closing: AtomicBool::new(false),
             tasks: TaskTracker::new(),
         })
@@ -410,6 +413,7 @@ async fn dispatch(
     let surroundings = Surroundings {
         limits: &service.settings.limits,
         admission: &service.admission,
+        long_reads: &service.long_reads,
         tasks: &service.tasks,
         clock: &service.clock,
     };

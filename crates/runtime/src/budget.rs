@@ -7,7 +7,7 @@
 use std::fmt;
 use std::num::NonZeroUsize;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use singlet_plan::Bounds;
@@ -26,6 +26,9 @@ const HALF_UNIT_BYTES: u64 = 4096;
 pub trait Memory: Send + Sync + fmt::Debug {
     /// Takes so many bytes in all for the rows of a request. Whether they are to be had.
     fn hold(&self, bytes: usize) -> bool;
+
+    /// The read has looked at many rows and goes on: whoever runs it may do so elsewhere from now on.
+    fn turns_long(&self) {}
 }
 
 /// Turns that the calls of long reads take. Engines of one process share them.
@@ -52,6 +55,8 @@ pub(crate) struct ReadBudget {
     memory: Option<Arc<dyn Memory>>,
     began: Instant,
     rows: AtomicUsize,
+    /// Whether it was said that the read is long.
+    is_long: AtomicBool,
     /// Bytes of rows that were read and may still be there.
     bytes: AtomicUsize,
 }
@@ -70,16 +75,32 @@ impl ReadBudget {
             memory,
             began: Instant::now(),
             rows: AtomicUsize::new(0),
+            is_long: AtomicBool::new(false),
             bytes: AtomicUsize::new(0),
         }
     }
 
     /// The turn of the next call, where the read is long by now.
     pub(crate) async fn turn(&self, bounds: &Bounds) -> Option<SemaphorePermit<'_>> {
-        if self.rows() < bounds.short_read_rows {
-            return None;
+        match self.say_if_long(bounds).await {
+            true => self.turns.0.acquire().await.ok(),
+            false => None,
         }
-        self.turns.0.acquire().await.ok()
+    }
+
+    /// Says that the read is long as soon as it is, before the rows of its first long page are taken apart. Whether it is.
+    pub(crate) async fn say_if_long(&self, bounds: &Bounds) -> bool {
+        if self.rows() < bounds.short_read_rows {
+            return false;
+        }
+        if let Some(memory) = &self.memory
+            && !self.is_long.swap(true, Ordering::Relaxed)
+        {
+            memory.turns_long();
+            // Whoever runs this is asked by this.
+            tokio::task::yield_now().await;
+        }
+        true
     }
 
     /// Counts what a call has looked at, and holds what it has brought.

@@ -238,6 +238,7 @@ impl<'a> RowStream<'a> {
         };
         drop(turn);
         budget.take_page(&page)?;
+        budget.say_if_long(&scope.setting.bounds).await;
         let mut stretch = Stretch::default();
         let mut consumed = page.consumed;
         let mut arrived = Vec::with_capacity(page.items.len());
