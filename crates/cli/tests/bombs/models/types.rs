@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use super::{Draw, HEAD, lines, one_entity, words};
+use super::{Draw, HEAD, lines, one_entity};
 
 pub fn counted_repeats(draw: &mut Draw, bytes: usize) -> String {
     let attributes = lines(bytes.min(200_000), |at| {
