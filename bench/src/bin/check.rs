@@ -1,6 +1,7 @@
 //! How long checking a model takes, beside parsing the same file: in one run, medians of several.
 //!
 //! - `check [ENTITIES...]` measures; 100, 1,000 and 10,000 unless said.
+//! - `check --doubling` measures models each twice as large as the one before, from 10 to 160 entities.
 //! - `check --stage none|events|load|check ENTITIES` runs one stage once, for profilers.
 //! - `check --print ENTITIES` prints the model.
 
@@ -22,10 +23,17 @@ const ROUNDS_MAX: usize = 101;
 /// The goal: a whole check takes at most this many times what parsing its YAML does.
 const MULTIPLE_MAX: f64 = 4.0;
 
+/// The goal: a model twice as large takes at most this many times as long.
+const DOUBLING_MAX: f64 = 2.3;
+
+/// The sizes between which that is measured.
+const DOUBLED: [usize; 5] = [10, 20, 40, 80, 160];
+
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
     match args.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
         ["--print", entities] => print!("{}", model(entities.parse().unwrap_or(1_000))),
+        ["--doubling"] => doubling(),
         ["--stage", stage, entities] => return once(stage, entities.parse().unwrap_or(1_000)),
         _ => measure(),
     }
@@ -66,6 +74,30 @@ fn measure() {
             let verdict = met(measured.multiple() <= MULTIPLE_MAX);
             println!("  goal of {MULTIPLE_MAX} × the events for 1000 entities: {verdict}");
         }
+    }
+}
+
+/// How much longer a check takes with each doubling. Every round checks each size once.
+fn doubling() {
+    let sources = DOUBLED.map(|entities| Source::new("generated.yaml", model(entities)));
+    let [a, b, c, d, e] = &sources;
+    let check = |source: &Source| black_box(singlet_lint::check(singlet_model::load(source))).len() < usize::MAX;
+    let times = medians(&mut [
+        &mut || check(a),
+        &mut || check(b),
+        &mut || check(c),
+        &mut || check(d),
+        &mut || check(e),
+    ]);
+    println!("entities  check ms  of the half");
+    let mut half: Option<Duration> = None;
+    for (entities, time) in DOUBLED.iter().zip(times) {
+        let grown = half.map(|half| time.as_secs_f64() / half.as_secs_f64());
+        let shown = grown.map_or(String::new(), |grown| {
+            format!("{grown:.2} ×: {}", met(grown <= DOUBLING_MAX))
+        });
+        println!("{entities:>8} {:>9.2}  {shown}", time.as_secs_f64() * 1_000.0);
+        half = Some(time);
     }
 }
 

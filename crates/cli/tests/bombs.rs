@@ -22,7 +22,7 @@ use std::time::Duration;
 use limits::{Ended, Limits, run_limited};
 use models::{Draw, KINDS};
 
-/// Three of each kind, small: most of the time goes into starting four commands for each.
+/// Two or three of each kind, small: most of the time goes into starting four commands for each.
 const BOMBS_USUALLY: u64 = 120;
 const BYTES_USUALLY: usize = 4_000;
 

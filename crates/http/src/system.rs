@@ -30,6 +30,8 @@ pub struct SystemSettings {
     pub read_only: bool,
     /// Requests per caller in place of what the model says; an inner `None` for no limit.
     pub rate: Option<Option<Rate>>,
+    /// Whether requests come through proxies, so that clients are told by what these say.
+    pub is_proxied: bool,
     /// Rows to take examples from, a line each: `{"Entity": {…}}`.
     pub sample: Option<String>,
 }
@@ -60,13 +62,14 @@ impl System {
         let model = Arc::clone(engine.model());
         let rate = settings.rate.unwrap_or(model.callers.rate);
         let routes = Routes::of(&model);
-        let document = openapi::document(
-            &model,
-            &routes,
-            &settings.prefix,
-            settings.sample.as_deref(),
-            settings.read_only,
-        );
+        let deployed = openapi::Deployed {
+            prefix: &settings.prefix,
+            sample: settings.sample.as_deref(),
+            read_only: settings.read_only,
+            is_rated: rate.is_some(),
+            is_proxied: settings.is_proxied,
+        };
+        let document = openapi::document(&model, &routes, deployed);
         System {
             name: model.name.clone(),
             prefix: settings.prefix,

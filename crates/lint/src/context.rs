@@ -13,7 +13,7 @@ use singlet_model::types::{EntityId, Type};
 use singlet_model::{Diagnostic, Diagnostics, Model, Rule, Span};
 use singlet_plan::access::{self, AccessPath};
 use singlet_plan::by_hand::{self, ByHand};
-use singlet_plan::trial::{self, Trial};
+use singlet_plan::trial::{self, TRIALS_STEPS_MAX, Trial};
 
 use crate::answers::Answered;
 use crate::traffic::Traffic;
@@ -234,7 +234,9 @@ impl<'a> Context<'a> {
     pub fn trials(&self) -> impl Iterator<Item = (&ByHand<'a>, &Trial)> {
         let trials = self.trials.get_or_init(|| {
             let each = self.by_hand().iter();
-            each.map(|by_hand| trial::try_condition(self.model, by_hand)).collect()
+            let effort = Effort::new(TRIALS_STEPS_MAX);
+            each.map(|by_hand| trial::try_condition(self.model, by_hand, &effort))
+                .collect()
         });
         self.by_hand().iter().zip(trials)
     }

@@ -14,8 +14,8 @@ use crate::source::Span;
 /// How many attributes an entity may have.
 pub const ENTITY_ATTRIBUTES_MAX: usize = 1_000;
 
-/// How many attributes all entities may have together, those that mirrors carry included.
-pub const MODEL_ATTRIBUTES_MAX: usize = 50_000;
+/// How many attributes all mirrors of a model may carry together.
+pub const CARRIED_ATTRIBUTES_MAX: usize = 50_000;
 
 /// How many mirrors an entity may have: a row is written with all of them in one transaction.
 pub const ENTITY_MIRRORS_MAX: usize = singlet_item::limits::TRANSACTION_ITEMS_MAX - 1;
@@ -23,15 +23,21 @@ pub const ENTITY_MIRRORS_MAX: usize = singlet_item::limits::TRANSACTION_ITEMS_MA
 /// How many templates by condition a key, or an entry in an index, may have.
 pub const KEY_CHOICES_MAX: usize = 64;
 
+/// How many arguments an operation may have, and how many names it may bind.
+pub const OPERATION_NAMES_MAX: usize = 100;
+
 /// How many selections may come `with` a read.
 pub const READ_WITH_MAX: usize = 64;
 
 /// How many combinations of optional arguments of a read are planned.
 pub const COMBINATIONS_MAX: usize = 1_024;
 
-/// How many times a path is tried for the reads of a model: for each combination of optional arguments, and for each alternative of
-/// `||`.
-pub const MODEL_TRIES_MAX: usize = 200_000;
+/// How many times a path is tried for a read without being counted: what the reads of any design take.
+pub const READ_TRIES_USUAL: usize = 50;
+
+/// How many more times paths are tried for the reads of a model: for each combination of optional arguments, and for each alternative
+/// of `||`.
+pub const MODEL_TRIES_MAX: usize = 400_000;
 
 /// How many steps a write or a named step may have, those of its groups included.
 pub const WRITE_STEPS_MAX: usize = 500;
@@ -40,6 +46,14 @@ pub const WRITE_STEPS_MAX: usize = 500;
 pub(crate) fn are_within(root: &Node, out: &mut Diagnostics) -> bool {
     let mut counted = Counted { out, within: true };
     counted.entities(entries(root, "entities"));
+    let operations = ["reads", "writes", "steps"]
+        .into_iter()
+        .flat_map(|name| entries(root, name));
+    for operation in operations {
+        let (arguments, names) = (entries(&operation.value, "args"), entries(&operation.value, "let"));
+        counted.at_most(OPERATION_NAMES_MAX, arguments, "arguments that an operation may have");
+        counted.at_most(OPERATION_NAMES_MAX, names, "names that an operation may bind");
+    }
     for read in entries(root, "reads") {
         let with = entries(&read.value, "with");
         counted.at_most(READ_WITH_MAX, with, "selections that may come with a read");
@@ -63,17 +77,17 @@ struct Counted<'a> {
 impl Counted<'_> {
     fn entities(&mut self, entities: &[Entry]) {
         let mut own: HashMap<&str, usize> = HashMap::new();
-        let mut mirrors: HashMap<&str, usize> = HashMap::new();
-        let mut all = 0_usize;
         for entity in entities {
             let attributes = entries(&entity.value, "attributes");
             self.at_most(ENTITY_ATTRIBUTES_MAX, attributes, "attributes that an entity may have");
             own.insert(&entity.key.text, attributes.len());
-            all += attributes.len();
             self.choices(entity.value.get("key"));
             let indexes = entries(&entity.value, "index");
             indexes.iter().for_each(|entry| self.choices(Some(&entry.value)));
         }
+        let count_of = |name: &str| own.get(name).copied().unwrap_or(0);
+        let mut mirrors: HashMap<&str, usize> = HashMap::new();
+        let mut carried = 0_usize;
         for entity in entities {
             let Some(source) = entity.value.get("mirrors").and_then(Node::text) else {
                 continue;
@@ -84,11 +98,14 @@ impl Counted<'_> {
                 let message = format!("more than {ENTITY_MIRRORS_MAX} entities mirror `{}`", source.text);
                 self.refuse(source.span, &message);
             }
-            let before = all;
-            all += own.get(source.text.as_str()).copied().unwrap_or(0);
-            if before <= MODEL_ATTRIBUTES_MAX && all > MODEL_ATTRIBUTES_MAX {
-                let message = format!("with this mirror the entities have more than {MODEL_ATTRIBUTES_MAX} attributes");
-                self.refuse(source.span, &message);
+            let before = carried;
+            carried += count_of(&source.text);
+            if before <= CARRIED_ATTRIBUTES_MAX && carried > CARRIED_ATTRIBUTES_MAX {
+                let message = format!(
+                    "with `{}` the mirrors of the model carry more than {CARRIED_ATTRIBUTES_MAX} attributes",
+                    entity.key.text
+                );
+                self.refuse(entity.key.span, &message);
             }
         }
     }

@@ -12,28 +12,27 @@ const ENTRIES_LOOKED_AT_MAX: usize = 16;
 #[derive(Clone, Debug, Default)]
 pub struct Entries {
     list: Vec<Entry>,
-    /// Where each name is, once there are more than are looked at one by one.
-    by_name: Option<Box<HashMap<String, usize>>>,
+    /// Where each name is, once there are more than are looked at one by one; empty before.
+    by_name: HashMap<String, usize>,
 }
 
 impl Entries {
     /// Adds an entry whose name is not there yet.
     pub(crate) fn push(&mut self, entry: Entry) {
-        let at = self.list.len();
-        if let Some(by_name) = &mut self.by_name {
-            by_name.insert(entry.key.text.clone(), at);
+        if !self.by_name.is_empty() {
+            self.by_name.insert(entry.key.text.clone(), self.list.len());
         }
         self.list.push(entry);
-        if self.by_name.is_none() && self.list.len() > ENTRIES_LOOKED_AT_MAX {
+        if self.by_name.is_empty() {
             self.find_anew();
         }
     }
 
     /// The entry of that name.
     pub fn named(&self, name: &str) -> Option<&Entry> {
-        match &self.by_name {
-            Some(by_name) => self.list.get(*by_name.get(name)?),
-            None => self.list.iter().find(|entry| entry.key.text == name),
+        match self.by_name.is_empty() {
+            true => self.list.iter().find(|entry| entry.key.text == name),
+            false => self.list.get(*self.by_name.get(name)?),
         }
     }
 
@@ -49,9 +48,11 @@ impl Entries {
     }
 
     fn find_anew(&mut self) {
-        let named = |(at, entry): (usize, &Entry)| (entry.key.text.clone(), at);
-        self.by_name = (self.list.len() > ENTRIES_LOOKED_AT_MAX)
-            .then(|| Box::new(self.list.iter().enumerate().map(named).collect()));
+        self.by_name.clear();
+        if self.list.len() > ENTRIES_LOOKED_AT_MAX {
+            let named = |(at, entry): (usize, &Entry)| (entry.key.text.clone(), at);
+            self.by_name.extend(self.list.iter().enumerate().map(named));
+        }
     }
 }
 

@@ -15,7 +15,8 @@ use std::path::{Path, PathBuf};
 
 use singlet_item::key::PATTERN_BYTES_MAX;
 use singlet_model::counts::{
-    ENTITY_ATTRIBUTES_MAX, ENTITY_MIRRORS_MAX, KEY_CHOICES_MAX, MODEL_ATTRIBUTES_MAX, READ_WITH_MAX, WRITE_STEPS_MAX,
+    CARRIED_ATTRIBUTES_MAX, ENTITY_ATTRIBUTES_MAX, ENTITY_MIRRORS_MAX, KEY_CHOICES_MAX, MODEL_TRIES_MAX,
+    OPERATION_NAMES_MAX, READ_TRIES_USUAL, READ_WITH_MAX, WRITE_STEPS_MAX,
 };
 use singlet_model::diagnostic::DIAGNOSTICS_MAX;
 use singlet_model::expression::{EXPRESSION_BYTES_MAX, FUNCTIONS, NESTING_MAX, TOKENS_MAX};
@@ -332,13 +333,18 @@ fn limits() -> String {
             "an entity",
             format!("{ENTITY_ATTRIBUTES_MAX} attributes, {ENTITY_MIRRORS_MAX} mirrors"),
         ),
-        (
-            "all entities, what mirrors carry included",
-            format!("{MODEL_ATTRIBUTES_MAX} attributes"),
-        ),
+        ("all mirrors together", format!("{CARRIED_ATTRIBUTES_MAX} attributes")),
         (
             "a key or an entry in an index",
             format!("{KEY_CHOICES_MAX} templates by condition"),
+        ),
+        (
+            "arguments of an operation, and names that it binds",
+            format!("{OPERATION_NAMES_MAX} each"),
+        ),
+        (
+            "ways to try for reads: paths, combinations of arguments, alternatives",
+            format!("{READ_TRIES_USUAL} for each read, and {MODEL_TRIES_MAX} more"),
         ),
         ("selections `with` a read", format!("{READ_WITH_MAX}")),
         (

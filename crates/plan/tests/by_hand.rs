@@ -11,7 +11,7 @@ use std::fs;
 use std::path::Path;
 
 use singlet_item::Value;
-use singlet_item::key::{Domain, Form, Part, Template, Variable};
+use singlet_item::key::{Domain, Effort, Form, Part, Template, Variable};
 use singlet_model::expression::{BinaryOp, Expr, ExprKind, Literal};
 use singlet_model::model::{Comparison, KeyPart, KeyTemplate, PartFunction, Read, SelectionKind, Using, UsingKey};
 use singlet_model::types::Type;
@@ -20,7 +20,7 @@ use singlet_plan::access::{self, AccessPath};
 use singlet_plan::by_hand::ByHand;
 use singlet_plan::read::{PartValues, Query, SortBound, after, plan_read};
 use singlet_plan::show;
-use singlet_plan::trial::{Trial, try_condition};
+use singlet_plan::trial::{TRIALS_STEPS_MAX, Trial, try_condition};
 use singlet_plan::values::Values;
 
 const SYSTEMS: [&str; 5] = ["booking", "country", "ecobid", "todo", "wardrobe"];
@@ -43,7 +43,7 @@ fn tried(model: &Model, read: &Read, using: &Using) -> Trial {
         ..read.clone()
     };
     let by_hand = ByHand::of(model, &read).expect("a read by hand");
-    try_condition(model, &by_hand)
+    try_condition(model, &by_hand, &Effort::new(TRIALS_STEPS_MAX))
 }
 
 #[test]

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use axum::http::Method;
 use serde_json::Value as Json;
-use singlet_http::openapi;
+use singlet_http::openapi::{self, Deployed};
 use singlet_http::query::Query;
 use singlet_http::routing::Routes;
 use singlet_model::{Diagnostic, Model};
@@ -70,9 +70,17 @@ impl Coverage {
     /// What there is to reach in a model.
     pub fn of(model: &Model) -> Self {
         let routes = Routes::of(model);
+        let deployed = Deployed::as_modelled(model);
         let mut coverage = Coverage {
-            document: openapi::document(model, &routes, "", None, false),
-            read_only: openapi::document(model, &routes, "", None, true),
+            document: openapi::document(model, &routes, deployed),
+            read_only: openapi::document(
+                model,
+                &routes,
+                Deployed {
+                    read_only: true,
+                    ..deployed
+                },
+            ),
             routes,
             own_problems: format!("urn:problem-type:{}:", model.name),
             wanted: BTreeSet::new(),

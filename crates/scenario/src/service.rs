@@ -57,6 +57,7 @@ impl Running {
                 api_keys: ApiKeys::local(&secret, &model.name, &model.callers.roles),
                 read_only,
                 rate: None,
+                is_proxied: false,
                 sample: None,
             },
         );

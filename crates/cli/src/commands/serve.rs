@@ -178,6 +178,7 @@ struct Deployment {
     jwt_keys: JwtKeys,
     jwt: JwtSettings,
     rate: Option<Option<Rate>>,
+    is_proxied: bool,
     read_only: bool,
     adopt: bool,
     at_root: bool,
@@ -396,6 +397,7 @@ impl Serve {
                 issuer: self.issuer.clone().or(file.issuer.take()),
             },
             rate: rate.as_deref().map(config::rate).transpose()?,
+            is_proxied: !self.proxy.is_empty() || file.proxy.as_ref().is_some_and(|named| !named.is_empty()),
             read_only: self.read_only || file.read_only.unwrap_or_default(),
             adopt: self.adopt,
             at_root: self.at_root,
@@ -540,6 +542,7 @@ impl Deployment {
                 api_keys,
                 read_only: self.read_only,
                 rate: self.rate,
+                is_proxied: self.is_proxied,
                 sample,
             },
         ))

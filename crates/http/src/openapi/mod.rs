@@ -21,15 +21,48 @@ use examples::Samples;
 use schema::Schemas;
 pub(crate) use shape::changed;
 
-/// The document of a model under a path. Examples are taken from sample rows, a line each: `{"Entity": {…}}`.
-pub fn document(model: &Model, routes: &Routes, prefix: &str, sample: Option<&str>, read_only: bool) -> Json {
-    let samples = Samples::of(model, sample.unwrap_or_default());
+/// What of a deployment its document shows.
+#[derive(Clone, Copy, Debug)]
+pub struct Deployed<'a> {
+    /// The path under which the model is served.
+    pub prefix: &'a str,
+    /// Rows that examples are taken from, a line each: `{"Entity": {…}}`.
+    pub sample: Option<&'a str>,
+    /// Whether writes are refused.
+    pub read_only: bool,
+    /// Whether each caller has so many requests in a time.
+    pub is_rated: bool,
+    /// Whether clients behind proxies have so many requests at once.
+    pub is_proxied: bool,
+}
+
+impl Deployed<'_> {
+    /// As the model says, at the root, without proxies.
+    pub fn as_modelled(model: &Model) -> Self {
+        Deployed {
+            prefix: "",
+            sample: None,
+            read_only: false,
+            is_rated: model.callers.rate.is_some(),
+            is_proxied: false,
+        }
+    }
+
+    /// Whether a request may be one too many.
+    fn may_be_too_many(self) -> bool {
+        self.is_rated || self.is_proxied
+    }
+}
+
+/// The document of a model as it is deployed.
+pub fn document(model: &Model, routes: &Routes, deployed: Deployed<'_>) -> Json {
+    let samples = Samples::of(model, deployed.sample.unwrap_or_default());
     let mut schemas = Schemas::new(model);
     let mut paths = Map::new();
     for place in routes.places() {
         let mut item = Map::new();
         for (method, endpoints) in &place.methods {
-            let described = operation::describe(model, endpoints, &mut schemas, &samples, read_only);
+            let described = operation::describe(model, endpoints, &mut schemas, &samples, deployed);
             item.insert(method.as_str().to_lowercase(), described);
         }
         paths.insert(place.path.clone(), Json::Object(item));
@@ -48,7 +81,7 @@ pub fn document(model: &Model, routes: &Routes, prefix: &str, sample: Option<&st
             "version": "1",
             "description": description(model),
         },
-        "servers": [{"url": if prefix.is_empty() { "/" } else { prefix }}],
+        "servers": [{"url": if deployed.prefix.is_empty() { "/" } else { deployed.prefix }}],
         "paths": paths,
         "components": {
             "schemas": schemas,

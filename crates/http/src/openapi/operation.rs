@@ -8,6 +8,7 @@ use singlet_model::types::{EntityId, Type};
 use singlet_plan::read::may_find_several;
 use singlet_plan::write::possible_refusals;
 
+use super::Deployed;
 use super::access;
 use super::examples::Samples;
 use super::parameters::{path_parameters, query_parameters};
@@ -24,24 +25,24 @@ pub fn describe(
     endpoints: &[Endpoint],
     schemas: &mut Schemas<'_>,
     samples: &Samples,
-    read_only: bool,
+    deployed: Deployed<'_>,
 ) -> Json {
     match endpoints {
         [one] if one.is_write => match model.writes.get(one.position) {
-            Some(write) => {
-                let mut problems = write_problems(model, write);
-                if read_only {
-                    problems.add(403, &["read_only"]);
-                }
-                of_write(model, one, write, schemas, samples, &problems)
-            }
+            Some(write) => of_write(model, one, write, schemas, samples, deployed),
             None => json!({}),
         },
-        _ => of_reads(model, endpoints, schemas, samples),
+        _ => of_reads(model, endpoints, schemas, samples, deployed),
     }
 }
 
-fn of_reads(model: &Model, endpoints: &[Endpoint], schemas: &mut Schemas<'_>, samples: &Samples) -> Json {
+fn of_reads(
+    model: &Model,
+    endpoints: &[Endpoint],
+    schemas: &mut Schemas<'_>,
+    samples: &Samples,
+    deployed: Deployed<'_>,
+) -> Json {
     let reads: Vec<&Read> = endpoints
         .iter()
         .filter_map(|endpoint| model.reads.get(endpoint.position))
@@ -75,10 +76,10 @@ fn of_reads(model: &Model, endpoints: &[Endpoint], schemas: &mut Schemas<'_>, sa
     names.extend(pages.then_some("Link"));
     names.extend(tagged.then_some("ETag"));
     let mut responses = Map::new();
-    let answer = json!({"description": "The answer", "headers": headers(model, &names), "content": {"application/json": {"schema": shape}}});
+    let answer = json!({"description": "The answer", "headers": headers(deployed, &names), "content": {"application/json": {"schema": shape}}});
     responses.insert("200".to_owned(), answer);
     if tagged {
-        let same = json!({"description": "The client has this version", "headers": headers(model, &["ETag"])});
+        let same = json!({"description": "The client has this version", "headers": headers(deployed, &["ETag"])});
         responses.insert("304".to_owned(), same);
     }
     let mut problems = Problems::default();
@@ -111,7 +112,7 @@ fn of_reads(model: &Model, endpoints: &[Endpoint], schemas: &mut Schemas<'_>, sa
     if reads.iter().any(|read| may_find_several(model, read)) {
         problems.add(409, &["several_rows"]);
     }
-    common_problems(model, &mut problems);
+    common_problems(deployed, &mut problems);
     problems.responses(schemas, &mut responses);
     let entity = reads
         .iter()
@@ -134,7 +135,7 @@ fn of_write(
     write: &Write,
     schemas: &mut Schemas<'_>,
     samples: &Samples,
-    problems: &Problems,
+    deployed: Deployed<'_>,
 ) -> Json {
     let endpoints = std::slice::from_ref(endpoint);
     let mut parameters = path_parameters(model, endpoints, schemas, samples);
@@ -165,7 +166,7 @@ fn of_write(
     names.extend(located.then_some("Location"));
     names.extend(keyed.then_some("Idempotent-Replay"));
     let statuses = shape::statuses(write);
-    let bare = json!({"description": "Done", "headers": headers(model, &names)});
+    let bare = json!({"description": "Done", "headers": headers(deployed, &names)});
     let mut answer = bare.clone();
     if let Some(shape) = shape::of_write(model, write, schemas).filter(|_| statuses != [204]) {
         insert(&mut answer, "content", json!({"application/json": {"schema": shape}}));
@@ -176,7 +177,7 @@ fn of_write(
         let response = if status == 204 { &bare } else { &answer };
         responses.insert(status.to_string(), response.clone());
     }
-    problems.responses(schemas, &mut responses);
+    write_problems(model, write, deployed).responses(schemas, &mut responses);
     let entity = shape::changed(model, write).or_else(|| write.all_steps().iter().find_map(|step| step.entity()));
     let mut described = json!({
         "operationId": write.name,
@@ -201,7 +202,7 @@ fn is_keyed(write: &Write) -> bool {
     write.idempotency.need != IdempotencyNeed::None && write.idempotency.key.is_none()
 }
 
-fn write_problems(model: &Model, write: &Write) -> Problems {
+fn write_problems(model: &Model, write: &Write, deployed: Deployed<'_>) -> Problems {
     let mut problems = Problems::default();
     problems.add(
         400,
@@ -209,6 +210,9 @@ fn write_problems(model: &Model, write: &Write) -> Problems {
     );
     if write.idempotency.need == IdempotencyNeed::Required {
         problems.add(400, &["idempotency_key_required"]);
+    }
+    if deployed.read_only {
+        problems.add(403, &["read_only"]);
     }
     access::problems(model, &[&write.allow], &mut problems);
     let found = possible_refusals(model, write);
@@ -231,7 +235,7 @@ fn write_problems(model: &Model, write: &Write) -> Problems {
     if write.if_match_required {
         problems.add(428, &["version_required"]);
     }
-    common_problems(model, &mut problems);
+    common_problems(deployed, &mut problems);
     problems
 }
 
@@ -274,8 +278,8 @@ fn body(model: &Model, endpoint: &Endpoint, write: &Write, schemas: &mut Schemas
     json!({"required": is_required, "content": content})
 }
 
-fn headers(model: &Model, names: &[&str]) -> Json {
-    let limits: &[&str] = if model.callers.rate.is_some() {
+fn headers(deployed: Deployed<'_>, names: &[&str]) -> Json {
+    let limits: &[&str] = if deployed.is_rated {
         &["RateLimit", "RateLimit-Policy"]
     } else {
         &[]
@@ -335,10 +339,11 @@ fn combinations(endpoints: &[Endpoint]) -> String {
     )
 }
 
-fn common_problems(model: &Model, problems: &mut Problems) {
-    if model.callers.rate.is_some() {
+fn common_problems(deployed: Deployed<'_>, problems: &mut Problems) {
+    if deployed.may_be_too_many() {
         problems.add(429, &["too_many_requests"]);
     }
+    problems.is_rated = deployed.is_rated;
     problems.add(503, &["unavailable", "timed_out", "overloaded"]);
 }
 

@@ -11,6 +11,8 @@ use crate::problem::{MEDIA_TYPE, uri};
 #[derive(Debug, Default)]
 pub struct Problems {
     by_status: BTreeMap<u16, Vec<String>>,
+    /// Whether who sends too many requests is told how many are left.
+    pub is_rated: bool,
 }
 
 impl Problems {
@@ -40,8 +42,8 @@ impl Problems {
             let mut headers = json!({"X-Request-Id": {"$ref": "#/components/headers/X-Request-Id"}});
             let more: &[&str] = match status {
                 401 => &["WWW-Authenticate"],
-                429 => &["Retry-After", "RateLimit", "RateLimit-Policy"],
-                503 => &["Retry-After"],
+                429 if self.is_rated => &["Retry-After", "RateLimit", "RateLimit-Policy"],
+                429 | 503 => &["Retry-After"],
                 _ => &[],
             };
             for name in more {

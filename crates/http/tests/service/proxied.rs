@@ -81,6 +81,33 @@ fn clients_behind_a_named_proxy_are_counted_each_for_itself() {
     )]));
 }
 
+/// A client may have too many requests at once where proxies tell clients apart, and else only where callers have a rate.
+#[test]
+fn the_document_says_whether_a_request_may_be_one_too_many() {
+    let statuses = |proxies: &[&str], rates: bool| {
+        let running = start(Options {
+            proxies: Proxies::from_networks(proxies).unwrap(),
+            rates,
+            only: Some(&["notes"]),
+            ..Options::default()
+        });
+        let document = running.get("notes", "-", "/openapi.json").json();
+        let operations = document["paths"].as_object().unwrap().values();
+        let operations = operations.flat_map(|item| item.as_object().unwrap().values());
+        let listed: Vec<bool> = operations
+            .map(|operation| operation["responses"].get("429").is_some())
+            .collect();
+        let all = listed.iter().all(|listed| *listed);
+        assert!(all || listed.iter().all(|listed| !listed), "{document:#}");
+        let told = document.pointer("/components/responses/problem-429-1/headers/RateLimit");
+        (all, told.is_some())
+    };
+    assert_eq!(statuses(&[], false), (false, false));
+    assert_eq!(statuses(&[], true), (true, true));
+    assert_eq!(statuses(&["127.0.0.1"], false), (true, false));
+    assert_eq!(statuses(&["127.0.0.1"], true), (true, true));
+}
+
 /// One proxy has one address: what a client has at once is what it asks at once.
 #[test]
 fn connections_of_a_proxy_are_not_one_clients() {

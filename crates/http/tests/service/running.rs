@@ -90,6 +90,7 @@ pub async fn settings(model: &Model, sample: String, options: &Options) -> Syste
         api_keys: ApiKeys::local(&secret(), &model.name, &model.callers.roles),
         read_only: options.read_only,
         rate: if options.rates { None } else { Some(None) },
+        is_proxied: options.proxies != Proxies::default(),
         sample: Some(sample),
     }
 }

@@ -82,11 +82,11 @@ impl Part {
 
 impl Variable {
     /// The least and the most bytes of the shapes that most keys are made of, which need no automaton: words that are
-    /// written as they are but for escapes, and types of one width.
+    /// written character by character, and types of one width.
     fn known_bytes(&self, template: &Template) -> Option<(usize, usize)> {
         match (&self.form, &self.domain) {
             (Form::Fixed, domain) => domain.fixed_chars().map(|chars| (chars, chars)),
-            (Form::Escaped, Domain::OneOf(words)) => {
+            (_, Domain::OneOf(words)) => {
                 let Encoding::Map(map) = self.encoding(template.delimiter()) else {
                     return None;
                 };

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use crate::counts::{COMBINATIONS_MAX, MODEL_TRIES_MAX};
+use crate::counts::{COMBINATIONS_MAX, MODEL_TRIES_MAX, READ_TRIES_USUAL};
 use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::expression::{BinaryOp, Expr, ExprKind};
 use crate::model::{Entity, Read, Selection};
@@ -22,11 +22,12 @@ pub(super) fn check(entities: &[Entity], reads: &[Read], out: &mut Diagnostics) 
             Some(paths.saturating_mul(alternatives(selection)))
         });
         let of_each: usize = selections.sum();
-        let all = before.saturating_add(of_each.saturating_mul(combinations(read)));
+        let own = of_each.saturating_mul(combinations(read));
+        let all = before.saturating_add(own.saturating_sub(READ_TRIES_USUAL));
         if before <= MODEL_TRIES_MAX && all > MODEL_TRIES_MAX {
             let message = format!(
-                "with `{}` there are more than {MODEL_TRIES_MAX} ways to try: it alone has {of_each} paths in each of {} \
-                 combinations of its optional arguments",
+                "with `{}` there are more than {MODEL_TRIES_MAX} ways to try for the reads of the model: it alone has {of_each} in \
+                 each of {} combinations of its optional arguments",
                 read.name,
                 combinations(read)
             );

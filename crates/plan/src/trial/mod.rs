@@ -17,6 +17,7 @@ use std::collections::BTreeSet;
 
 use jiff::tz::TimeZone;
 use singlet_item::Value;
+use singlet_item::key::Effort;
 use singlet_model::Model;
 use singlet_model::evaluate::holds;
 use singlet_model::expression::Expr;
@@ -104,16 +105,26 @@ pub struct Extra {
     pub untrue: String,
 }
 
-/// Tries a condition by hand.
-pub fn try_condition(model: &Model, by_hand: &ByHand<'_>) -> Trial {
+/// How many steps trying all conditions of a model takes at most: a hundred reads of large rows, some hundred of small ones.
+pub const TRIALS_STEPS_MAX: u64 = 5_000_000;
+
+/// Tries a condition by hand. A step is a row held against a part of the meaning or a template.
+pub fn try_condition(model: &Model, by_hand: &ByHand<'_>, effort: &Effort) -> Trial {
+    let undecided = |reason: String| Trial {
+        undecided: Some(reason),
+        ..Trial::default()
+    };
+    if effort.is_spent() {
+        return undecided(SPENT.to_owned());
+    }
     match Stage::new(model, by_hand) {
-        Ok(stage) => stage.play(),
-        Err(reason) => Trial {
-            undecided: Some(reason),
-            ..Trial::default()
-        },
+        Ok(stage) => stage.play(effort),
+        Err(reason) => undecided(reason),
     }
 }
+
+/// Why a read is not tried, or not to its end.
+const SPENT: &str = "the conditions by hand of this model take more trying than is done at once";
 
 /// Everything that a trial of one read needs.
 struct Stage<'a> {
@@ -198,7 +209,7 @@ impl<'a> Stage<'a> {
         })
     }
 
-    fn play(&self) -> Trial {
+    fn play(&self, effort: &Effort) -> Trial {
         let mut trial = Trial::default();
         let mut chance = Chance::named(&self.by_hand.read.name);
         let scenes: Vec<Scene<'a>> = self
@@ -216,7 +227,12 @@ impl<'a> Stage<'a> {
                 trial.undecided = Some(format!("`{path}` is of a type of which no value is tried"));
                 return trial;
             }
+            if effort.has_given_up() {
+                trial.undecided = Some(SPENT.to_owned());
+                return trial;
+            }
             let Some(mut request) = self.requests.draw(&mut chance, sent, &self.pool) else {
+                effort.take(1);
                 continue;
             };
             let mut tried = self.tried(scene, &request, &mut chance);
@@ -225,6 +241,7 @@ impl<'a> Stage<'a> {
                 scene.rows.fit_request(&mut request, &mut chance, &self.pool);
                 tried = self.tried(scene, &request, &mut chance);
             }
+            effort.take(self.steps(scene, tried.as_deref()));
             let Some(asked) = Asked::of(self.by_hand.using, &request, &self.pool) else {
                 continue;
             };
@@ -240,6 +257,13 @@ impl<'a> Stage<'a> {
             (true, _) => self.requests.left_out(),
         };
         trial
+    }
+
+    /// How many steps it takes to try some rows; where there is none, to look for one.
+    fn steps(&self, scene: &Scene<'a>, tried: Option<&[Tried<'a>]>) -> usize {
+        let choices = self.places.each.iter().map(|(_, choices)| choices.len());
+        let of_each = scene.meaning.len() + self.allow.len() + scene.filter.len() + choices.sum::<usize>();
+        tried.map_or(CENTRES_MAX, <[Tried<'a>]>::len).saturating_mul(of_each)
     }
 
     /// What is compared where some optional arguments are sent.

@@ -6,7 +6,7 @@ use singlet_item::Number;
 use singlet_model::Model;
 use singlet_model::expression::{EachOp, Expr, ExprKind, FunctionId, Literal};
 use singlet_model::model::{Assignment, Entity, Guard, Let, LetValue, MoveTo, SelectionKind, Step, StepKind, Write};
-use singlet_model::types::{EntityId, Type};
+use singlet_model::types::{EntityId, LengthLimits, Type};
 
 use super::named_rows::{entities_named, step_expressions, write_expressions};
 use super::refusals::{Default as Why, default_name, default_status, requirement_status, step_refusal};
@@ -207,7 +207,16 @@ fn causes(model: &Model, write: &Write, entity: &Entity, step: &Step) -> Vec<Why
         .add
         .iter()
         .filter(|change| limits(change).is_some_and(|ty| may_overflow(ty, &change.value)));
-    all.extend(set.chain(added).map(|change| Why::Limit(change.attribute.clone())));
+    let appended = step
+        .append
+        .iter()
+        .filter(|change| limits(change).is_some_and(|ty| may_outgrow(ty, &change.value)));
+    let removed = step
+        .remove
+        .iter()
+        .filter(|change| limits(change).is_some_and(may_run_short));
+    let leaving = set.chain(added).chain(appended).chain(removed);
+    all.extend(leaving.map(|change| Why::Limit(change.attribute.clone())));
     if let (Some(states), Some(to)) = (&entity.states, &step.moves) {
         let goals = states.moves.iter().filter(|known| match to {
             MoveTo::Named(name, _) => known.name == *name,
@@ -262,18 +271,68 @@ fn may_change(entity: &Entity, step: &Step, name: &str) -> bool {
 
 /// Whether a value may be outside the limits of the attribute that it is set to.
 fn may_leave(ty: &Type, value: &Expr) -> bool {
-    if *ty == value.ty {
-        return false;
-    }
-    match ty {
-        Type::Int(limits) | Type::Number(limits) => {
+    match (&value.kind, ty) {
+        // What is not there has no limits; whether it may be missing is another question.
+        (ExprKind::Literal(Literal::Absent), _) => false,
+        (ExprKind::Conditional(_, then, otherwise), _) => may_leave(ty, then) || may_leave(ty, otherwise),
+        (ExprKind::Literal(Literal::Text(text)), Type::Text(limits)) => {
+            !is_within(limits.length, text.chars().count())
+                || limits.pattern.as_ref().is_some_and(|pattern| !pattern.matches(text))
+        }
+        (ExprKind::List(elements), Type::List(element, limits)) => {
+            !is_within(*limits, elements.len()) || elements.iter().any(|value| may_leave(element, value))
+        }
+        (_, Type::Int(limits) | Type::Number(limits)) if *ty != value.ty => {
             let (least, most) = range(value);
             limits.min.is_some_and(|min| least.is_none_or(|least| least < min))
                 || limits.max.is_some_and(|max| most.is_none_or(|most| most > max))
         }
-        Type::Text(limits) => limits.length.min.is_some() || limits.length.max.is_some() || limits.pattern.is_some(),
+        _ => is_narrower(ty, &value.ty),
+    }
+}
+
+/// Whether some value of the second type is outside the limits of the first.
+fn is_narrower(ty: &Type, of: &Type) -> bool {
+    if ty == of {
+        return false;
+    }
+    let limited = |limits: &LengthLimits| limits.min.is_some() || limits.max.is_some();
+    match (ty, of) {
+        (Type::Text(limits), _) => limited(&limits.length) || limits.pattern.is_some(),
+        (Type::Bytes(limits), _) => limited(limits),
+        (Type::Int(limits) | Type::Number(limits), _) => limits.min.is_some() || limits.max.is_some(),
+        (Type::List(element, limits), Type::List(given, known))
+        | (Type::Set(element, limits), Type::Set(given, known))
+        | (Type::Map(element, limits), Type::Map(given, known)) => {
+            limited(limits) && limits != known || is_narrower(element, given)
+        }
         _ => false,
     }
+}
+
+fn is_within(limits: LengthLimits, length: usize) -> bool {
+    let length = length as u64;
+    limits.min.is_none_or(|min| length >= min) && limits.max.is_none_or(|max| length <= max)
+}
+
+/// Whether a collection may leave its limits when a value is added to it, or what it holds may.
+fn may_outgrow(ty: &Type, value: &Expr) -> bool {
+    match ty {
+        Type::List(element, limits) | Type::Set(element, limits) => {
+            let leaves = match value.ty.element() {
+                Some(given) => is_narrower(element, given),
+                None => may_leave(element, value),
+            };
+            limits.max.is_some() || leaves
+        }
+        Type::Map(element, limits) => limits.max.is_some() || may_overflow(element, value),
+        _ => false,
+    }
+}
+
+/// Whether a collection may have too few elements when some are taken out.
+fn may_run_short(ty: &Type) -> bool {
+    matches!(ty, Type::List(_, limits) | Type::Set(_, limits) | Type::Map(_, limits) if limits.min.is_some_and(|min| min > 0))
 }
 
 /// Whether a number may leave its limits when a value is added to it.
@@ -284,7 +343,7 @@ fn may_overflow(ty: &Type, value: &Expr) -> bool {
             limits.min.is_some() && least.is_none_or(|least| least < Number::ZERO)
                 || limits.max.is_some() && most.is_none_or(|most| most > Number::ZERO)
         }
-        _ => false,
+        _ => may_outgrow(ty, value),
     }
 }
 

@@ -36,11 +36,6 @@ pub const UNREACHED: &[(&str, &[&str], &str)] = &[
     ),
     ("*", &["place_not_found"], "a place that is gone is passed over"),
     (
-        "ecobid.cancelReservation",
-        &["buyer_id_out_of_range"],
-        "who was promised the item is only removed",
-    ),
-    (
         "*",
         &["same_item"],
         "no arguments make its steps change one row in two ways",

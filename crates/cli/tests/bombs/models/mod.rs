@@ -7,6 +7,7 @@ mod keys;
 mod mistakes;
 mod reads;
 mod types;
+mod within;
 mod writes;
 
 use std::fmt::Write;
@@ -77,6 +78,11 @@ pub const KINDS: &[Kind] = &[
     ("nested YAML", mistakes::nested_yaml),
     ("long scalars", mistakes::long_scalars),
     ("many attributes", types::many_attributes),
+    ("attributes of mirrors", within::attributes_of_mirrors),
+    ("names of reads", within::names_of_reads),
+    ("reads of choices", within::reads_of_choices),
+    ("with of arguments", within::with_of_arguments),
+    ("steps of mirrors", within::steps_of_mirrors),
 ];
 
 const HEAD: &str = "singlet: 1\nname: bomb\ntable: {name: Bomb, key: {partition: PK, sort: SK}, type: kind}\n";

@@ -63,7 +63,7 @@ fn check(context: &Context<'_>, findings: &mut Findings<'_>) {
             index.name
         );
         let help = format!(
-            "`{}: {{partition: {}, sort: {}}}` needs no template",
+            "`{}: {{partition: {}, sort: {}}}` needs no template: the entity is in it by `own`",
             index.name,
             list(&partition),
             list(&sort)

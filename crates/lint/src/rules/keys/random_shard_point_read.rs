@@ -24,7 +24,7 @@ design_rule! {
     /// where: orderId == args.orderId
     /// ```
     ///
-    /// Way out: `shard: int 0..9 = hash(orderId) % 10`; or make the shard part of what callers know.
+    /// Way out: `shard: {is: hash(orderId) % 10}`; or make the shard part of what callers know.
     "K016" "random-shard-point-read" Error
 }
 
@@ -96,7 +96,7 @@ impl<'a, 'c> Shards<'a, 'c> {
             "`{name}` asks {values} partitions for one `{}`: `{}` is random",
             entity.name, part.path
         );
-        report(findings, name, (selection.span, message), part);
+        report(findings, name, (selection.span, message), (entity, part));
     }
 
     /// A row named by a key in which the shard is drawn anew.
@@ -115,7 +115,7 @@ impl<'a, 'c> Shards<'a, 'c> {
                 "`{name}` draws a random `{}` to find a `{}` that has its own",
                 part.path, entity.name
             );
-            report(findings, name, (row.span, message), part);
+            report(findings, name, (row.span, message), (entity, part));
         }
     }
 }
@@ -136,14 +136,21 @@ fn is_random(expr: &Expr) -> bool {
     expr.any(|part| matches!(part.kind, ExprKind::Call(FunctionId::Random, _)))
 }
 
-fn report(findings: &mut Findings<'_>, name: &str, (span, message): (Span, String), part: &KeyPart) {
+fn report(findings: &mut Findings<'_>, name: &str, (span, message): (Span, String), (entity, part): (&Entity, &KeyPart)) {
+    let mut others = entity.key_templates().flat_map(|key| &key.parts);
+    let id = others.find(|other| other.root() != part.root());
+    let help = match (id, part.ty.cardinality()) {
+        (Some(id), Some(values)) => format!(
+            "compute it from what callers know: `{}: {{is: hash({}) % {values}}}`",
+            part.root(),
+            id.root()
+        ),
+        _ => "compute it from what callers know, such as the id".to_owned(),
+    };
     findings.push(
         findings
             .at(span, name, message)
             .note(part.span, "the random part of the partition key")
-            .help(format!(
-                "compute it from the id: `{}: int 0..9 = hash(id) % 10`",
-                part.root()
-            )),
+            .help(help),
     );
 }
