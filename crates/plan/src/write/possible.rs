@@ -199,15 +199,28 @@ fn causes(model: &Model, write: &Write, entity: &Entity, step: &Step) -> Vec<Why
     let guards = entity.unique.iter().filter(changes);
     all.extend(guards.map(|guard| Why::Taken(guard.name.clone())));
     let limits = |change: &&Assignment| entity.attribute(&change.attribute).map(|attribute| &attribute.ty);
-    let set = step
-        .set
+    let set = step.set.iter().filter(|change| match (limits(change), &change.entry) {
+        (Some(ty), Some(_)) => may_leave_in_part(ty, change),
+        (Some(ty), None) => may_leave(ty, &change.value),
+        (None, _) => false,
+    });
+    let added = step.add.iter().filter(|change| {
+        limits(change).is_some_and(|ty| may_overflow(ty, &change.value) || may_leave_in_part(ty, change))
+    });
+    let longer = step
+        .append
         .iter()
-        .filter(|change| limits(change).is_some_and(|ty| may_leave(ty, &change.value)));
-    let added = step
-        .add
+        .filter(|change| limits(change).is_some_and(|ty| may_leave_in_part(ty, change)));
+    let shorter = step
+        .remove
         .iter()
-        .filter(|change| limits(change).is_some_and(|ty| may_overflow(ty, &change.value)));
-    all.extend(set.chain(added).map(|change| Why::Limit(change.attribute.clone())));
+        .filter(|change| limits(change).is_some_and(has_several_at_least));
+    all.extend(
+        set.chain(added)
+            .chain(longer)
+            .chain(shorter)
+            .map(|change| Why::Limit(change.attribute.clone())),
+    );
     if let (Some(states), Some(to)) = (&entity.states, &step.moves) {
         let goals = states.moves.iter().filter(|known| match to {
             MoveTo::Named(name, _) => known.name == *name,
@@ -272,6 +285,22 @@ fn may_leave(ty: &Type, value: &Expr) -> bool {
                 || limits.max.is_some_and(|max| most.is_none_or(|most| most > max))
         }
         Type::Text(limits) => limits.length.min.is_some() || limits.length.max.is_some() || limits.pattern.is_some(),
+        _ => false,
+    }
+}
+
+/// Whether what holds others may have too many of them, or still too few, when one comes, or may get one that is none of its own.
+fn may_leave_in_part(ty: &Type, change: &Assignment) -> bool {
+    let (Type::List(element, limits) | Type::Set(element, limits) | Type::Map(element, limits)) = ty else {
+        return false;
+    };
+    limits.max.is_some() || has_several_at_least(ty) || may_leave(element, &change.value)
+}
+
+/// Whether one alone is too few. What has none any more is absent.
+fn has_several_at_least(ty: &Type) -> bool {
+    match ty {
+        Type::List(_, limits) | Type::Set(_, limits) | Type::Map(_, limits) => limits.min.is_some_and(|min| min > 1),
         _ => false,
     }
 }
