@@ -159,11 +159,10 @@ pub fn from_text(text: &str, ty: &Type) -> Result<Value, Invalid> {
 
 /// How a value that only JSON has a form for is written.
 fn json_sample(ty: &Type) -> &'static str {
-    match ty {
-        Type::List(element, _) | Type::Set(element, _) if element.is_number() => "[1, 2]",
-        Type::List(..) | Type::Set(..) => r#"["a", "b"]"#,
-        _ => r#"{"a": 1}"#,
-    }
+    let (Type::List(element, _) | Type::Set(element, _)) = ty else {
+        return r#"{"a": 1}"#;
+    };
+    if element.is_number() { "[1, 2]" } else { r#"["a", "b"]"# }
 }
 
 /// The numbers that are instants.

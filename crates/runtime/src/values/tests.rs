@@ -44,7 +44,7 @@ fn a_number_with_too_many_digits_is_told_how_many_it_may_have() {
 #[test]
 fn what_only_json_has_a_form_for_is_told_so() {
     let list = |element: Type| Type::List(Arc::new(element), LengthLimits::default());
-    let words = list(Type::Text(TextLimits::default().into()));
+    let words = list(Type::Text(TextLimits::default()));
     let text = said("ann,bob", &words);
     assert!(
         text.starts_with("`ann,bob` must be of type list(") && text.ends_with(r#" in JSON, such as `["a", "b"]`"#),
