@@ -95,6 +95,31 @@ impl<'a> Traffic<'a> {
         }
     }
 
+    /// The reads and writes of an entity's rows whose rate is not estimated, so that nothing is known of the most that there can be.
+    pub fn unrated(&self, context: &Context<'a>, entity: &Entity) -> Vec<&'a str> {
+        let model = context.model;
+        let source = model.source_of(entity).id;
+        let is_it = |id: Option<EntityId>| {
+            id.and_then(|id| model.entity(id))
+                .is_some_and(|of| model.source_of(of).id == source)
+        };
+        let writes = model.writes.iter().filter(|write| {
+            let touched = turns(model, write);
+            self.rate(&model.source_of(entity).name).is_none() && touched.iter().any(|turn| is_it(turn.step.entity()))
+        });
+        let reads = context.selections().filter(|(_, _, of)| is_it(Some(of.id)));
+        let names = writes
+            .map(|write| write.name.as_str())
+            .chain(reads.map(|(read, ..)| read.name.as_str()));
+        let mut unrated: Vec<&str> = Vec::new();
+        for name in names.filter(|name| self.rate(name).is_none()) {
+            if !unrated.contains(&name) {
+                unrated.push(name);
+            }
+        }
+        unrated
+    }
+
     /// Whether the estimates show that one partition would carry all reads and writes of an entity with ease.
     pub fn is_light(&self, model: &Model, entity: &Entity) -> bool {
         let source = model.source_of(entity);

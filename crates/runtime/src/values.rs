@@ -144,11 +144,25 @@ pub fn from_text(text: &str, ty: &Type) -> Result<Value, Invalid> {
             false => from_text(text, value),
         },
         Type::List(..) | Type::Set(..) | Type::Map(..) | Type::Object(_) | Type::Json => {
-            let tree = Tree::parse(text).map_err(|_| wrong())?;
+            let tree = Tree::parse(text).map_err(|_| {
+                let (shown, sample) = (shortened(text), json_sample(ty));
+                Invalid::new(format!(
+                    "`{shown}` must be {} in JSON, such as `{sample}`",
+                    described(ty)
+                ))
+            })?;
             from_tree(&tree, ty)
         }
         Type::Enum(_) | Type::Row(_) | Type::Group(..) | Type::Absent | Type::Unknown => Err(wrong()),
     }
+}
+
+/// How a value that only JSON has a form for is written.
+fn json_sample(ty: &Type) -> &'static str {
+    let (Type::List(element, _) | Type::Set(element, _)) = ty else {
+        return r#"{"a": 1}"#;
+    };
+    if element.is_number() { "[1, 2]" } else { r#"["a", "b"]"# }
 }
 
 /// The numbers that are instants.
@@ -214,9 +228,21 @@ fn number_value(text: &str, ty: &Type, limits: &NumberLimits) -> Result<Value, I
     let wrong = || Invalid::new(format!("`{}` must be {}", shortened(text), described(ty)));
     let number = number_of(text).map_err(|invalid| invalid.unwrap_or_else(wrong))?;
     let whole = matches!(ty, Type::Int(_) | Type::Version | Type::Seconds | Type::Millis);
+    let in_range = limits.min.is_none_or(|min| min <= number) && limits.max.is_none_or(|max| number <= max);
+    if let Some(decimals) = limits
+        .decimals
+        .filter(|decimals| !whole && number.fraction_digits() > *decimals)
+        && in_range
+    {
+        let shown = shortened(text);
+        return Err(Invalid::new(match decimals {
+            0 => format!("`{shown}` must have no digits after the point"),
+            1 => format!("`{shown}` must have at most 1 digit after the point"),
+            many => format!("`{shown}` must have at most {many} digits after the point"),
+        }));
+    }
     let fits = (!whole || number.is_integer())
-        && limits.min.is_none_or(|min| min <= number)
-        && limits.max.is_none_or(|max| number <= max)
+        && in_range
         && limits
             .decimals
             .is_none_or(|decimals| number.fraction_digits() <= decimals)
@@ -447,3 +473,6 @@ fn range(limits: &NumberLimits) -> String {
         (None, None) => String::new(),
     }
 }
+
+#[cfg(test)]
+mod tests;

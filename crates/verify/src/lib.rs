@@ -16,6 +16,7 @@
 pub mod answer;
 pub mod bench;
 mod changing;
+mod choices;
 pub mod emptied;
 pub mod generate;
 pub mod interleaved;

@@ -151,6 +151,11 @@ fn a_library_with_versions_and_copies_means_what_it_does() {
     other_design("loans.yaml");
 }
 
+#[test]
+fn a_raffle_that_leaves_much_open_means_what_it_does() {
+    other_design("raffle.yaml");
+}
+
 /// `SINGLET_UPDATE=1` writes what is found anew.
 #[test]
 fn every_wrong_condition_is_found_with_few_rows() {

@@ -3,9 +3,11 @@
 use serde_json::{Map, Value as Json, json};
 use singlet_model::Model;
 use singlet_model::expression::Expr;
-use singlet_model::model::{Entity, IdempotencyNeed, Read, Return, SelectionKind, Step, StepKind, Write};
+use singlet_model::model::{
+    Entity, IdempotencyNeed, Let, LetValue, Read, Return, SelectionKind, Step, StepKind, Write,
+};
 use singlet_model::types::{EntityId, Type};
-use singlet_plan::read::may_find_several;
+use singlet_plan::read::{OneRow, may_find_several, one_row, plan_selection};
 use singlet_plan::write::possible_refusals;
 
 use super::Deployed;
@@ -218,6 +220,9 @@ fn write_problems(model: &Model, write: &Write, deployed: Deployed<'_>) -> Probl
     let found = possible_refusals(model, write);
     problems.add(408, &["body_too_slow"]);
     problems.add(409, &["conflict"]);
+    if write.lets.iter().any(|bound| let_may_find_several(model, bound)) {
+        problems.add(409, &["several_rows"]);
+    }
     problems.add(413, &["too_large"]);
     problems.add(415, &["unsupported_media_type"]);
     for (status, name) in &found {
@@ -345,6 +350,16 @@ fn common_problems(deployed: Deployed<'_>, problems: &mut Problems) {
     }
     problems.is_rated = deployed.is_rated;
     problems.add(503, &["unavailable", "timed_out", "overloaded"]);
+}
+
+/// Whether a row that a write names by its meaning may meet a second one.
+fn let_may_find_several(model: &Model, bound: &Let) -> bool {
+    let LetValue::Read(selection) = &bound.value else {
+        return false;
+    };
+    let plan = plan_selection(model, selection, None, None, &|_| true);
+    matches!(selection.kind, SelectionKind::Get { .. })
+        && plan.is_some_and(|plan| one_row(model, selection, &plan) == OneRow::Unproven)
 }
 
 /// Whether rows are read until there are no more, with no cursor to go on with.

@@ -144,12 +144,18 @@ impl<'a> Schemas<'a> {
     }
 
     fn object(&mut self, of: &ObjectType) -> Json {
+        let (properties, required) = self.fields(of);
+        object(properties, required)
+    }
+
+    /// The properties of an object, and which are always there.
+    pub fn fields(&mut self, of: &ObjectType) -> (Map<String, Json>, Vec<String>) {
         let mut properties = Map::new();
         for field in &of.fields {
             properties.insert(field.name.clone(), self.of(&field.ty));
         }
         let needed = of.fields.iter().filter(|field| !field.optional);
-        object(properties, needed.map(|field| field.name.clone()).collect())
+        (properties, needed.map(|field| field.name.clone()).collect())
     }
 
     fn list(&mut self, element: &Type, limits: &LengthLimits, unique: bool) -> Json {

@@ -13,41 +13,61 @@ use super::schema::{Schemas, insert, object};
 
 /// The answer of a read.
 pub fn of_read(model: &Model, read: &Read, schemas: &mut Schemas<'_>) -> Json {
-    let kind = read.selection.as_ref().map(|own| own.kind);
-    let answer = found(model, read, schemas);
-    match kind {
-        Some(SelectionKind::Get { optional: true }) => json!({"anyOf": [answer, {"type": "null"}]}),
-        _ => answer,
+    let Some(selection) = &read.selection else {
+        let (properties, required) = groups(model, read, schemas);
+        return paged(read, object(properties, required));
+    };
+    match selection.kind {
+        SelectionKind::Count => count(model, selection, schemas, true),
+        SelectionKind::Find => list(read, with_groups(model, read, selection, schemas)),
+        SelectionKind::Get { optional } => {
+            let found = paged(read, with_groups(model, read, selection, schemas));
+            if !optional {
+                return found;
+            }
+            // Nothing comes with a row that is missing; `return` is computed all the same.
+            let alone = object_of(&read.returns, schemas).filter(|_| !read.with.is_empty());
+            let all: Vec<Json> = [
+                Some(found),
+                alone.map(|alone| paged(read, alone)),
+                Some(json!({"type": "null"})),
+            ]
+            .into_iter()
+            .flatten()
+            .collect();
+            json!({"anyOf": all})
+        }
     }
 }
 
-/// The answer of a read that finds what it asks for.
-fn found(model: &Model, read: &Read, schemas: &mut Schemas<'_>) -> Json {
-    let Some(selection) = &read.selection else {
-        let (properties, required) = groups(model, read, schemas);
-        return paged(
-            read,
-            object_of(&read.returns, schemas).unwrap_or_else(|| object(properties, required)),
-        );
-    };
-    let returned = object_of(&read.returns, schemas);
-    if read.each.is_some() {
-        return list(read, returned.unwrap_or_else(|| rows(selection, schemas)));
+/// A row as it is answered, or what `return` makes of it, with the groups of `with` beside its members.
+fn with_groups(model: &Model, read: &Read, selection: &Selection, schemas: &mut Schemas<'_>) -> Json {
+    if read.with.is_empty() || read.each.is_some() {
+        return object_of(&read.returns, schemas).unwrap_or_else(|| rows(selection, schemas));
     }
-    match selection.kind {
-        SelectionKind::Find => list(read, returned.unwrap_or_else(|| rows(selection, schemas))),
-        SelectionKind::Count => count(model, selection, schemas),
-        SelectionKind::Get { .. } if read.with.is_empty() => {
-            paged(read, returned.unwrap_or_else(|| rows(selection, schemas)))
-        }
-        SelectionKind::Get { .. } => {
-            let entity = selection.entity().and_then(|entity| model.entity(entity));
-            let (mut properties, mut required) = entity.map(|entity| schemas.row(entity)).unwrap_or_default();
-            let (more, needed) = groups(model, read, schemas);
-            properties.extend(more);
-            required.extend(needed);
-            paged(read, returned.unwrap_or_else(|| object(properties, required)))
-        }
+    let members = match &read.returns {
+        Return::Usual | Return::Nothing => selection
+            .entity()
+            .and_then(|id| model.entity(id))
+            .map(|of| schemas.row(of)),
+        Return::Fields(fields) => Some(of_fields(fields, schemas)),
+        Return::Value(expr) => match &expr.ty {
+            Type::Row(entity) => model.entity(*entity).map(|of| schemas.row(of)),
+            Type::Object(of) | Type::Geo(Some(of)) => Some(schemas.fields(of)),
+            _ => None,
+        },
+    };
+    // What is known of any other value is that it is an object: the language has no place for groups beside another.
+    let Some((mut properties, mut required)) = members else {
+        return json!({"type": "object"});
+    };
+    let (more, needed) = groups(model, read, schemas);
+    properties.extend(more);
+    required.extend(needed);
+    let whole = object(properties, required);
+    match &read.returns {
+        Return::Value(expr) if expr.optional => or_null(whole),
+        _ => whole,
     }
 }
 
@@ -120,16 +140,27 @@ pub fn statuses(write: &Write) -> Vec<u16> {
 fn object_of(returns: &Return, schemas: &mut Schemas<'_>) -> Option<Json> {
     match returns {
         Return::Usual | Return::Nothing => None,
+        Return::Value(expr) if expr.optional => Some(or_null(of_expression(expr, schemas))),
         Return::Value(expr) => Some(of_expression(expr, schemas)),
         Return::Fields(fields) => {
-            let mut properties = Map::new();
-            for (name, expr) in fields {
-                properties.insert(name.clone(), of_expression(expr, schemas));
-            }
-            let needed = fields.iter().filter(|(_, expr)| !expr.optional);
-            Some(object(properties, needed.map(|(name, _)| name.clone()).collect()))
+            let (properties, required) = of_fields(fields, schemas);
+            Some(object(properties, required))
         }
     }
+}
+
+/// The properties of fields, and which are always there.
+fn of_fields(fields: &[(String, Expr)], schemas: &mut Schemas<'_>) -> (Map<String, Json>, Vec<String>) {
+    let mut properties = Map::new();
+    for (name, expr) in fields {
+        properties.insert(name.clone(), of_expression(expr, schemas));
+    }
+    let needed = fields.iter().filter(|(_, expr)| !expr.optional);
+    (properties, needed.map(|(name, _)| name.clone()).collect())
+}
+
+fn or_null(schema: Json) -> Json {
+    json!({"anyOf": [schema, {"type": "null"}]})
 }
 
 fn of_expression(expr: &Expr, schemas: &mut Schemas<'_>) -> Json {
@@ -190,7 +221,7 @@ fn groups(model: &Model, read: &Read, schemas: &mut Schemas<'_>) -> (Map<String,
         let schema = match selection.kind {
             SelectionKind::Get { .. } => rows(selection, schemas),
             SelectionKind::Find => json!({"type": "array", "items": rows(selection, schemas)}),
-            SelectionKind::Count => count(model, selection, schemas),
+            SelectionKind::Count => count(model, selection, schemas, false),
         };
         properties.insert(part.name.clone(), schema);
         if !matches!(selection.kind, SelectionKind::Get { .. }) {
@@ -200,16 +231,36 @@ fn groups(model: &Model, read: &Read, schemas: &mut Schemas<'_>) -> (Map<String,
     (properties, required)
 }
 
-fn count(model: &Model, selection: &Selection, schemas: &mut Schemas<'_>) -> Json {
+/// How many rows: in all, or by the values of attributes, one within another; with sums beside. The number alone is an object where it
+/// is the whole answer.
+fn count(model: &Model, selection: &Selection, schemas: &mut Schemas<'_>, is_whole: bool) -> Json {
     let number = json!({"type": "integer", "minimum": 0});
-    let Some(by) = selection.by.first() else {
-        return json!({"type": "object", "properties": {"count": number}, "required": ["count"]});
+    let counted = match (selection.sums.is_empty(), selection.by.is_empty()) {
+        (true, true) if is_whole => {
+            return json!({"type": "object", "properties": {"count": number}, "required": ["count"]});
+        }
+        (true, _) => number,
+        (false, _) => {
+            let mut properties = Map::from_iter([("count".to_owned(), number)]);
+            for (name, sum) in &selection.sums {
+                let kind = if matches!(sum.ty, Type::Int(_)) {
+                    "integer"
+                } else {
+                    "number"
+                };
+                properties.insert(name.clone(), json!({"type": kind}));
+            }
+            let required = properties.keys().cloned().collect();
+            object(properties, required)
+        }
     };
     let entity = selection.entity().and_then(|entity| model.entity(entity));
-    let attribute = entity.and_then(|entity| entity.attribute(by));
-    let mut schema = json!({"type": "object", "additionalProperties": number});
-    if let Some(attribute) = attribute.filter(|attribute| attribute.ty.members().is_some()) {
-        insert(&mut schema, "propertyNames", schemas.of(&attribute.ty));
-    }
-    schema
+    selection.by.iter().rev().fold(counted, |within, by| {
+        let attribute = entity.and_then(|entity| entity.attribute(by));
+        let mut schema = json!({"type": "object", "additionalProperties": within});
+        if let Some(attribute) = attribute.filter(|attribute| attribute.ty.members().is_some()) {
+            insert(&mut schema, "propertyNames", schemas.of(&attribute.ty));
+        }
+        schema
+    })
 }

@@ -76,6 +76,8 @@ fn a_body_that_is_no_json_object_is_refused() {
         (reply.status, reply.problem())
     };
     assert_eq!(post(&[], "{"), (400, "invalid_json".to_owned()));
+    let twice = r#"{"title": "milk", "title": "bread"}"#;
+    assert_eq!(post(&[], twice), (400, "invalid_json".to_owned()));
     assert_eq!(post(&[], "[]"), (400, "invalid_input".to_owned()));
     assert_eq!(post(&[], ""), (400, "invalid_input".to_owned()));
     assert_eq!(

@@ -12,6 +12,7 @@
 mod answers;
 mod callers;
 mod client;
+mod documented;
 mod hostile;
 mod jwks;
 mod notes;

@@ -15,6 +15,7 @@ use singlet_store_embedded::EmbeddedStore;
 use tokio::sync::oneshot;
 
 use crate::client::{Reply, send};
+use crate::documented::hold_to_document;
 
 pub const SYSTEMS: [&str; 5] = ["booking", "country", "ecobid", "todo", "wardrobe"];
 
@@ -58,6 +59,7 @@ pub fn folder(system: &str) -> PathBuf {
 pub fn model(system: &str) -> Model {
     let text = match system {
         "notes" => include_str!("models/notes.yaml").to_owned(),
+        "shapes" => include_str!("models/shapes.yaml").to_owned(),
         system => std::fs::read_to_string(folder(system).join("model.yaml")).unwrap(),
     };
     singlet_model::load(&singlet_model::Source::new(system, text))
@@ -220,13 +222,10 @@ impl Running {
         if !body.is_empty() && !more.iter().any(|(name, _)| *name == "content-type") {
             headers.push(("content-type", "application/json"));
         }
-        send(
-            self.address,
-            method,
-            &format!("/{system}{path}"),
-            &headers,
-            body.as_bytes(),
-        )
+        let whole = format!("/{system}{path}");
+        let reply = send(self.address, method, &whole, &headers, body.as_bytes());
+        hold_to_document(system, method, path, &reply);
+        reply
     }
 
     pub fn get(&self, system: &str, caller: &str, path: &str) -> Reply {

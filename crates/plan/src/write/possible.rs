@@ -199,10 +199,11 @@ fn causes(model: &Model, write: &Write, entity: &Entity, step: &Step) -> Vec<Why
     let guards = entity.unique.iter().filter(changes);
     all.extend(guards.map(|guard| Why::Taken(guard.name.clone())));
     let limits = |change: &&Assignment| entity.attribute(&change.attribute).map(|attribute| &attribute.ty);
-    let set = step
-        .set
-        .iter()
-        .filter(|change| limits(change).is_some_and(|ty| may_leave(ty, &change.value)));
+    let set = step.set.iter().filter(|change| match (limits(change), &change.entry) {
+        (Some(ty), Some(_)) => may_outgrow(ty, &change.value),
+        (Some(ty), None) => may_leave(ty, &change.value),
+        (None, _) => false,
+    });
     let added = step
         .add
         .iter()
@@ -323,16 +324,16 @@ fn may_outgrow(ty: &Type, value: &Expr) -> bool {
                 Some(given) => is_narrower(element, given),
                 None => may_leave(element, value),
             };
-            limits.max.is_some() || leaves
+            limits.max.is_some() || may_run_short(ty) || leaves
         }
-        Type::Map(element, limits) => limits.max.is_some() || may_overflow(element, value),
+        Type::Map(element, limits) => limits.max.is_some() || may_run_short(ty) || may_overflow(element, value),
         _ => false,
     }
 }
 
-/// Whether a collection may have too few elements when some are taken out.
+/// Whether a collection may have too few elements when some are taken out, or the first comes. What has none any more is absent.
 fn may_run_short(ty: &Type) -> bool {
-    matches!(ty, Type::List(_, limits) | Type::Set(_, limits) | Type::Map(_, limits) if limits.min.is_some_and(|min| min > 0))
+    matches!(ty, Type::List(_, limits) | Type::Set(_, limits) | Type::Map(_, limits) if limits.min.is_some_and(|min| min > 1))
 }
 
 /// Whether a number may leave its limits when a value is added to it.

@@ -20,7 +20,7 @@ pub enum Tree {
     Text(String),
     /// A list.
     List(Vec<Tree>),
-    /// An object, in the order in which it is written; of members with one name the last.
+    /// An object, in the order in which it is written; no two members have one name.
     Object(Vec<(String, Tree)>),
 }
 
@@ -29,7 +29,7 @@ impl Tree {
     ///
     /// # Errors
     ///
-    /// Where it is not JSON, or nested too deep.
+    /// Where it is not JSON, nested too deep, or an object has a name twice: which of the two is meant, nothing says.
     pub fn parse(text: &str) -> Result<Self, String> {
         // What is left to the reader below is known to be well formed.
         serde_json::from_str::<IgnoredAny>(text).map_err(|error| error.to_string())?;
@@ -83,7 +83,7 @@ impl<'a> Reader<'a> {
     fn object(&mut self, depth: usize) -> Result<Tree, String> {
         self.skip(1);
         let mut members: Vec<(String, Tree)> = Vec::new();
-        let mut names = std::collections::HashMap::new();
+        let mut names = std::collections::HashSet::new();
         while let Some(byte) = self.next_byte().filter(|byte| *byte != b'}') {
             if byte == b',' {
                 self.skip(1);
@@ -93,13 +93,10 @@ impl<'a> Reader<'a> {
             self.next_byte();
             self.skip(1);
             let tree = self.value(depth + 1)?;
-            match names.get(&name).and_then(|at: &usize| members.get_mut(*at)) {
-                Some((_, known)) => *known = tree,
-                None => {
-                    names.insert(name.clone(), members.len());
-                    members.push((name, tree));
-                }
+            if !names.insert(name.clone()) {
+                return Err(format!("it has {} twice", Json::from(name)));
             }
+            members.push((name, tree));
         }
         self.skip(1);
         Ok(Tree::Object(members))
@@ -168,7 +165,7 @@ mod tests {
     #[test]
     fn every_digit_and_every_escape_is_kept() {
         let text = r#" {"a" : 123456789012345678901234567890 , "b\"}": [ -0.10, 1E5,true,false , null ],"c":{},"d":[],
-            "e":"\u00e9\\\"" , "a": "again"} "#;
+            "e":"\u00e9\\\""} "#;
         let number = |text: &str| Tree::Number(text.to_owned());
         let word = |text: &str| Tree::Text(text.to_owned());
         let list = vec![
@@ -179,7 +176,7 @@ mod tests {
             Tree::Null,
         ];
         let wanted = [
-            ("a", word("again")),
+            ("a", number("123456789012345678901234567890")),
             ("b\"}", Tree::List(list)),
             ("c", Tree::Object(Vec::new())),
             ("d", Tree::List(Vec::new())),
@@ -206,6 +203,9 @@ mod tests {
             "NaN",
         ] {
             assert!(Tree::parse(text).is_err(), "{text}");
+        }
+        for text in [r#"{"a":1,"a":1}"#, r#"[{"b":{"a":1,"c":2,"\u0061":3}}]"#] {
+            assert_eq!(Tree::parse(text), Err(r#"it has "a" twice"#.to_owned()), "{text}");
         }
         let nested = |depth: usize| format!("{}{}", "[".repeat(depth), "]".repeat(depth));
         assert!(Tree::parse(&nested(NESTING_MAX)).is_ok());

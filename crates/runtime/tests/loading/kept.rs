@@ -96,6 +96,14 @@ async fn what_is_wrong_is_said_with_its_line_and_attribute_and_nothing_is_writte
         (r#"["Agent"]"#, "a line is `{\"Entity\": {…}}`"),
         (r#"{"Agent": {"#, "this is not JSON"),
         (
+            r#"{"Agent": {"id": "a"}, "Agent": {"id": "b"}}"#,
+            "this is not JSON: it has \"Agent\" twice",
+        ),
+        (
+            r#"{"Agent": {"id": "a", "id": "b"}}"#,
+            "this is not JSON: it has \"id\" twice",
+        ),
+        (
             r#"{"Ticket": {"agent": "a", "no": 1, "title": "Hot", "slug": "cold"}}"#,
             "`Ticket` /slug: this is computed, as \"hot\"; leave it out",
         ),

@@ -3,10 +3,13 @@
 
 use std::cmp::Ordering;
 
+use jiff::Span;
+use jiff::civil::Date;
 use singlet_item::{Item, Value};
 use singlet_model::evaluate::{evaluate, geo, holds};
+use singlet_model::expression::Expr;
 use singlet_model::model::{
-    Comparison, Entity, KeyTemplate, PartFunction, Projection, Selection, SelectionKind, Using, UsingKey,
+    Comparison, Entity, KeyPart, KeyTemplate, PartFunction, Projection, Selection, SelectionKind, Using, UsingKey,
 };
 use singlet_model::types::Type;
 use singlet_runtime::{Attributes, RuntimeError, Scope, row};
@@ -89,6 +92,14 @@ async fn answers(worker: &Worker<'_>, asking: &mut Asking<'_>) -> Result<Answers
         Expected::Answer(Shape::Rows { groups, most }),
         came.map(|came| Some(Value::L(came))),
     ))
+}
+
+/// What stands in a key in place of what is written, where several queries are said.
+enum Other {
+    /// In place of every cell.
+    Cell(String),
+    /// In place of the day that a path gives, in one key.
+    Day { key: String, path: String, day: String },
 }
 
 /// A condition, and what it is to answer.
@@ -232,10 +243,14 @@ impl ByHand<'_, '_, '_> {
         if count <= 1 {
             return Ok(vec![range]);
         }
-        if let Some(cells) = self.cells(scope, count)? {
+        let others = match self.cells(scope, count)? {
+            Some(cells) => Some(cells.into_iter().map(Other::Cell).collect()),
+            None => self.other_days(asking, scope, count)?,
+        };
+        if let Some(others) = others {
             let mut all = Vec::new();
-            for cell in cells {
-                all.extend(self.range(asking, scope, Some(&cell))?);
+            for other in &others {
+                all.extend(self.range(asking, scope, Some(other))?);
             }
             return Ok(all);
         }
@@ -261,6 +276,75 @@ impl ByHand<'_, '_, '_> {
             return Ok(Some(ring(center, precision, count)));
         }
         Ok(None)
+    }
+
+    /// The days that the meaning has about the one that is written, the nearest first.
+    fn other_days(
+        &self,
+        asking: &Asking<'_>,
+        scope: Scope<'_>,
+        count: usize,
+    ) -> Result<Option<Vec<Other>>, RuntimeError> {
+        let Some((key, path, attribute)) = self.written_day() else {
+            return Ok(None);
+        };
+        let written = value_at(path, scope);
+        let written = written
+            .as_ref()
+            .and_then(Value::as_str)
+            .and_then(|day| day.parse::<Date>().ok());
+        let Some(written) = written else {
+            return Ok(Some(Vec::new()));
+        };
+        let of_it = |clause: &&Expr| {
+            let names = clause.attributes();
+            !names.is_empty() && names.iter().all(|name| *name == attribute) && !asking.is_left_out(clause)
+        };
+        let clauses = self.selection.filter.iter().flat_map(Expr::conjuncts).filter(of_it);
+        let clauses: Vec<&Expr> = clauses.collect();
+        let mut days = Vec::new();
+        for distance in 0..i64::try_from(count).unwrap_or(i64::MAX) {
+            for shift in [distance, -distance]
+                .into_iter()
+                .take(if distance == 0 { 1 } else { 2 })
+            {
+                let Ok(day) = written.checked_add(Span::new().days(shift)) else {
+                    continue;
+                };
+                let row = Attributes::from([(attribute.to_owned(), Value::S(day.to_string()))]);
+                let mut is_meant = true;
+                for clause in &clauses {
+                    is_meant = is_meant && holds(clause, &scope.with_row(&row))?;
+                }
+                if is_meant && days.len() < count {
+                    days.push(Other::Day {
+                        key: key.to_owned(),
+                        path: path.to_owned(),
+                        day: day.to_string(),
+                    });
+                }
+            }
+        }
+        Ok(Some(days))
+    }
+
+    /// The key that is written with a day where the rows have one: its name, what gives the day, and the attribute that has it.
+    fn written_day(&self) -> Option<(&str, &str, &str)> {
+        let choices = match self.using.index {
+            Some(index) => self.entity.entry(index)?.choices(),
+            None => &self.entity.key,
+        };
+        self.using.key.iter().find_map(|key| {
+            let Comparison::Equal(given) = &key.comparison else {
+                return None;
+            };
+            let stored = choices.iter().find_map(|choice| choice.template(&key.attribute))?;
+            let same_form = given.parts.len() == stored.parts.len();
+            let mut parts = given.parts.iter().zip(&stored.parts).filter(|_| same_form);
+            let is_day = |part: &KeyPart| part.ty == Type::Date && part.function.is_none();
+            let (given, stored) = parts.find(|(given, stored)| is_day(given) && is_day(stored))?;
+            Some((key.attribute.as_str(), given.path.as_str(), stored.path.as_str()))
+        })
     }
 
     /// The same range with other words in the place of the one that is written: those of a small domain, by their rank.
@@ -319,7 +403,7 @@ impl ByHand<'_, '_, '_> {
         &self,
         asking: &Asking<'_>,
         scope: Scope<'_>,
-        cell: Option<&str>,
+        other: Option<&Other>,
     ) -> Result<Option<KeyRange>, RuntimeError> {
         let index = self.using.index.and_then(|index| asking.model.index(index));
         let partitions: Vec<&str> = match index {
@@ -338,7 +422,11 @@ impl ByHand<'_, '_, '_> {
             sort: Vec::new(),
         };
         for key in &self.using.key {
-            let Some(compared) = compared(&key.comparison, scope, cell)? else {
+            let other = other.filter(|other| match other {
+                Other::Cell(_) => true,
+                Other::Day { key: name, .. } => *name == key.attribute,
+            });
+            let Some(compared) = compared(&key.comparison, scope, other)? else {
                 return Ok(None);
             };
             match compared {
@@ -384,8 +472,12 @@ fn templates(comparison: &Comparison) -> Vec<&KeyTemplate> {
     }
 }
 
-fn compared(comparison: &Comparison, scope: Scope<'_>, cell: Option<&str>) -> Result<Option<SortRange>, RuntimeError> {
-    let value = |key: &KeyTemplate| encoded(key, scope, cell);
+fn compared(
+    comparison: &Comparison,
+    scope: Scope<'_>,
+    other: Option<&Other>,
+) -> Result<Option<SortRange>, RuntimeError> {
+    let value = |key: &KeyTemplate| encoded(key, scope, other);
     Ok(match comparison {
         Comparison::Equal(key) => value(key)?.map(SortRange::Equal),
         Comparison::Less(key) => value(key)?.map(SortRange::Less),
@@ -400,15 +492,16 @@ fn compared(comparison: &Comparison, scope: Scope<'_>, cell: Option<&str>) -> Re
     })
 }
 
-fn encoded(key: &KeyTemplate, scope: Scope<'_>, cell: Option<&str>) -> Result<Option<Value>, RuntimeError> {
+fn encoded(key: &KeyTemplate, scope: Scope<'_>, other: Option<&Other>) -> Result<Option<Value>, RuntimeError> {
     let lookup = |path: &str| {
         let part = key.parts.iter().find(|part| part.path == path);
         let value = value_at(path, scope)?;
-        match part.and_then(|part| part.function) {
-            Some(PartFunction::Geohash(precision)) => {
-                let own = || Some(geo::Place::from_value(&value)?.geohash(precision));
-                cell.map(str::to_owned).or_else(own).map(Value::S)
+        match (part.and_then(|part| part.function), other) {
+            (Some(PartFunction::Geohash(_)), Some(Other::Cell(cell))) => Some(Value::S(cell.clone())),
+            (Some(PartFunction::Geohash(precision)), _) => {
+                Some(Value::S(geo::Place::from_value(&value)?.geohash(precision)))
             }
+            (_, Some(Other::Day { path: of, day, .. })) if of == path => Some(Value::S(day.clone())),
             _ => Some(value),
         }
     };

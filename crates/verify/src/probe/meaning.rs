@@ -15,6 +15,7 @@ use singlet_runtime::{Attributes, Request, Scope, Setting, values};
 
 use super::counted::counted;
 use super::shape::Shape;
+use crate::choices::Choices;
 use crate::oracle;
 use crate::writes::world::{self, Row};
 
@@ -35,6 +36,8 @@ pub(super) enum Expected {
     BadRequest,
     /// An expression leaves the range of its type.
     Fails(String),
+    /// Any of these: rows that a name stands for come in an order that the model leaves open.
+    OneOf(Vec<Expected>),
 }
 
 /// Why a read has no answer.
@@ -58,10 +61,33 @@ pub(super) struct Asking<'a> {
     pub rows: &'a [Row],
     pub args: Attributes,
     pub bound: Attributes,
+    /// In which order rows of `let` come that are equal in theirs.
+    choices: Choices,
 }
 
 /// What a read must come to on these rows.
 pub(super) fn expected(asking: &mut Asking<'_>) -> Expected {
+    let mut all = vec![expected_so(asking)];
+    for _ in 1..ORDERS_MAX {
+        let Some(choices) = asking.choices.next_way() else {
+            break;
+        };
+        asking.choices = choices;
+        asking.args.clear();
+        asking.bound.clear();
+        let other = expected_so(asking);
+        if !all.contains(&other) {
+            all.push(other);
+        }
+    }
+    match all.len() {
+        1 => all.swap_remove(0),
+        _ => Expected::OneOf(all),
+    }
+}
+
+/// What it must come to on one of the ways through what the model leaves open.
+fn expected_so(asking: &mut Asking<'_>) -> Expected {
     let answer = asking.prepare().and_then(|()| asking.answer());
     match answer {
         Ok(shape) => Expected::Answer(shape),
@@ -80,6 +106,7 @@ impl<'a> Asking<'a> {
             rows,
             args: Attributes::new(),
             bound: Attributes::new(),
+            choices: Choices::default(),
         }
     }
 
@@ -164,13 +191,16 @@ impl<'a> Asking<'a> {
                     _ => evaluate_bound(expr, &self.scope())?,
                 },
                 LetValue::Read(selection) => {
-                    let found = self.found(selection, self.scope(), None, false)?.into_iter();
+                    let found = self.found(selection, self.scope(), None, false)?;
                     match selection.kind {
                         SelectionKind::Find => {
-                            let most = selection.limit.map_or(usize::MAX, |limit| limit as usize);
-                            Some(Value::L(found.take(most).map(Value::M).collect()))
+                            let found = self.in_a_chosen_order(selection, found)?.into_iter();
+                            Some(Value::L(found.map(Value::M).collect()))
                         }
-                        _ => one_of(selection, found.collect())?.map(Value::M),
+                        _ => match self.first_of(selection, found)? {
+                            Some(mut first) => Some(Value::M(first.swap_remove(self.choices.choose(first.len())))),
+                            None => None,
+                        },
                     }
                 }
             };
@@ -219,7 +249,7 @@ impl<'a> Asking<'a> {
             SelectionKind::Count => Ok(Shape::Value(Some(counted(selection, &rows, self.scope())?))),
             SelectionKind::Get { optional } => match self.first_of(selection, rows)? {
                 Some(first) => Ok(Shape::Any(self.shapes(first)?)),
-                None if optional => Ok(Shape::Value(None)),
+                None if optional => Ok(Shape::Value(self.returned_of_nothing()?)),
                 None => Err(Stop::Because(Expected::NotFound)),
             },
             SelectionKind::Find => {
@@ -263,9 +293,15 @@ impl<'a> Asking<'a> {
     }
 
     fn returned(&self, row: &Attributes) -> Result<Value, Stop> {
-        let scope = self.scope().with_row(row);
+        match &self.read.returns {
+            Return::Usual | Return::Nothing => Ok(Value::M(row.clone())),
+            Return::Value(_) | Return::Fields(_) => self.returned_in(self.scope().with_row(row)),
+        }
+    }
+
+    fn returned_in(&self, scope: Scope<'_>) -> Result<Value, Stop> {
         Ok(match &self.read.returns {
-            Return::Usual | Return::Nothing => Value::M(row.clone()),
+            Return::Usual | Return::Nothing => Value::Null,
             Return::Value(expr) => evaluate(expr, &scope)?.unwrap_or(Value::Null),
             Return::Fields(fields) => {
                 let mut map = Attributes::new();
@@ -275,6 +311,14 @@ impl<'a> Asking<'a> {
                 Value::M(map)
             }
         })
+    }
+
+    /// What `return` makes of a row that may be missing, and is.
+    fn returned_of_nothing(&self) -> Result<Option<Value>, Stop> {
+        match &self.read.returns {
+            Return::Usual | Return::Nothing => Ok(None),
+            Return::Value(_) | Return::Fields(_) => self.returned_in(self.scope()).map(Some),
+        }
     }
 
     /// What comes with a row, or with nothing.
@@ -342,6 +386,18 @@ impl<'a> Asking<'a> {
             groups,
             most: usize::MAX,
         })
+    }
+
+    /// Rows that are sorted, to the limit. Which of those comes first that are equal in the order is left open.
+    fn in_a_chosen_order(&self, selection: &Selection, rows: Vec<Attributes>) -> Result<Vec<Attributes>, Stop> {
+        let most = selection.limit.map_or(usize::MAX, |limit| limit as usize);
+        let mut chosen = Vec::new();
+        for mut group in self.tied(selection, rows)? {
+            while chosen.len() < most && !group.is_empty() {
+                chosen.push(group.remove(self.choices.choose(group.len())));
+            }
+        }
+        Ok(chosen)
     }
 
     /// Every order in which rows may come, where those are few; of many, that which they have.
@@ -524,14 +580,6 @@ fn sorted_by(selection: &Selection, order: Vec<Order>) -> Selection {
     Selection {
         order,
         ..selection.clone()
-    }
-}
-
-/// The row that a `get` of `let` means.
-fn one_of(selection: &Selection, rows: Vec<Attributes>) -> Result<Option<Attributes>, Stop> {
-    match selection.order.is_empty() && rows.len() > 1 {
-        true => Err(Stop::Because(Expected::Several)),
-        false => Ok(rows.into_iter().next()),
     }
 }
 

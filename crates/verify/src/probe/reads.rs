@@ -164,7 +164,12 @@ fn limited_lists(read: &Read) -> Vec<(EntityId, u64)> {
 
 /// What a case came to, in a word.
 fn word(compared: &Compared) -> String {
-    match &compared.expected {
+    expected_word(&compared.expected)
+}
+
+fn expected_word(expected: &Expected) -> String {
+    match expected {
+        Expected::OneOf(all) => all.first().map(expected_word).unwrap_or_default(),
         Expected::Answer(shape) if shape.is_full() => "rows".to_owned(),
         Expected::Answer(_) => "empty".to_owned(),
         Expected::NotFound => "not found".to_owned(),
@@ -195,6 +200,11 @@ pub(super) async fn compare(worker: &Worker<'_>, tried: Tried<'_>, case: &ReadCa
 /// How what came differs from what must come.
 pub(super) fn difference(expected: &Expected, got: &Result<Option<Value>, RuntimeError>) -> Option<String> {
     match (expected, got) {
+        (Expected::OneOf(all), got) => {
+            let mut differences = all.iter().map(|expected| difference(expected, got));
+            let first = differences.next().flatten()?;
+            differences.all(|other| other.is_some()).then_some(first)
+        }
         (Expected::Answer(shape), Ok(value)) => shape.difference(value.as_ref()),
         (Expected::Answer(_), Err(error)) => Some(format!("it fails: {error}")),
         (Expected::NotFound, Err(RuntimeError::NotFound))
@@ -301,11 +311,7 @@ async fn found(
         (Ok(()), Some(what)) => what,
         (Ok(()), None) => "it differs, but not every time".to_owned(),
     };
-    let expected = match &compared.expected {
-        Expected::Answer(shape) => answer_lines(shape.shown().as_ref()),
-        Expected::Fails(reason) => vec![reason.clone()],
-        other => vec![format!("{other:?}").to_lowercase()],
-    };
+    let expected = expected_lines(&compared.expected);
     let got = match &compared.got {
         Ok(value) => answer_lines(value.as_ref()),
         Err(error) => vec![error.to_string()],
@@ -331,5 +337,15 @@ async fn found(
         got,
         keys: key_lines(judge, &case.table, &sent),
         sent: sent_lines(&sent),
+    }
+}
+
+/// What must come, one of it where several would do.
+fn expected_lines(expected: &Expected) -> Vec<String> {
+    match expected {
+        Expected::Answer(shape) => answer_lines(shape.shown().as_ref()),
+        Expected::Fails(reason) => vec![reason.clone()],
+        Expected::OneOf(all) => all.first().map(expected_lines).unwrap_or_default(),
+        other => vec![format!("{other:?}").to_lowercase()],
     }
 }

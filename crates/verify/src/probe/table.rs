@@ -20,7 +20,7 @@ use singlet_runtime::{Attributes, Caller, Scope, Setting, load, values};
 use super::hints::{Hints, Name};
 use super::records::MadeUpRequest;
 use super::values::ValueDraw;
-use crate::writes::world::{self, Row};
+use crate::writes::world::{self, Identity, Row};
 
 /// The most rows of an entity that is looked at, and of others.
 const FOCUS_ROWS_MAX: u8 = 12;
@@ -107,7 +107,8 @@ impl<'m> Judge<'m> {
         table.rows.iter().all(|(id, row)| {
             let fits = self.model.entity(*id).is_some_and(|entity| fits(entity, row));
             let items = self.items_of(*id, row, table.now).filter(|_| fits);
-            items.is_some_and(|items| places.take(self.model, vec![items]))
+            let thing = (*id, world::identity(self.model, *id, row));
+            items.is_some_and(|items| places.take(self.model, &thing, vec![items]))
         })
     }
 
@@ -137,14 +138,17 @@ fn fits(entity: &Entity, row: &Attributes) -> bool {
 /// What stands where.
 #[derive(Debug, Default)]
 struct Places {
-    taken: BTreeMap<Vec<Value>, Item>,
+    taken: BTreeMap<Vec<Value>, (Thing, Item)>,
 }
+
+/// What rows are versions of.
+type Thing = (EntityId, Identity);
 
 impl Places {
     /// Takes the places of rows' items, unless another stands in one, or the store would not take one. Versions of one thing
     /// share the guard of its identity.
-    fn take(&mut self, model: &Model, rows: Vec<Vec<Item>>) -> bool {
-        let mut placed: BTreeMap<Vec<Value>, Item> = BTreeMap::new();
+    fn take(&mut self, model: &Model, thing: &Thing, rows: Vec<Vec<Item>>) -> bool {
+        let mut placed: BTreeMap<Vec<Value>, (Thing, Item)> = BTreeMap::new();
         for items in rows {
             for (at, item) in items.into_iter().enumerate() {
                 let key: Option<Vec<Value>> = model.table.key.iter().map(|key| item.get(&key.name).cloned()).collect();
@@ -152,10 +156,10 @@ impl Places {
                     return false;
                 };
                 let other = self.taken.get(&key).or_else(|| placed.get(&key));
-                if other.is_some_and(|other| at == 0 || *other != item) {
+                if other.is_some_and(|(of, other)| at == 0 || of != thing || *other != item) {
                     return false;
                 }
-                placed.insert(key, item);
+                placed.insert(key, (thing.clone(), item));
             }
         }
         self.taken.extend(placed);
@@ -294,7 +298,10 @@ impl<'j> TableDraw<'j> {
                 None => return,
             }
         }
-        if rows.iter().all(|row| fits(entity, row)) && self.places.take(self.judge.model, items) {
+        let model = self.judge.model;
+        let Some(first) = rows.first() else { return };
+        let thing = (entity.id, world::identity(model, entity.id, first));
+        if rows.iter().all(|row| fits(entity, row)) && self.places.take(model, &thing, items) {
             self.table.rows.extend(rows.into_iter().map(|row| (entity.id, row)));
         }
     }

@@ -15,6 +15,7 @@ use super::mends::Trace;
 use super::request::{Recorded, RequestId, kept_until};
 use super::steps::{Operation, same_item_refusal};
 use super::world::{self, Row};
+use crate::choices::Choices;
 
 /// What must become of an operation.
 #[derive(Clone, Debug, PartialEq)]
@@ -91,6 +92,8 @@ pub struct Meant {
     pub made: Vec<String>,
     /// Whether a row that would be changed is as it was, or was written in the same instant.
     pub(super) leaves_a_row: bool,
+    /// What was chosen where the model leaves something open.
+    pub(super) choices: Choices,
     record: Option<(RequestId, Recorded)>,
     progress: Option<(String, Option<Progress>)>,
 }
@@ -144,14 +147,20 @@ pub(super) struct Maker {
     operation: u64,
     count: Cell<u64>,
     made: RefCell<Vec<String>>,
+    pub choices: Choices,
 }
 
 impl Maker {
     pub fn of_operation(number: u64) -> Self {
+        Maker::choosing(number, Choices::default())
+    }
+
+    fn choosing(number: u64, choices: Choices) -> Self {
         Maker {
             operation: number,
             count: Cell::new(0),
             made: RefCell::default(),
+            choices,
         }
     }
 
@@ -170,6 +179,10 @@ impl Maker {
                 let length = usize::try_from(argument.unwrap_or(6)).ok()?;
                 let digits = format!("{number:038}");
                 digits.get(digits.len().checked_sub(length)?..)?.to_owned()
+            }
+            FunctionId::Random => {
+                let drawn = self.choices.draw(argument.unwrap_or(1), number);
+                return Some(Value::N(Number::from(drawn)));
             }
             _ => return None,
         };
@@ -253,6 +266,19 @@ impl Oracle {
         self.meant_traced((model, setting), write, request, number, &Trace::default())
     }
 
+    /// The same on one of the ways through what the model leaves open.
+    pub(super) fn meant_choosing(
+        &self,
+        (model, setting): (&Model, &Setting),
+        write: &Write,
+        request: &WriteRequest,
+        number: u64,
+        choices: Choices,
+    ) -> Meant {
+        let maker = Maker::choosing(number, choices);
+        self.meant_made((model, setting), write, request, maker, &Trace::default())
+    }
+
     /// The same, with what would have to be otherwise for it to be done.
     pub(crate) fn meant_traced(
         &self,
@@ -262,7 +288,17 @@ impl Oracle {
         number: u64,
         trace: &Trace,
     ) -> Meant {
-        let maker = Maker::of_operation(number);
+        self.meant_made((model, setting), write, request, Maker::of_operation(number), trace)
+    }
+
+    fn meant_made(
+        &self,
+        (model, setting): (&Model, &Setting),
+        write: &Write,
+        request: &WriteRequest,
+        maker: Maker,
+        trace: &Trace,
+    ) -> Meant {
         let frame = Frame {
             model,
             setting,
@@ -278,6 +314,7 @@ impl Oracle {
             rows: self.rows.clone(),
             made: Vec::new(),
             leaves_a_row: false,
+            choices: Choices::default(),
             record: None,
             progress: None,
         };
@@ -291,6 +328,7 @@ impl Oracle {
             any.extend(same_item_refusal());
         }
         meant.made = maker.made.take();
+        meant.choices = maker.choices;
         meant
     }
 
@@ -309,8 +347,10 @@ impl Oracle {
         let Ok(args) = super::request::arguments(frame) else {
             return false;
         };
+        let maker = Maker::choosing(frame.maker.operation, frame.maker.choices.again());
         let frame = Frame {
             lenient: true,
+            maker: &maker,
             trace: &Trace::default(),
             ..frame
         };

@@ -1,6 +1,6 @@
 //! Operations one after another, each done twice: by the engine on a store, and by the oracle.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -11,13 +11,14 @@ use singlet_runtime::{Attributes, Caller, Engine, Refused, RuntimeError, Scope, 
 use singlet_store::Store;
 
 use crate::bench::Given;
+use crate::choices::CHOICES_TRIED_MAX;
 use crate::smallest::StoreMaker;
 
 use singlet_plan::write::{WriteCost, write_costs};
 
 use super::capacity::WriteCapacity;
 use super::dump;
-use super::oracle::{Oracle, Outcome};
+use super::oracle::{Meant, Oracle, Outcome};
 use super::request::version_of;
 use super::unify::Made;
 use super::world;
@@ -160,11 +161,32 @@ impl Sequence {
         }
         // Nobody else is there, so that nothing can be in the way.
         let got = got.unwrap_or(Err(RuntimeError::Conflict));
-        let mut made = Made::new(std::mem::take(&mut meant.made));
         let done = got.as_ref().ok().filter(|written| !written.replayed);
         let consumed = done.map(|written| written.consumed.total().write.get());
-        compare(&mut made, &meant.outcome, &got)?;
-        let items = self.compare_rows(&mut made, &meant.rows, request.now).await?;
+        let mut explained = self.explains(&mut meant, &got, request.now).await;
+        let mut tried = 1;
+        while explained.is_err() && tried < CHOICES_TRIED_MAX {
+            let choices = match meant.choices.lacks_numbers() {
+                true => Some(meant.choices.with_numbers(self.stored_numbers().await?)),
+                false => meant.choices.next_way(),
+            };
+            let Some(choices) = choices else { break };
+            let places = (model.as_ref(), self.engine.setting());
+            let mut other = self.oracle.meant_choosing(places, write, &request, op.number, choices);
+            let by_it = self.explains(&mut other, &got, request.now).await;
+            tried += 1;
+            meant = other;
+            // Of what none explains, the difference from the first is told.
+            if by_it.is_ok() {
+                explained = by_it;
+            }
+        }
+        // So many draws that they were not all tried: any of them may have been it.
+        if explained.is_err() && tried == CHOICES_TRIED_MAX && meant.choices.draws_otherwise() {
+            self.is_open = true;
+            return Ok(Outcome::Open);
+        }
+        let (made, items) = explained?;
         if let Some(costs) = self.costs.as_mut() {
             costs.see(&items);
             let at = model.writes.iter().position(|known| known.name == write.name);
@@ -177,6 +199,34 @@ impl Sequence {
         self.made.extend(made.known);
         self.oracle.accept(meant);
         Ok(outcome)
+    }
+
+    /// Whether what is meant is what came, the answer and every row: with it what stands for made-up values, and the items.
+    async fn explains(
+        &self,
+        meant: &mut Meant,
+        got: &Result<Written, RuntimeError>,
+        now: i64,
+    ) -> Result<(Made, Vec<Item>), String> {
+        let mut made = Made::new(std::mem::take(&mut meant.made));
+        compare(&mut made, &meant.outcome, got)?;
+        let items = self.compare_rows(&mut made, &meant.rows, now).await?;
+        Ok((made, items))
+    }
+
+    /// The whole numbers that the table holds: one that was drawn and kept is among them.
+    async fn stored_numbers(&self) -> Result<Vec<u64>, String> {
+        let items = dump::items(self.engine.model(), self.engine.store()).await;
+        let items = items.map_err(|error| format!("the table cannot be read: {error}"))?;
+        let mut numbers: Vec<u64> = Vec::new();
+        for number in items.iter().flat_map(Item::values).filter_map(whole_number) {
+            numbers.extend(Some(number).filter(|number| !numbers.contains(number)));
+        }
+        // What was not there before was drawn most likely.
+        let before = self.oracle.rows.iter().flat_map(|(_, row)| row.values());
+        let before: BTreeSet<u64> = before.filter_map(whole_number).collect();
+        numbers.sort_by_key(|number| before.contains(number));
+        Ok(numbers)
     }
 
     /// Does an operation by the calls that its document names. Its answer is no matter of them: only whether it is done or refused,
@@ -272,6 +322,10 @@ impl Sequence {
     }
 }
 
+fn whole_number(value: &Value) -> Option<u64> {
+    u64::try_from(value.as_number()?.to_i64()?).ok()
+}
+
 pub(super) fn write_named<'m>(model: &'m Model, name: &str) -> Result<&'m Write, String> {
     let mut writes = model.writes.iter();
     writes
@@ -305,7 +359,7 @@ pub(super) fn compare(made: &mut Made, meant: &Outcome, got: &Result<Written, Ru
         }
         (Outcome::Forbidden, Err(RuntimeError::Forbidden))
         | (Outcome::Unauthenticated, Err(RuntimeError::Unauthenticated))
-        | (Outcome::BadRequest, Err(RuntimeError::Request(_)))
+        | (Outcome::BadRequest, Err(RuntimeError::Request(_) | RuntimeError::Evaluate(_)))
         | (Outcome::VersionMismatch, Err(RuntimeError::VersionMismatch))
         | (Outcome::VersionRequired, Err(RuntimeError::VersionRequired))
         | (Outcome::KeyReused, Err(RuntimeError::IdempotencyKeyReused))

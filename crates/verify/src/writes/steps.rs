@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use singlet_item::{Number, Value};
 use singlet_model::evaluate::{EvaluateError, KeyValue, convert, evaluate, evaluate_as, holds, row_order};
 use singlet_model::expression::{Expr, ExprKind};
-use singlet_model::model::{Entity, LetValue, Requirement, Return, Selection, Step, StepKind};
+use singlet_model::model::{Entity, LetValue, Requirement, Return, Selection, SelectionKind, Step, StepKind};
 use singlet_model::types::{EntityId, Type};
 use singlet_plan::write::{Default as Why, default_name, default_status, requirement_status, step_refusal};
 use singlet_runtime::{Attributes, Refused, Scope};
@@ -309,34 +309,55 @@ impl<'a> Operation<'a> {
                 }
             }
         }
-        self.put_in_order(selection, &mut rows)?;
-        if let Some(limit) = selection.limit.and_then(|limit| usize::try_from(limit).ok()) {
-            rows.truncate(limit);
-        }
-        Ok(rows)
-    }
-
-    fn put_in_order(&self, selection: &Selection, rows: &mut [Attributes]) -> Result<(), Outcome> {
-        let Some(entity) = selection.entity().and_then(|id| self.frame.model.entity(id)) else {
-            return Ok(());
-        };
         let mut failed = Ok(());
         rows.sort_by(|one, other| {
-            let compared = selection.order.iter().map(|order| {
-                let value = |row: &'_ Attributes| row.get(&order.path).cloned();
-                let ty = self.frame.model.type_at(entity, &order.path);
-                let compared = match (value(one), value(other), ty) {
-                    (Some(one), Some(other), Some((ty, _))) => row_order(&one, &other, &ty).unwrap_or_else(|error| {
-                        failed = Err(Outcome::from(error));
-                        Ordering::Equal
-                    }),
-                    (one, other, _) => one.is_some().cmp(&other.is_some()),
-                };
-                if order.descending { compared.reverse() } else { compared }
-            });
-            compared.fold(Ordering::Equal, Ordering::then)
+            self.compare_rows(selection, one, other).unwrap_or_else(|error| {
+                failed = Err(error);
+                Ordering::Equal
+            })
         });
-        failed
+        failed?;
+        self.in_a_chosen_order(selection, rows)
+    }
+
+    fn compare_rows(&self, selection: &Selection, one: &Attributes, other: &Attributes) -> Result<Ordering, Outcome> {
+        let Some(entity) = selection.entity().and_then(|id| self.frame.model.entity(id)) else {
+            return Ok(Ordering::Equal);
+        };
+        for order in &selection.order {
+            let ty = self.frame.model.type_at(entity, &order.path);
+            let compared = match (one.get(&order.path), other.get(&order.path), ty) {
+                (Some(one), Some(other), Some((ty, _))) => row_order(one, other, &ty)?,
+                (one, other, _) => one.is_some().cmp(&other.is_some()),
+            };
+            if compared.is_ne() {
+                return Ok(if order.descending { compared.reverse() } else { compared });
+            }
+        }
+        Ok(Ordering::Equal)
+    }
+
+    /// Rows that are sorted, to the limit. Which of those comes first that are equal in the order is left open.
+    fn in_a_chosen_order(&self, selection: &Selection, mut rows: Vec<Attributes>) -> Result<Vec<Attributes>, Outcome> {
+        let limit = selection.limit.and_then(|limit| usize::try_from(limit).ok());
+        let most = limit.unwrap_or(usize::MAX).min(rows.len());
+        // One row without an order is the only one, or refused.
+        if matches!(selection.kind, SelectionKind::Get { .. }) && selection.order.is_empty() {
+            rows.truncate(most);
+            return Ok(rows);
+        }
+        let mut chosen = Vec::with_capacity(most);
+        while let (true, Some(first)) = (chosen.len() < most, rows.first()) {
+            let mut tied = 1;
+            for other in rows.get(1..).unwrap_or_default() {
+                if self.compare_rows(selection, first, other)?.is_ne() {
+                    break;
+                }
+                tied += 1;
+            }
+            chosen.push(rows.remove(self.frame.maker.choices.choose(tied)));
+        }
+        Ok(chosen)
     }
 
     pub fn elements(&self, list: &LetValue) -> Result<Vec<Element>, Outcome> {

@@ -62,8 +62,27 @@ fn report(context: &Context<'_>, findings: &mut Findings<'_>, path: &AccessPath<
     findings.push(
         findings
             .at(key.span, context.subject(path), message + &known.unwrap_or_default())
-            .help(
-                "add the owner, the day or a shard to the partition key; or give `estimates` that show little traffic",
-            ),
+            .help(way_out(context, path)),
     );
+}
+
+/// How many operations the help names.
+const NAMED_MAX: usize = 4;
+
+/// What little traffic would take to be known; where all is estimated, it is not little.
+fn way_out(context: &Context<'_>, path: &AccessPath<'_>) -> String {
+    let spread = "add the owner, the day or a shard to the partition key";
+    if context.model.estimates.is_empty() {
+        return format!("{spread}; or give `estimates` that show little traffic");
+    }
+    let unrated = context.traffic().unrated(context, path.entity);
+    if unrated.is_empty() {
+        return format!("{spread}; or accept it, and say why");
+    }
+    let named = unrated.iter().take(NAMED_MAX).map(|name| format!("`{name}`"));
+    let mut named: Vec<String> = named.collect();
+    if let Some(more) = unrated.len().checked_sub(NAMED_MAX).filter(|more| *more > 0) {
+        named.push(format!("{more} more"));
+    }
+    format!("{spread}; or give {} a rate in `estimates`, where it is low", enumerated(&named))
 }

@@ -1,3 +1,6 @@
+use singlet_model::expression::Expr;
+use singlet_model::model::Selection;
+use singlet_plan::Bounds;
 use singlet_plan::read::Why;
 
 use crate::answers::{self, Answer};
@@ -24,6 +27,8 @@ design_rule! {
     /// those without an optional part of its key, or those of which its `when` is not true. An optional argument binds only while
     /// it is sent: each combination needs a path, or `combinations` lists those that there are.
     ///
+    /// Branches of `||` are asked for one by one, 16 at most; `x in ["a", "b"]` is one branch.
+    ///
     /// Way out: an index or a mirror whose partition the meaning fixes; or `scan: "why"` where the table is small.
     "R011" "only-a-scan" Error
 }
@@ -43,6 +48,17 @@ fn is_scan(answer: &Answer<'_>) -> bool {
 }
 
 fn report(asked: &Asked<'_>, answer: &Answer<'_>, findings: &mut Findings<'_>) {
+    let most = Bounds::USUAL.alternatives_max;
+    if let Some(branches) = branches(asked.selection).filter(|branches| *branches > most) {
+        let message = format!(
+            "only a scan finds `{}`{}: its meaning has {branches} branches of `||`, and at most {most} are asked for one by one",
+            asked.entity.name,
+            answers::in_combination(asked, answer),
+        );
+        let help = "ask for values of one attribute as a list, `x in [\"a\", \"b\"]`, or split the read";
+        findings.push(findings.at(asked.selection.span, asked.name, message).help(help));
+        return;
+    }
     let message = format!(
         "only a scan finds `{}`{}: {}",
         asked.entity.name,
@@ -51,4 +67,11 @@ fn report(asked: &Asked<'_>, answer: &Answer<'_>, findings: &mut Findings<'_>) {
     );
     let help = "add an index or a mirror whose partition the meaning fixes, or say `scan: \"why\"`";
     findings.push(findings.at(asked.selection.span, asked.name, message).help(help));
+}
+
+/// How many branches the meaning of a selection has; none where that is no number any more.
+fn branches(selection: &Selection) -> Option<usize> {
+    let conjuncts = selection.filter.iter().flat_map(Expr::conjuncts);
+    let mut counts = conjuncts.map(|conjunct| conjunct.disjuncts().len());
+    counts.try_fold(1_usize, usize::checked_mul)
 }

@@ -1,0 +1,65 @@
+//! What a finding says where its rule knows more than one reason.
+
+#![allow(clippy::unwrap_used, reason = "helpers of tests fail as tests do")]
+
+use singlet_lint::check;
+use singlet_model::{Diagnostic, Source, load};
+
+fn findings(text: &str, code: &str) -> Vec<Diagnostic> {
+    let source = Source::new("model.yaml", text);
+    let loaded = load(&source);
+    let found = check(loaded);
+    found
+        .iter()
+        .filter(|finding| finding.rule.code == code)
+        .cloned()
+        .collect()
+}
+
+const HEAD: &str = "singlet: 1\nname: m\ntable: {name: shelf, key: {partition: PK, sort: SK}, type: kind}\n";
+
+#[test]
+fn too_many_branches_are_counted() {
+    let model = |count: usize| {
+        let branches: Vec<String> = (0..count).map(|at| format!("o == \"k{at}\"")).collect();
+        format!(
+            "{HEAD}entities:\n  A: {{attributes: {{id: string 1..9, o: string 1..9}}, key: {{PK: \"A#{{o}}\", SK: \"{{id}}\"}}}}\n\
+             reads:\n  r: {{find: A, where: '{}', allow: true}}\n",
+            branches.join(" || ")
+        )
+    };
+    assert_eq!(findings(&model(16), "R011").len(), 0);
+    let found = findings(&model(17), "R011");
+    assert_eq!(
+        found.first().unwrap().message,
+        "only a scan finds `A`: its meaning has 17 branches of `||`, and at most 16 are asked for one by one"
+    );
+}
+
+#[test]
+fn what_is_not_estimated_yet_is_named() {
+    let model = |estimates: &str| {
+        format!(
+            "{HEAD}types: {{S: {{enum: [a, b]}}}}\n\
+             entities:\n  A: {{attributes: {{id: string 1..9, s: S}}, key: {{PK: \"A#{{s}}\", SK: \"{{id}}\"}}}}\n\
+             reads:\n  all: {{find: A, args: {{s: S}}, where: s == args.s, allow: true}}\n\
+             writes:\n  make: {{allow: true, do: [{{create: A, take: [id, s]}}]}}\n\
+             {estimates}"
+        )
+    };
+    let help = |estimates: &str| {
+        findings(&model(estimates), "K002")
+            .first()
+            .unwrap()
+            .help
+            .clone()
+            .unwrap()
+    };
+    assert!(help("").ends_with("or give `estimates` that show little traffic"));
+    assert!(
+        help("estimates: {A: {items: 10}}\n")
+            .ends_with("or give `make` and `all` a rate in `estimates`, where it is low")
+    );
+    assert!(help("estimates: {make: 1/s}\n").ends_with("or give `all` a rate in `estimates`, where it is low"));
+    assert!(help("estimates: {make: 9000/s, all: 1/s, A: {bytes: 100}}\n").ends_with("or accept it, and say why"));
+}
