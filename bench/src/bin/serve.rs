@@ -1,5 +1,6 @@
 //! How many requests a second the service answers, and how soon, beside bare handlers and beside the same API on Node.
 //!
+//! - `serve --before` measures the service on the store of today beside itself on the engine of before.
 //! - `serve [--node] [--workers N] [--seconds N] [--turns N] [--connections N]` measures. `--node` measures Node too, and
 //!   `--workers 2` also as a cluster of so many processes.
 //! - `serve --only SIDE CASE [--seconds N]` is one side of one case, for profilers.
@@ -23,6 +24,8 @@ use singlet_bench::rounds;
 const WARM_REQUESTS: usize = 8_000;
 
 struct Options {
+    /// Whether the engine of before is measured, and nothing else beside the service.
+    before: bool,
     node: bool,
     /// How many processes Node also runs as; none for one alone.
     workers: Option<usize>,
@@ -65,6 +68,9 @@ async fn measure(options: &Options, folder: &Path) -> Outcome<()> {
     same::check(addresses, &tokens).await?;
     println!("every side answers the same");
     let mut cases: Vec<Arc<Case>> = cases(&tokens).into_iter().map(Arc::new).collect();
+    if options.before {
+        cases.push(Arc::new(operations::COUNTS.case(&tokens)));
+    }
     if let Some((side, case)) = &options.only {
         sides.retain(|known| known.name == *side);
         cases.retain(|known| known.name == *case);
@@ -115,6 +121,16 @@ async fn start(options: &Options, folder: &Path) -> Outcome<Vec<Side>> {
             engine: None,
         })
     };
+    if options.before {
+        let place = folder.join("before");
+        data::fill_before(&place).await?;
+        let before = Side {
+            name: "before".to_owned(),
+            process: Process::of_this_program("before", &place)?,
+            engine: None,
+        };
+        return Ok(vec![before, side("service")?]);
+    }
     let mut sides = vec![side("bare")?, side("service")?];
     match options.node.then(Node::install) {
         Some(Ok(node)) => {
@@ -153,6 +169,7 @@ impl Side {
 impl Options {
     fn of(args: &[String]) -> Outcome<Self> {
         let mut options = Options {
+            before: false,
             node: false,
             workers: None,
             time: Duration::from_secs(2),
@@ -169,6 +186,7 @@ impl Options {
             };
             let number = |text: String| text.parse().map_err(|_| Failure(format!("`{text}` is no number")));
             match arg.as_str() {
+                "--before" => options.before = true,
                 "--node" => options.node = true,
                 "--workers" => options.workers = Some(number(text()?)?),
                 "--seconds" => options.time = Duration::from_secs(number(text()?)? as u64),

@@ -511,10 +511,12 @@ fn folder(name: &str) -> PathBuf {
     base.join(format!("singlet-bench-store-{name}-{}", std::process::id()))
 }
 
+/// What a folder takes on the disk: files have holes.
 fn folder_bytes(folder: &Path) -> Outcome<u64> {
+    const BLOCK_BYTES: u64 = 512;
     let mut bytes = 0;
     for entry in std::fs::read_dir(folder)? {
-        bytes += entry?.metadata()?.len();
+        bytes += std::os::unix::fs::MetadataExt::blocks(&entry?.metadata()?) * BLOCK_BYTES;
     }
     Ok(bytes)
 }

@@ -4,6 +4,7 @@
 //!
 //! - *bare*: axum handlers that make the calls of the engine that the service makes, and nothing else;
 //! - *service*: the service with the models of todo and ecobid;
+//! - *before*: the service on the engine of before;
 //! - *node*: Express and ElectroDB, on the engine's own HTTP server.
 //!
 //! A *case* is a mix of *operations* (get, list or create of one system), sent over some connections in a closed loop: each

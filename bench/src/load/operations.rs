@@ -20,6 +20,8 @@ pub enum Kind {
     List,
     /// A transaction: the new rows, and that the user is there.
     Create,
+    /// How many rows there are of each status and priority.
+    Count,
 }
 
 /// An operation of a system.
@@ -31,7 +33,13 @@ pub struct Operation {
     pub kind: Kind,
 }
 
-/// Every operation, by system.
+/// What only the service answers, on today's store and on the one of before.
+pub const COUNTS: Operation = Operation {
+    system: "todo",
+    kind: Kind::Count,
+};
+
+/// Every operation that all sides answer, by system.
 pub const OPERATIONS: [Operation; 6] = {
     const fn of(system: &'static str, kind: Kind) -> Operation {
         Operation { system, kind }
@@ -94,11 +102,7 @@ impl Tokens {
 
 /// Each operation alone, and all of them mixed.
 pub fn cases(tokens: &Tokens) -> Vec<Case> {
-    let alone = OPERATIONS.iter().map(|operation| Case {
-        name: operation.name(),
-        kind: Some(operation.kind),
-        requests: (0..ROWS).map(|at| operation.request(at, tokens)).collect(),
-    });
+    let alone = OPERATIONS.iter().map(|operation| operation.case(tokens));
     alone.chain([mix(tokens)]).collect()
 }
 
@@ -121,12 +125,22 @@ pub fn mix(tokens: &Tokens) -> Case {
 }
 
 impl Operation {
+    /// It alone.
+    pub fn case(self, tokens: &Tokens) -> Case {
+        Case {
+            name: self.name(),
+            kind: Some(self.kind),
+            requests: (0..ROWS).map(|at| self.request(at, tokens)).collect(),
+        }
+    }
+
     /// Its name.
     pub fn name(self) -> String {
         let kind = match self.kind {
             Kind::Get => "get",
             Kind::List => "list",
             Kind::Create => "create",
+            Kind::Count => "counts",
         };
         format!("{} {kind}", self.system)
     }
@@ -146,6 +160,7 @@ impl Operation {
             (Kind::Get, _) => http("GET", &self.row_path(&row_id(at)), token, ""),
             (Kind::List, "todo") => http("GET", "/todo/api/v1/tasks?status=pending&limit=20", token, ""),
             (Kind::List, _) => http("GET", "/ecobid/items?category=books&limit=20", token, ""),
+            (Kind::Count, _) => http("GET", "/todo/api/v1/tasks/counts", token, ""),
             (Kind::Create, "todo") => http("POST", "/todo/api/v1/tasks", token, NEW_TASK),
             (Kind::Create, _) => http("POST", "/ecobid/items", token, NEW_ITEM),
         }

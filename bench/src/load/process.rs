@@ -82,6 +82,7 @@ pub async fn run(side: &str, folder: &Path) -> Outcome<()> {
     let address = match side {
         "bare" => bare::start(folder).await?,
         "service" => service::start(folder).await?,
+        "before" => service::start_before(folder).await?,
         "engine" => engine(folder).await?,
         _ => return Err(Failure(format!("there is no side `{side}`"))),
     };

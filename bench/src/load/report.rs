@@ -15,6 +15,17 @@ fn node_multiple_min(kind: Kind) -> f64 {
         Kind::Get => 10.0,
         Kind::List => 6.0,
         Kind::Create => 2.5,
+        Kind::Count => 1.0,
+    }
+}
+
+/// How many times the rate of the service on the engine of before, the least that the service may have.
+fn before_multiple_min(kind: Kind) -> f64 {
+    match kind {
+        Kind::Get => 1.8,
+        Kind::List => 2.5,
+        Kind::Create => 1.3,
+        Kind::Count => 8.0,
     }
 }
 
@@ -82,6 +93,7 @@ pub fn print(case: &Case, mut sides: Vec<(&str, Seen)>) {
         let multiple = service / rate(side).unwrap_or_default();
         let goal = match (*side, case.kind) {
             ("bare", _) => Some(BARE_SHARE_MIN),
+            ("before", Some(kind)) => Some(before_multiple_min(kind)),
             ("node", Some(kind)) => Some(node_multiple_min(kind)),
             _ => None,
         };

@@ -15,7 +15,15 @@ use crate::error::{Failure, Outcome};
 
 /// Serves the data of a folder.
 pub async fn start(folder: &Path) -> Outcome<SocketAddr> {
-    let store: Arc<dyn Store> = Arc::new(EmbeddedStore::open(folder)?);
+    start_on(Arc::new(EmbeddedStore::open(folder)?)).await
+}
+
+/// Serves the data of a folder of the engine of before.
+pub async fn start_before(folder: &Path) -> Outcome<SocketAddr> {
+    start_on(Arc::new(singlet_store_before::EmbeddedStore::open(folder)?)).await
+}
+
+async fn start_on(store: Arc<dyn Store>) -> Outcome<SocketAddr> {
     let secret = Secret::new(SECRET).map_err(Failure)?;
     let systems = engines(&store)?.into_iter().map(|(name, engine)| {
         let settings = SystemSettings {

@@ -14,7 +14,7 @@
 
 #[path = "bombs/limits.rs"]
 mod limits;
-#[path = "bombs/models.rs"]
+#[path = "bombs/models/mod.rs"]
 mod models;
 
 use std::time::Duration;

@@ -249,7 +249,8 @@ impl IndexWrite {
     }
 }
 
-const READ_UNIT_BYTES: usize = 4096;
+/// The bytes that one unit reads.
+pub const READ_UNIT_BYTES: usize = 4096;
 const WRITE_UNIT_BYTES: usize = 1024;
 
 /// How many blocks of a unit `bytes` fill; even nothing fills one.

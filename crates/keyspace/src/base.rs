@@ -4,7 +4,7 @@ use crate::backend::{Backend, Failure};
 use crate::bytes::{Key, Value};
 use crate::disk::{self, Disk, DiskFile, SyncPoint};
 use crate::error::is_full;
-use crate::layers::Frozen;
+use crate::layers::Known;
 use crate::limits::COPY_CACHE_BYTES;
 use crate::range::{Bounds, Direction};
 use crate::shared::Stopped;
@@ -89,10 +89,14 @@ impl Base {
         Self::newest(Arc::new(engine))
     }
 
-    /// Writes changes in one transaction, and answers the state after it.
-    pub(crate) fn write(&self, frozen: &Frozen) -> Result<Self> {
-        self.engine.write(frozen.number, |table| {
-            for (key, value) in &frozen.changes {
+    /// Writes changes in one transaction that ends with commit `number`, and answers the state after it.
+    pub(crate) fn write<'c>(
+        &self,
+        changes: impl IntoIterator<Item = (&'c Arc<[u8]>, &'c Known)>,
+        number: u64,
+    ) -> Result<Self> {
+        self.engine.write(number, |table| {
+            for (key, value) in changes {
                 match value {
                     Some(value) => table.insert(&**key, &**value).map(drop),
                     None => table.remove(&**key).map(drop),

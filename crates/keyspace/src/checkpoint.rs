@@ -3,7 +3,8 @@
 use crate::answer::Promise;
 use crate::base::{self, Base};
 use crate::disk;
-use crate::layers::Frozen;
+use crate::layers::{Frozen, Known, row_bytes};
+use crate::limits::CHECKPOINT_PARTS;
 use crate::log;
 use crate::range::{Direction, Range, Source};
 use crate::shared::{Durable, Shared};
@@ -204,23 +205,58 @@ fn wrote(shared: &Shared, durable: &Durable, written: Result<()>) {
     }
 }
 
-/// Writes what is frozen to the base and shows the base instead.
+/// Writes what is frozen to the base, part by part, and shows the base instead.
+///
+/// The engine uses the pages that a transaction replaces again only two transactions later, so what one transaction touches is what
+/// the file is larger than its rows. Parts touch little each.
+///
+/// **Invariant:** a base that holds some parts has the number of before, and shows nothing wrong: the layer over it decides for
+/// every key of every part, and an opening reads all of them again from the log.
 fn write_frozen(shared: &Shared, durable: &Durable) -> Result<()> {
-    let shown = shared.published();
-    let (Some(frozen), Some(base)) = (&shown.frozen, &shown.base) else {
+    let Some(frozen) = shared.published().frozen.clone() else {
         return Ok(());
     };
-    let written = Arc::new(base.write(frozen)?);
-    let number = written.number;
-    shared.publish(|shown| {
-        shown.frozen = None;
-        shown.base = Some(written);
-    });
+    let part_bytes = durable.options.memory_bytes / CHECKPOINT_PARTS;
+    let mut changes = frozen.changes.iter().peekable();
+    loop {
+        // Nothing else of what is shown is held: it would keep the pages that this part replaces.
+        let Some(base) = shared.published().base.clone() else {
+            return Ok(());
+        };
+        let part = take_part(&mut changes, part_bytes);
+        let is_last = changes.peek().is_none();
+        let number = if is_last { frozen.number } else { base.number };
+        let written = Arc::new(base.write(part, number)?);
+        drop(base);
+        shared.publish(|shown| {
+            shown.base = Some(written);
+            if is_last {
+                shown.frozen = None;
+            }
+        });
+        if is_last {
+            break;
+        }
+    }
     // What cannot be removed now is removed later, or at the next opening.
-    if remove_segments(durable, number).is_ok() {
+    if remove_segments(durable, frozen.number).is_ok() {
         durable.log_bytes.removed_all_but_current();
     }
     Ok(())
+}
+
+/// The next changes that are written together: as many as fit in `bytes_max`, and one at least.
+fn take_part<'f>(
+    changes: &mut std::iter::Peekable<impl Iterator<Item = (&'f Arc<[u8]>, &'f Known)>>,
+    bytes_max: usize,
+) -> Vec<(&'f Arc<[u8]>, &'f Known)> {
+    let mut part = Vec::new();
+    let mut bytes = 0_usize;
+    while let Some((key, value)) = changes.next_if(|_| part.is_empty() || bytes < bytes_max) {
+        bytes += row_bytes(key.len(), value);
+        part.push((key, value));
+    }
+    part
 }
 
 /// Removes the segments all of whose commits are in a base of commit `number`.

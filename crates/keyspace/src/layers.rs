@@ -29,6 +29,11 @@ pub(crate) struct Layers {
     pub(crate) base: Option<Arc<Base>>,
 }
 
+/// What a change takes in memory, about.
+pub(crate) fn row_bytes(key_bytes: usize, value: &Known) -> usize {
+    key_bytes + ROW_OVERHEAD_BYTES + value.as_ref().map_or(0, |value| value.len())
+}
+
 /// Changes that no longer change.
 pub(crate) struct Frozen {
     pub(crate) changes: Changes,
@@ -71,16 +76,14 @@ impl Layers {
     /// Changes a key. That it was deleted is remembered where something beneath may hold it.
     pub(crate) fn change(&mut self, key: Arc<[u8]>, value: Known) {
         let key_bytes = key.len();
-        let row_bytes =
-            |value: Option<&Arc<[u8]>>| key_bytes + ROW_OVERHEAD_BYTES + value.map_or(0, |value| value.len());
         let before = if value.is_some() || self.base.is_some() {
-            self.active_bytes += row_bytes(value.as_ref());
+            self.active_bytes += row_bytes(key_bytes, &value);
             self.active.insert(key, value)
         } else {
             self.active.remove(&*key)
         };
         if let Some(before) = before {
-            self.active_bytes = self.active_bytes.saturating_sub(row_bytes(before.as_ref()));
+            self.active_bytes = self.active_bytes.saturating_sub(row_bytes(key_bytes, &before));
         }
     }
 

@@ -16,6 +16,8 @@ pub(crate) const FRAME_BUFFER_BYTES_MAX: usize = 1 << 20;
 pub(crate) const ROW_OVERHEAD_BYTES: usize = 128;
 /// Bytes of a segment of the log for each byte of changes in memory, at most.
 pub(crate) const LOG_BYTES_PER_MEMORY_BYTE: u64 = 2;
+/// Parts in which the changes in memory are written to the base, about: see `checkpoint::write_frozen`.
+pub(crate) const CHECKPOINT_PARTS: usize = 8;
 /// Bytes of a base that are cached while all of it is written.
 pub(crate) const COPY_CACHE_BYTES: usize = 8 << 20;
 /// Bytes that a full disk must have room for before writes are taken again.

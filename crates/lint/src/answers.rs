@@ -1,10 +1,13 @@
 //! How what is asked for is answered: the planner's word, which the service runs by. No rule has an opinion of its own.
 
 use std::borrow::Cow;
+use std::collections::HashSet;
 
-use singlet_model::model::{Read, Selection};
+use singlet_model::model::{IndexId, Read, Selection};
+use singlet_model::types::EntityId;
+use singlet_plan::access::{self, AccessPath};
 use singlet_plan::meaning;
-use singlet_plan::read::{Combination, PartPlan, SelectionPlan, Why, plan_reversed, plan_selection};
+use singlet_plan::read::{Combination, PartPlan, Query, SelectionPlan, Why, plan_reversed, plan_selection};
 
 use crate::Context;
 use crate::context::Asked;
@@ -27,7 +30,47 @@ impl Answer<'_> {
     }
 }
 
+/// What is asked for, and the paths that answer it: those of its plans, and those that would answer as well.
+pub struct Answered<'a> {
+    /// What is asked for.
+    pub asked: Asked<'a>,
+    /// The paths, each once.
+    pub paths: Vec<AccessPath<'a>>,
+}
+
 impl<'a> Context<'a> {
+    /// All that is asked for, each with the paths that answer it under some combination of optional arguments.
+    pub fn answered(&self) -> &[Answered<'a>] {
+        self.answered.get_or_init(|| {
+            let answered = |asked: Asked<'a>| Answered {
+                paths: self.answering(&asked),
+                asked,
+            };
+            self.asked().into_iter().map(answered).collect()
+        })
+    }
+
+    fn answering(&self, asked: &Asked<'a>) -> Vec<AccessPath<'a>> {
+        let mut known: HashSet<Place> = HashSet::new();
+        for answer in self.answers(asked) {
+            known.extend(answering_places(&answer.plan));
+        }
+        let mut paths = self.paths(asked.entity.id);
+        paths.retain(|path| known.contains(&self.place_of(path)));
+        paths
+    }
+
+    /// The path that a query takes; none where it scans.
+    pub fn path_of(&self, query: &Query) -> Option<AccessPath<'a>> {
+        let entity = self.model.entity(query.entity).filter(|_| !query.scan)?;
+        let mut paths = access::own_paths(self.model, entity).into_iter();
+        paths.find(|path| self.place_of(path) == (query.entity, query.index, query.choice))
+    }
+
+    fn place_of(&self, path: &AccessPath<'_>) -> Place {
+        (path.entity.id, path.index_in(self.model), path.choice_at)
+    }
+
     /// How what is asked for is answered, with each combination of optional arguments that callers may send, and with the order
     /// turned round where they may ask for that.
     pub fn answers(&self, asked: &Asked<'a>) -> Vec<Answer<'_>> {
@@ -67,6 +110,17 @@ impl<'a> Context<'a> {
         }
         all
     }
+}
+
+/// A path by its entity, its index, and which of the entity's templates it has there.
+type Place = (EntityId, Option<IndexId>, usize);
+
+/// The paths that a plan takes, and those that would answer as well.
+fn answering_places(plan: &SelectionPlan) -> impl Iterator<Item = Place> {
+    let queries = plan.queries.iter().chain(&plan.covers).filter(|query| !query.scan);
+    let others = plan.others.iter().filter(|lost| lost.answers());
+    let taken = queries.map(|query| (query.entity, query.index, query.choice));
+    taken.chain(others.map(|lost| (lost.entity, lost.index, lost.choice)))
 }
 
 fn part_of<'c>(read: &Read, selection: &Selection, combination: &'c Combination) -> Option<&'c PartPlan> {

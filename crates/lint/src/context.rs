@@ -11,10 +11,11 @@ use singlet_model::model::{
 };
 use singlet_model::types::{EntityId, Type};
 use singlet_model::{Diagnostic, Diagnostics, Model, Rule, Span};
-use singlet_plan::access::{self, AccessPath, Bindings};
+use singlet_plan::access::{self, AccessPath};
 use singlet_plan::by_hand::{self, ByHand};
 use singlet_plan::trial::{self, Trial};
 
+use crate::answers::Answered;
 use crate::traffic::Traffic;
 use singlet_plan::cost::Sizes;
 use singlet_plan::read::{ReadPlan, plan_read};
@@ -31,6 +32,7 @@ pub struct Context<'a> {
     named_steps: HashMap<&'a str, &'a NamedStep>,
     by_hand: OnceCell<Vec<ByHand<'a>>>,
     trials: OnceCell<Vec<Trial>>,
+    pub(crate) answered: OnceCell<Vec<Answered<'a>>>,
     plans: OnceCell<HashMap<&'a str, ReadPlan>>,
     no_plan: ReadPlan,
     effort: Effort,
@@ -66,13 +68,6 @@ pub struct Asked<'a> {
 }
 
 impl<'a> Asked<'a> {
-    /// What is known before anything is read.
-    pub fn bindings(&self) -> Bindings<'a> {
-        let mut bindings = Bindings::of(self.selection);
-        self.allow.into_iter().for_each(|allow| bindings.take(allow));
-        bindings
-    }
-
     /// The read, where the rows are its own and not those that come `with` it.
     pub fn own_read(&self) -> Option<&'a Read> {
         self.read.filter(|_| self.allow.is_some())
@@ -101,6 +96,7 @@ impl<'a> Context<'a> {
             traffic: Traffic::default(),
             by_hand: OnceCell::new(),
             trials: OnceCell::new(),
+            answered: OnceCell::new(),
             plans: OnceCell::new(),
             no_plan: ReadPlan {
                 read: String::new(),
@@ -309,16 +305,6 @@ impl<'a> Context<'a> {
         entity
             .map(|entity| access::paths(self.model, entity))
             .unwrap_or_default()
-    }
-
-    /// What a read's selection, and what its `allow` says about the row, bind before anything is read.
-    pub fn bindings(&self, read: &'a Read, selection: &'a Selection) -> Bindings<'a> {
-        let mut bindings = Bindings::of(selection);
-        let own = read.selection.as_ref().is_some_and(|own| std::ptr::eq(own, selection));
-        if own {
-            bindings.take(&read.allow);
-        }
-        bindings
     }
 
     /// Every read with each of its selections and the entity of each.

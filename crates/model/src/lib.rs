@@ -18,7 +18,9 @@
 //! stores.
 
 pub mod catalog;
+pub mod counts;
 pub mod diagnostic;
+pub mod entries;
 pub mod evaluate;
 pub mod expression;
 pub mod grammar;
@@ -48,14 +50,17 @@ pub struct Loaded {
 pub fn load(source: &Source) -> Loaded {
     let mut diagnostics = Diagnostics::default();
     let root = node::read(source, &mut diagnostics);
-    let model = root.map(|mut root| {
+    let model = root.and_then(|mut root| {
         let torn = grammar::check(&root, source, &mut diagnostics);
         // What has no value was reported, and is as if it were not there.
         root.drop_entries(&|value| value.text().is_some_and(grammar::is_null));
+        if !counts::are_within(&root, &mut diagnostics) {
+            return None;
+        }
         let of_shape = diagnostics.len();
         let model = resolve::resolve(&root, &mut diagnostics);
         diagnostics.retain_from(of_shape, |finding| !torn.iter().any(|torn| torn.holds(finding.span)));
-        model
+        Some(model)
     });
     Loaded { model, diagnostics }
 }

@@ -1,19 +1,15 @@
 //! The file as a tree of nodes with places, and the YAML that is refused because it loses logic silently.
 
-use std::collections::HashMap;
-
 use granit_parser::{Event, Parser, ScalarStyle, ScanError};
 
 use crate::diagnostic::{Diagnostic, Diagnostics};
+use crate::entries::Entries;
 use crate::rules;
 use crate::source::{SOURCE_BYTES_MAX, Source, Span};
 use crate::text::{Style, Text};
 
 /// How deep lists and maps may nest.
 pub const NESTING_DEPTH_MAX: usize = 64;
-
-/// The most entries of a map among which a duplicate key is looked for one by one.
-const ENTRIES_LOOKED_AT_MAX: usize = 16;
 
 /// A value of the file.
 #[derive(Clone, Debug)]
@@ -23,7 +19,7 @@ pub enum Node {
     /// A list.
     List(Vec<Node>, Span),
     /// A map, in the order written, without duplicate keys.
-    Map(Vec<Entry>, Span),
+    Map(Entries, Span),
 }
 
 /// A key of a map and its value.
@@ -80,7 +76,10 @@ impl Node {
 
     /// A key with its value.
     pub fn entry(&self, key: &str) -> Option<&Entry> {
-        self.entries().iter().find(|entry| entry.key.text == key)
+        match self {
+            Node::Map(entries, _) => entries.named(key),
+            _ => None,
+        }
     }
 
     /// Drops the entries of maps, at any depth, whose value is one of those.
@@ -90,7 +89,7 @@ impl Node {
             Node::List(elements, _) => elements.iter_mut().for_each(|element| element.drop_entries(unwanted)),
             Node::Map(entries, _) => {
                 entries.retain(|entry| !unwanted(&entry.value));
-                entries.iter_mut().for_each(|entry| entry.value.drop_entries(unwanted));
+                entries.values_mut().for_each(|value| value.drop_entries(unwanted));
             }
         }
     }
@@ -155,8 +154,7 @@ pub fn read(source: &Source, out: &mut Diagnostics) -> Option<Node> {
 enum Open {
     List(Vec<Node>, Span),
     Map {
-        entries: Vec<Entry>,
-        names: HashMap<String, Span>,
+        entries: Entries,
         key: Option<Text>,
         span: Span,
     },
@@ -187,8 +185,7 @@ impl Reader<'_> {
             Event::MappingStart(_, anchor, tag) => {
                 self.refuse_properties(anchor, tag.is_some(), span);
                 self.open.push(Open::Map {
-                    entries: Vec::new(),
-                    names: HashMap::new(),
+                    entries: Entries::default(),
                     key: None,
                     span,
                 });
@@ -240,12 +237,10 @@ impl Reader<'_> {
                 self.root.get_or_insert(node);
             }
             Some(Open::List(nodes, _)) => nodes.push(node),
-            Some(Open::Map {
-                entries, names, key, ..
-            }) => match key.take() {
-                Some(key) => match first_of(&key, entries, names) {
+            Some(Open::Map { entries, key, .. }) => match key.take() {
+                Some(key) => match entries.named(&key.text) {
                     Some(first) => {
-                        let duplicate = duplicate_key(&key, first);
+                        let duplicate = duplicate_key(&key, first.key.span);
                         self.report(duplicate);
                     }
                     None => entries.push(Entry { key, value: node }),
@@ -385,22 +380,6 @@ fn syntax_help(text: &str, at: usize) -> Option<String> {
         return Some("quote a text that contains `: `, such as an expression with `? :`".to_owned());
     }
     None
-}
-
-/// Where a map has the same key already. Most maps are small, and a look at each entry is quicker than a table.
-fn first_of(key: &Text, entries: &[Entry], names: &mut HashMap<String, Span>) -> Option<Span> {
-    if entries.len() < ENTRIES_LOOKED_AT_MAX {
-        let same = entries.iter().find(|entry| entry.key.text == key.text);
-        return same.map(|entry| entry.key.span);
-    }
-    if names.is_empty() {
-        names.extend(entries.iter().map(|entry| (entry.key.text.clone(), entry.key.span)));
-    }
-    let first = names.get(&key.text).copied();
-    if first.is_none() {
-        names.insert(key.text.clone(), key.span);
-    }
-    first
 }
 
 fn duplicate_key(key: &Text, first: Span) -> Diagnostic {

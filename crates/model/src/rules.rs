@@ -155,6 +155,14 @@ UNSUPPORTED_VERSION "S018" "unsupported-version" Error "The file is written for 
 
 Way out: `singlet: 1`."
 
+TOO_MANY "S019" "too-many" Error "The model has more of something than a model may have.
+
+Reads are tried on every path, mirrors have the attributes of their source, and what comes with a row is planned for every combination
+of arguments: what is multiplied has a bound, so that every file is checked in seconds. [The limits](../language.md#limits) are far
+beyond what a design has; a model that reaches one is usually generated, or has values where names belong.
+
+Way out: make what differs in its values rows of one entity, entries of one `map(…)`, or arguments of one read."
+
 UNKNOWN_TYPE "N001" "unknown-type" Error "There is no such type.
 
 Types are the built-in ones, the names under `types`, and `Entity.attribute` for the type of another attribute.

@@ -14,6 +14,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use singlet_item::key::PATTERN_BYTES_MAX;
+use singlet_model::counts::{
+    ENTITY_ATTRIBUTES_MAX, ENTITY_MIRRORS_MAX, KEY_CHOICES_MAX, MODEL_ATTRIBUTES_MAX, READ_WITH_MAX, WRITE_STEPS_MAX,
+};
 use singlet_model::diagnostic::DIAGNOSTICS_MAX;
 use singlet_model::expression::{EXPRESSION_BYTES_MAX, FUNCTIONS, NESTING_MAX, TOKENS_MAX};
 use singlet_model::grammar::{Record, Shape, words};
@@ -325,6 +328,23 @@ fn limits() -> String {
         ),
         ("a pattern", format!("{PATTERN_BYTES_MAX} bytes")),
         ("a key template", format!("{TEMPLATE_PARTS_MAX} parts")),
+        (
+            "an entity",
+            format!("{ENTITY_ATTRIBUTES_MAX} attributes, {ENTITY_MIRRORS_MAX} mirrors"),
+        ),
+        (
+            "all entities, what mirrors carry included",
+            format!("{MODEL_ATTRIBUTES_MAX} attributes"),
+        ),
+        (
+            "a key or an entry in an index",
+            format!("{KEY_CHOICES_MAX} templates by condition"),
+        ),
+        ("selections `with` a read", format!("{READ_WITH_MAX}")),
+        (
+            "a write, the steps of its groups included",
+            format!("{WRITE_STEPS_MAX} steps"),
+        ),
         ("findings of one file, of each severity", format!("{DIAGNOSTICS_MAX}")),
     ];
     let rows: String = limits

@@ -5,6 +5,7 @@
 //! rows come, in the same order. A *limit* refuses what goes beyond it; what it does not refuse is answered as without it.
 
 use singlet_item::limits::{BATCH_GET_ITEMS_MAX, BATCH_WRITE_ITEMS_MAX, PAGE_ROWS_MAX, TRANSACTION_ITEMS_MAX};
+use singlet_model::counts::COMBINATIONS_MAX;
 
 /// What reaching a bound means.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -97,7 +98,7 @@ bounds! {
         "Values of a small domain that a read may leave open in a key.";
     alternatives_max: Limit = 16,
         "Branches of `||` in a meaning.";
-    combinations_max: Limit = 1_024,
+    combinations_max: Limit = COMBINATIONS_MAX,
         "Combinations of optional arguments that a read has a plan for.";
     beside_rows_max: Limit = 10_000,
         "Rows of a list under `with` that has no `limit`.";

@@ -207,3 +207,62 @@ fn the_ranges_of_a_request_are_known_before_it() {
         "no more than there are states"
     );
 }
+
+/// A list by agent and day: the index of its agent and status has exactly the rows, once for each status; that of the tenant has them
+/// among all others.
+#[test]
+fn asking_once_for_each_state_is_cheaper_than_reading_everybodys_rows() {
+    let text = |estimates: &str| {
+        format!(
+            r##"singlet: 1
+name: desk
+table:
+  name: desk
+  key: {{partition: PK, sort: SK}}
+  indexes: {{byAgent: {{partition: AP, sort: AS}}, byTenant: {{partition: TP, sort: TS}}}}
+  type: kind
+types:
+  Status: {{enum: [new, open, waiting, solved, closed]}}
+entities:
+  Ticket:
+    attributes: {{tenant: string 1..20, ticketId: ulid = ulid(), agent: string 1..20, status: Status, due: date, text: string 1..200}}
+    key: {{PK: "TICKET#{{ticketId}}", SK: "TICKET"}}
+    index:
+      byAgent: {{AP: "AGENT#{{tenant}}#{{agent}}#{{status}}", AS: "DUE#{{due}}"}}
+      byTenant: {{TP: "TENANT#{{tenant}}", TS: "DUE#{{due}}"}}
+reads:
+  due:
+    args: {{tenant: string 1..20, agent: string 1..20, to: date}}
+    find: Ticket
+    where: tenant == args.tenant && agent == args.agent && due <= args.to
+    order: due
+    allow: true
+{estimates}
+"##
+        )
+    };
+    let chosen = |estimates: &str| {
+        let loaded = singlet_model::load(&Source::new("desk", text(estimates)));
+        let model = loaded.model.unwrap_or_else(|| panic!("{:?}", loaded.diagnostics));
+        let mut plan = plan_read(&model, model.reads.first().unwrap());
+        let plan = plan.combinations.pop().unwrap().parts.remove(0).plan;
+        let index = plan.queries.first().unwrap().index.and_then(|index| model.index(index));
+        let others: Vec<String> = plan
+            .others
+            .iter()
+            .map(|lost| format!("{}: {}", lost.path, lost.why))
+            .collect();
+        (index.unwrap().name.clone(), others)
+    };
+    let many = "estimates: {Ticket: {items: 2000, per: {tenant: 2000, agent: 40}, bytes: 200}}";
+    let (index, others) = chosen(many);
+    assert_eq!(index, "byAgent");
+    assert!(
+        others.contains(&"index `byTenant`: it answers, for about 15 units where the plan takes 2.5".to_owned()),
+        "{others:?}"
+    );
+    assert_eq!(chosen("").0, "byAgent");
+    // A tenant with five tickets is read at once.
+    let few = "estimates: {Ticket: {items: 2000, per: {tenant: 5, agent: 1}, bytes: 200}}";
+    assert_eq!(chosen(few).0, "byTenant");
+}

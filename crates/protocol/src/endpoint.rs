@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Map, Value as Json};
 use singlet_store::{Store, TableDescription};
 
+use crate::admission::{Admission, Bounds};
 use crate::fault::{Fault, FaultKind};
 use crate::input::Input;
 use crate::tags::Tags;
@@ -25,6 +26,8 @@ pub struct Settings {
     pub guard: Option<Guard>,
     /// What a caller can do about a write to a guarded table.
     pub guard_help: String,
+    /// How much is worked on at once.
+    pub bounds: Bounds,
 }
 
 impl Default for Settings {
@@ -33,6 +36,7 @@ impl Default for Settings {
             region: "us-east-1".to_owned(),
             guard: None,
             guard_help: String::new(),
+            bounds: Bounds::default(),
         }
     }
 }
@@ -52,6 +56,7 @@ pub struct Endpoint {
     pub(crate) store: Arc<dyn Store>,
     pub(crate) settings: Settings,
     pub(crate) tags: Tags,
+    pub(crate) admission: Admission,
     known: Mutex<HashMap<String, Known>>,
 }
 
@@ -72,6 +77,7 @@ impl Endpoint {
     pub fn new(store: Arc<dyn Store>, settings: Settings) -> Arc<Self> {
         Arc::new(Self {
             store,
+            admission: Admission::new(settings.bounds),
             settings,
             tags: Tags::default(),
             known: Mutex::default(),

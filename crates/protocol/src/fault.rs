@@ -34,6 +34,7 @@ pub(crate) enum FaultKind {
     TokenReused,
     Trimmed,
     DuplicateItem,
+    Unavailable,
     Internal,
 }
 
@@ -57,6 +58,7 @@ impl FaultKind {
             Self::TokenReused => "com.amazonaws.dynamodb.v20120810#IdempotentParameterMismatchException",
             Self::Trimmed => "com.amazonaws.dynamodb.v20120810#TrimmedDataAccessException",
             Self::DuplicateItem => "com.amazonaws.dynamodb.v20120810#DuplicateItemException",
+            Self::Unavailable => "com.amazonaws.dynamodb.v20120810#ServiceUnavailable",
             Self::Internal => "com.amazonaws.dynamodb.v20120810#InternalServerError",
         }
     }
@@ -158,6 +160,7 @@ impl Fault {
     pub(crate) fn status(&self) -> u16 {
         match self.kind {
             FaultKind::Internal => 500,
+            FaultKind::Unavailable => 503,
             FaultKind::TooLargeBody => 413,
             _ => 400,
         }

@@ -15,6 +15,7 @@
 //! It knows no engine and opens no socket: [`Endpoint::router`] is served by whoever has one. It checks no signature;
 //! who may call is decided by where it listens. Regions, accounts, backups and streams to elsewhere are not there.
 
+mod admission;
 mod batches;
 mod capacity;
 mod create_table;
@@ -39,4 +40,5 @@ mod value;
 #[cfg(test)]
 mod tests;
 
+pub use admission::Bounds;
 pub use endpoint::{Endpoint, Guard, Settings};

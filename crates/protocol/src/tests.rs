@@ -526,3 +526,42 @@ async fn statements_do_what_they_say() {
             .contains("nest too deep")
     );
 }
+
+#[tokio::test]
+async fn what_does_not_fit_beside_an_answer_that_nobody_reads_is_refused_and_small_calls_are_not() {
+    let bounds = crate::Bounds {
+        calls_max: 2,
+        held_bytes_max: 400_000,
+    };
+    let endpoint = endpoint(Settings {
+        bounds,
+        ..Settings::default()
+    });
+    table(&endpoint).await;
+    let put = |id: &str, length: usize| {
+        let item = json!({"pk": {"S": "a"}, "sk": {"N": id}, "text": {"S": "x".repeat(length)}});
+        call(&endpoint, "PutItem", json!({"TableName": "things", "Item": item}))
+    };
+    for id in ["1", "2", "3"] {
+        put(id, 40_000).await.unwrap();
+    }
+    let scan = || {
+        let body = json!({"TableName": "things"}).to_string();
+        Request::post("/")
+            .header("x-amz-target", "DynamoDB_20120810.Scan")
+            .header("authorization", "anything")
+            .body(Body::from(body))
+            .unwrap()
+    };
+    let unread = endpoint.respond(scan()).await;
+    assert_eq!(unread.status(), 200);
+    assert_eq!(endpoint.respond(scan()).await.status(), 503);
+    let refused = put("4", 40_000).await.unwrap_err();
+    assert!(refused.starts_with("503 ServiceUnavailable: "), "{refused}");
+    put("5", 1_000).await.unwrap();
+    let length: usize = unread.headers()["content-length"].to_str().unwrap().parse().unwrap();
+    let read = axum::body::to_bytes(unread.into_body(), usize::MAX).await.unwrap();
+    assert_eq!(read.len(), length);
+    put("4", 40_000).await.unwrap();
+    assert_eq!(endpoint.respond(scan()).await.status(), 200);
+}

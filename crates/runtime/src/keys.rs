@@ -96,7 +96,7 @@ pub enum OneKey {
 ///
 /// Where an expression fails.
 pub fn one_key(model: &Model, query: &Query, scope: Scope<'_>) -> Result<OneKey, RuntimeError> {
-    if !query.is_get() || query.follow {
+    if !query.is_get() {
         return Ok(OneKey::Several);
     }
     let Some(place) = Place::of(model, query) else {
@@ -279,13 +279,12 @@ fn encode_whole(key: &KeyTemplate, values: &[Known]) -> Option<Value> {
     {
         return variable.domain.contains(value).then(|| value.clone());
     }
-    if let ([Part::Variable(_)], [Known::Formed(text)]) = (key.template.parts(), values) {
-        return Some(Value::S(text.clone()));
-    }
     if let [Part::Number(number)] = key.template.parts() {
         return Some(Value::N(*number));
     }
-    text(key, values, key.template.parts().len()).map(Value::S)
+    let text = text(key, values, key.template.parts().len())?;
+    // No key is empty.
+    (!text.is_empty()).then_some(Value::S(text))
 }
 
 /// Room for most keys.
@@ -400,6 +399,12 @@ fn begins_with(prefix: &str) -> Option<SortRange> {
 
 /// The range between two keys, and keys that it includes too much; none where it is empty.
 fn between(low: KeyEnd, high: KeyEnd) -> Option<(Option<SortRange>, Vec<Value>)> {
+    // No key is empty: every one lies after the empty text, and none before it.
+    let is_empty = |end: &(Value, bool)| end.0.as_str() == Some("");
+    if high.as_ref().is_some_and(is_empty) {
+        return None;
+    }
+    let low = low.filter(|low| !is_empty(low));
     let mut except = Vec::new();
     let range = match (low, high) {
         (Some((low, low_excluded)), Some((high, high_excluded))) => {

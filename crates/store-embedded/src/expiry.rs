@@ -61,27 +61,54 @@ pub(crate) fn build(draft: &mut Draft<'_>, table: &Table, key: &[u8], item: &Arc
 }
 
 /// The times of a table that are past.
-pub(crate) fn past(table: &Table, now_seconds: u64) -> Span {
+fn past(table: &Table, now_seconds: u64) -> Span {
     Span {
         from: layout::of_table(Area::Expiries, table.number),
         to: Some(layout::expiry(table.number, now_seconds, &[])),
     }
 }
 
-/// Whether items of a table expired.
-pub(crate) fn has_past(view: &impl View, table: &Table, now_seconds: u64) -> Result<bool> {
-    Ok(view.first(&past(table, now_seconds), Direction::Forward)?.is_some())
+/// A sweep of a table: what expired before it began.
+///
+/// It goes on after the last time that it met. What it deleted lies in memory as deleted until it is in the base, and each step
+/// would walk over all of it again.
+#[derive(Clone, Debug)]
+pub(crate) struct Sweep {
+    now_seconds: u64,
+    after: Option<Vec<u8>>,
+}
+
+impl Sweep {
+    pub(crate) fn new(now_seconds: u64) -> Self {
+        Self {
+            now_seconds,
+            after: None,
+        }
+    }
+
+    fn span(&self, table: &Table) -> Span {
+        let past = past(table, self.now_seconds);
+        match &self.after {
+            Some(key) => past.after(key),
+            None => past,
+        }
+    }
+
+    /// Whether items of a table are left that expired.
+    pub(crate) fn has_more(&self, view: &impl View, table: &Table) -> Result<bool> {
+        Ok(view.first(&self.span(table), Direction::Forward)?.is_some())
+    }
 }
 
 /// Deletes some items that expired; how many.
 pub(crate) fn sweep(
     draft: &mut Draft<'_>,
     table: &Table,
-    now_seconds: u64,
+    sweep: &mut Sweep,
     rows_max: usize,
     moment: &mut Moment,
 ) -> Result<usize> {
-    let span = past(table, now_seconds);
+    let span = sweep.span(table);
     let rows = draft.rows(span.bounds(), Direction::Forward).take(rows_max);
     let found: Vec<Vec<u8>> = rows
         .map(|row| row.map(|(key, _)| key.to_vec()))
@@ -109,6 +136,7 @@ pub(crate) fn sweep(
         // What expires is deleted without charge.
         change.apply(draft, None, moment, true)?;
         deleted += 1;
+        sweep.after = Some(expiry);
     }
     Ok(deleted)
 }

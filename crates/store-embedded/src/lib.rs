@@ -68,6 +68,7 @@ use singlet_store::{
 use catalogue::Catalogue;
 use page::{Page, Step};
 use stream::Moment;
+use tokens::OldestToken;
 use view::{NotDone, from_space};
 
 /// The most items that are read by their keys where they are asked for.
@@ -84,6 +85,7 @@ pub struct EmbeddedStore {
 struct Inner {
     space: Keyspace,
     catalogue: Arc<Catalogue>,
+    oldest_token: Arc<OldestToken>,
     /// Which changes writes keep.
     retention: RwLock<Arc<Retention>>,
     is_in_folder: bool,
@@ -136,6 +138,7 @@ impl EmbeddedStore {
             inner: Arc::new(Inner {
                 space,
                 catalogue: Arc::default(),
+                oldest_token: Arc::default(),
                 retention: RwLock::new(Arc::new(match is_in_folder {
                     true => Retention::default(),
                     false => Retention::in_memory(),

@@ -275,7 +275,7 @@ pub(crate) fn read(catalogue: &Catalogue, view: &impl View, request: &StreamRequ
     let (mut last, span) = match &request.position {
         StreamPosition::Start => {
             let before = trimmed(view, &table)?.max(Sequence::last_before(table.stream_since));
-            (before, all)
+            (before, all.after(&before.key(&table)))
         }
         StreamPosition::After(position) => {
             let sequence = resolve(view, &table, position)?;

@@ -1,6 +1,7 @@
 //! Transactions that were done, by their tokens, so that none is done twice: in the same commit as the transaction itself.
 
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use singlet_keyspace::{Direction, Draft};
 use singlet_store::{ErrorKind, Result, StoreError, TransactWriteRequest};
@@ -14,6 +15,28 @@ const KNOWN_MILLIS: u64 = 10 * 60 * 1000;
 
 /// How many old ones each new one takes with it, so that they never pile up.
 const FORGOTTEN_AT_ONCE_MAX: usize = 4;
+
+/// When the oldest token that may still be there was used, in milliseconds since 1970.
+///
+/// Tokens that were forgotten lie in memory as deleted until that is in the base: each transaction would walk over all of them to
+/// find the next. It is what a walk met first, not what it deleted last, so that it holds though the commit be refused.
+#[derive(Debug, Default)]
+pub(crate) struct OldestToken(AtomicU64);
+
+impl OldestToken {
+    fn millis(&self) -> u64 {
+        self.0.load(Ordering::Relaxed)
+    }
+
+    fn met(&self, at_millis: u64) {
+        self.0.store(at_millis, Ordering::Relaxed);
+    }
+
+    /// The clock may have been set back.
+    fn used_at(&self, at_millis: u64) {
+        self.0.fetch_min(at_millis, Ordering::Relaxed);
+    }
+}
 
 /// A transaction that carries a token.
 #[derive(Clone, Debug)]
@@ -51,8 +74,9 @@ impl Once {
     }
 
     /// Knows it as done, and forgets some that are old.
-    pub(crate) fn done(&self, draft: &mut Draft<'_>, now_millis: u64) -> Result<()> {
-        forget(draft, now_millis)?;
+    pub(crate) fn done(&self, draft: &mut Draft<'_>, oldest: &OldestToken, now_millis: u64) -> Result<()> {
+        oldest.used_at(now_millis);
+        forget(draft, oldest, now_millis)?;
         let mut value = self.request.to_be_bytes().to_vec();
         value.extend_from_slice(&now_millis.to_be_bytes());
         draft.put(self.key(), value).map_err(from_space)?;
@@ -81,12 +105,12 @@ pub(crate) fn time_key(at_millis: u64, token: &[u8]) -> Vec<u8> {
     key
 }
 
-fn forget(draft: &mut Draft<'_>, now_millis: u64) -> Result<()> {
+fn forget(draft: &mut Draft<'_>, oldest: &OldestToken, now_millis: u64) -> Result<()> {
     let Some(old) = now_millis.checked_sub(KNOWN_MILLIS) else {
         return Ok(());
     };
     let span = Span {
-        from: vec![Area::TokenTimes as u8],
+        from: time_key(oldest.millis(), &[]),
         to: Some(time_key(old.saturating_add(1), &[])),
     };
     let rows = draft
@@ -96,21 +120,27 @@ fn forget(draft: &mut Draft<'_>, now_millis: u64) -> Result<()> {
         .map(|row| row.map(|(key, _)| key.to_vec()))
         .collect::<std::result::Result<_, _>>()
         .map_err(from_space)?;
-    for key in found {
-        let (at, token) = key
-            .get(1..)
-            .and_then(|rest| rest.split_at_checked(8))
-            .ok_or_else(|| damaged("a token"))?;
+    for (place, key) in found.iter().enumerate() {
+        let (at, token) = time_and_token(key).ok_or_else(|| damaged("a token"))?;
+        if place == 0 {
+            oldest.met(u64::from_be_bytes(*at));
+        }
         let mut own = vec![Area::Tokens as u8];
         own.extend_from_slice(token);
         // Used again since, it is known by its later time.
-        let is_this = draft.value(&own)?.is_some_and(|value| value.get(8..) == Some(at));
+        let is_this = draft
+            .value(&own)?
+            .is_some_and(|value| value.get(8..) == Some(at.as_slice()));
         if is_this {
             draft.delete(own).map_err(from_space)?;
         }
         draft.delete(key.as_slice()).map_err(from_space)?;
     }
     Ok(())
+}
+
+fn time_and_token(key: &[u8]) -> Option<(&[u8; 8], &[u8])> {
+    key.get(1..)?.split_first_chunk::<8>()
 }
 
 #[cfg(test)]
@@ -121,6 +151,7 @@ mod tests {
     use crate::view::NotDone;
     use singlet_keyspace::Keyspace;
     use singlet_store::{PutRequest, TransactWrite};
+    use std::sync::Arc;
 
     fn once(token: &str, table: &str) -> Once {
         let put = PutRequest {
@@ -134,17 +165,19 @@ mod tests {
         .unwrap()
     }
 
-    async fn done(space: &Keyspace, once: Once, now: u64) {
-        let work = move |draft: &mut Draft<'_>| Ok::<_, NotDone>(once.done(draft, now)?);
+    async fn done(space: &Keyspace, oldest: &Arc<OldestToken>, once: Once, now: u64) {
+        let oldest = Arc::clone(oldest);
+        let work = move |draft: &mut Draft<'_>| Ok::<_, NotDone>(once.done(draft, &oldest, now)?);
         space.commit(work).await.unwrap();
     }
 
     #[tokio::test]
     async fn one_that_was_done_is_known_for_ten_minutes_and_then_forgotten() {
         let (space, start) = (Keyspace::in_memory(), 1_000_000);
+        let oldest = Arc::default();
         let known = |name, table, now| once(name, table).is_done(&space.snapshot(), now);
         assert!(!known("a", "things", start).unwrap());
-        done(&space, once("a", "things"), start).await;
+        done(&space, &oldest, once("a", "things"), start).await;
         assert!(known("a", "things", start + KNOWN_MILLIS - 1).unwrap());
         assert!(
             known("a", "others", start + KNOWN_MILLIS - 1)
@@ -152,11 +185,12 @@ mod tests {
                 .is_token_reused()
         );
         assert!(!known("a", "others", start + KNOWN_MILLIS).unwrap());
-        done(&space, once("a", "others"), start + KNOWN_MILLIS).await;
+        done(&space, &oldest, once("a", "others"), start + KNOWN_MILLIS).await;
         assert!(known("a", "others", start + KNOWN_MILLIS + 1).unwrap());
         for number in 0..20 {
             done(
                 &space,
+                &oldest,
                 once(&format!("b{number}"), "things"),
                 start + 2 * KNOWN_MILLIS + number,
             )
@@ -172,5 +206,26 @@ mod tests {
             .range(layout::all_of(Area::TokenTimes).bounds(), Direction::Forward)
             .count();
         assert_eq!(times, 20);
+    }
+    #[tokio::test]
+    async fn a_clock_that_is_set_back_and_a_refused_transaction_leave_no_token_behind() {
+        let (space, start) = (Keyspace::in_memory(), 10 * KNOWN_MILLIS);
+        let oldest = Arc::default();
+        done(&space, &oldest, once("first", "things"), start).await;
+        done(&space, &oldest, once("later", "things"), start + 2 * KNOWN_MILLIS).await;
+        done(&space, &oldest, once("back", "things"), start - 2 * KNOWN_MILLIS).await;
+        let (within, refused) = (Arc::clone(&oldest), once("refused", "things"));
+        let work = move |draft: &mut Draft<'_>| {
+            refused.done(draft, &within, start + 4 * KNOWN_MILLIS)?;
+            Err::<(), _>(NotDone(StoreError::unavailable("on purpose")))
+        };
+        assert!(space.commit(work).await.is_err());
+        done(&space, &oldest, once("last", "things"), start + 4 * KNOWN_MILLIS).await;
+        let left: Vec<Vec<u8>> = space
+            .snapshot()
+            .range(layout::all_of(Area::Tokens).bounds(), Direction::Forward)
+            .map(|row| row.unwrap().0.to_vec())
+            .collect();
+        assert_eq!(left, [once("last", "things").key()]);
     }
 }

@@ -69,9 +69,11 @@ pub(crate) fn trim(
     let (old, too_old) = (before(retention.age_min), before(retention.age_max));
     let mut totals = Totals::of(draft, table)?;
     let (mut gone, mut last) = (Vec::new(), None);
-    // What lies before the stream began, too: it was turned off and on again.
+    // What lies before the stream began, too: it was turned off and on again. What was removed lies in memory as removed until
+    // it is in the base, and is not walked over again.
     let all = layout::Span::prefix(layout::of_table(Area::Changes, table.number));
-    for row in draft.rows(all.bounds(), Direction::Forward).take(rows_max) {
+    let kept = all.after(&stream::trimmed(draft, table)?.key(table));
+    for row in draft.rows(kept.bounds(), Direction::Forward).take(rows_max) {
         let (key, value) = row.map_err(from_space)?;
         let Some(sequence) = Sequence::of_key(&key) else { break };
         let at = stream::at_seconds(&value)?;

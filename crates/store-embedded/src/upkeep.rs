@@ -11,6 +11,7 @@ use singlet_store::{Result, StoreError};
 
 use crate::catalogue::{self, Catalogue, Table};
 use crate::codec::{Reader, put_varint};
+use crate::expiry::Sweep;
 use crate::layout::{self, Area};
 use crate::stream::Moment;
 use crate::trim::{self, Retention};
@@ -93,19 +94,24 @@ impl EmbeddedStore {
         let now_seconds = now_millis() / 1000;
         let mut deleted = 0;
         for table in self.tables()?.into_iter().filter(|table| table.spec.ttl.is_some()) {
-            while expiry::has_past(&self.snapshot(), &table, now_seconds)? {
-                let name = table.spec.name.clone();
+            let mut sweep = Sweep::new(now_seconds);
+            while sweep.has_more(&self.snapshot(), &table)? {
+                let (name, mut step) = (table.spec.name.clone(), sweep.clone());
                 let swept = self.commit(0, move |catalogue, draft, now| {
                     let Some(table) = catalogue.find(draft, &name)? else {
-                        return Ok(0);
+                        return Ok((0, step));
                     };
                     let mut moment = Moment::new(now);
-                    expiry::sweep(draft, &table, now_seconds, STEP_ROWS_MAX, &mut moment)
+                    let swept = expiry::sweep(draft, &table, &mut step, STEP_ROWS_MAX, &mut moment)?;
+                    Ok((swept, step))
                 });
                 match swept.await? {
                     // The table went, or nothing of it expires any more.
-                    0 => break,
-                    swept => deleted += swept,
+                    (0, _) => break,
+                    (swept, step) => {
+                        deleted += swept;
+                        sweep = step;
+                    }
                 }
             }
         }

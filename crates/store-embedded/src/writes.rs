@@ -1,6 +1,7 @@
 //! Writes as they are asked for: checked here, done by the writer of the space.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use singlet_item::Item;
 use singlet_item::capacity::WriteMode;
@@ -122,6 +123,7 @@ impl EmbeddedStore {
         render::check_transact_write(request)?;
         let writes = self.check_actions(request)?;
         let once = Once::of(request);
+        let oldest = Arc::clone(&self.inner.oldest_token);
         let weight = writes.iter().map(Write::weight_bytes).sum();
         let consumed = self.commit(weight, move |catalogue, draft, now_millis| {
             if let Some(once) = &once {
@@ -129,7 +131,7 @@ impl EmbeddedStore {
                     // Done before. DynamoDB counts reads for having looked, here nothing was read.
                     return Ok(Consumed::default());
                 }
-                once.done(draft, now_millis)?;
+                once.done(draft, &oldest, now_millis)?;
             }
             let mut renewed = Vec::with_capacity(writes.len());
             for write in writes {

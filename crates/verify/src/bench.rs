@@ -398,10 +398,11 @@ fn reason(why: &Why) -> (u8, &'static str) {
         Why::Open(_) => (2, "open partition"),
         Why::Zone(_) => (2, "day of another zone"),
         Why::Conditional => (3, "condition not implied"),
+        Why::Unfollowed(_) => (3, "row not found from it"),
         Why::Sparse(_) => (4, "absent rows not in it"),
         Why::Order(_) => (5, "order not given"),
         Why::Ranges => (6, "too many ranges"),
-        Why::Dearer => (7, "dearer"),
+        Why::Dearer(..) => (7, "dearer"),
     }
 }
 

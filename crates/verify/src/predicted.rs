@@ -34,12 +34,14 @@ pub(crate) fn page_difference(
     let consumed: ReadUnits = sent.iter().map(|one| one.consumed).sum();
     let most = worked.most.filter(|_| combination.neighbours.is_none());
     // What the request settles, or no key can be, is not asked for.
+    let sent_for = |cost: &RequestCost| sent.iter().filter(|one| is_of(model, combination, cost, one)).count() as u64;
     let least_sent: u64 = combination.requests.iter().map(|cost| cost.sent().0).sum();
+    let each_sent = combination.requests.iter().all(|cost| sent_for(cost) >= cost.sent().0);
     // A key that several parts name is got once.
     let once = sent
         .iter()
         .any(|one| matches!(one.call, Call::BatchGet | Call::TransactGet));
-    let all_sent = sent.len() as u64 >= least_sent && !once;
+    let all_sent = each_sent && sent.len() as u64 >= least_sent && !once;
     match most.is_some_and(|most| consumed > most) {
         true => Some(format!(
             "{consumed} read units were consumed, the plan says at most {}",

@@ -73,6 +73,7 @@ entities:
       moves: {hold: open -> held}
       while: {held: {heldUntil: now + minutes(0)}}
       lapse: {held: "open at heldUntil"}
+  Big: {attributes: {id: string 1..9, n: number}, key: {PK: "BIG#{id}", SK: "BIG"}}
   Plain:
     attributes:
       id: string 1..9
@@ -122,6 +123,12 @@ writes:
       - update: Lease(args.id)
         patch: [name]
         else: skip
+  nameShown:
+    args: {id: string 1..9, name: string 1..9}
+    let: {lease: Lease(args.id)}
+    allow: true
+    do: [{update: lease, set: {name: args.name}, else: skip}]
+    return: {lease: lease}
   bothNamed:
     args: {id: string 1..9, name: string 1..9, other: string 1..9}
     allow: true
@@ -150,6 +157,41 @@ writes:
     do:
       - update: Plain(args.id)
         set: {note: absent}
+  besidePlain:
+    args: {id: string 1..9, other: string 1..9}
+    let: {plain: Plain(args.id), other: Plain(args.other)}
+    allow: true
+    do:
+      - update: plain
+        set: {note: 'plain.note == absent ? "x" : "y"'}
+      - update: other
+        set: {note: absent}
+  plainAndLease:
+    args: {id: string 1..9, lease: string 1..9}
+    allow: true
+    do:
+      - update: Plain(args.id)
+        patch: [note]
+      - update: Lease(args.lease)
+        add: {count: 1}
+  big: {allow: true, do: [{create: Big, take: [id, n]}]}
+  addBig: {args: {id: string 1..9, x: number}, allow: true, do: [{update: Big(args.id), add: {n: args.x}}]}
+  addBoth:
+    args: {id: string 1..9, other: string 1..9, x: number}
+    allow: true
+    do:
+      - update: Big(args.id)
+        add: {n: args.x}
+      - update: Plain(args.other)
+        set: {note: absent}
+  twicePlain:
+    args: {id: string 1..9, note: string 1..9}
+    allow: true
+    do:
+      - upsert: Plain(args.id)
+        set: {note: args.note}
+      - upsert: Plain(args.id)
+        set: {note: args.note}
   safely:
     allow: caller.authenticated
     idempotency: required
@@ -278,6 +320,15 @@ async fn a_step_that_may_be_skipped_is_skipped_for_any_reason() {
 }
 
 #[tokio::test]
+async fn a_row_whose_step_was_passed_over_is_answered_whole() {
+    let other = r#"lease - {"id":"b","name":"y"}"#;
+    assert_eq!(
+        last(&[LEASE, other, r#"nameShown - {"id":"b","name":"x"}"#]).await,
+        "200"
+    );
+}
+
+#[tokio::test]
 async fn the_first_step_that_cannot_be_done_speaks_though_a_later_one_is_decided_earlier() {
     let taken = r#"bothNamed - {"id":"b","name":"x","other":"none"}"#;
     assert_eq!(last(&[LEASE, taken]).await, "name_taken");
@@ -298,6 +349,32 @@ async fn another_version_speaks_before_requirements_and_after_a_missing_row() {
     );
     assert_eq!(last(&[PLAIN, r#"fewPlain 1 {"id":"a","many":5}"#]).await, "too_many");
     assert_eq!(last(&[r#"fewPlain 7 {"id":"a","many":1}"#]).await, "plain_not_found");
+    assert_eq!(
+        last(&[PLAIN, r#"twicePlain 7 {"id":"a","note":"z"}"#]).await,
+        "VersionMismatch"
+    );
+    assert_eq!(
+        last(&[PLAIN, r#"besidePlain 7 {"id":"a","other":"b"}"#]).await,
+        "plain_not_found"
+    );
+}
+
+#[tokio::test]
+async fn a_change_that_changes_nothing_stands_beside_another() {
+    let both = |id: &str| format!(r#"plainAndLease - {{"id":"{id}","lease":"a"}}"#);
+    assert_eq!(last(&[PLAIN, LEASE, &both("a")]).await, "200");
+    assert_eq!(last(&[PLAIN, LEASE, &both("b")]).await, "plain_not_found");
+}
+
+#[tokio::test]
+async fn a_sum_of_too_many_digits_is_a_wrong_request() {
+    let big = r#"big - {"id":"a","n":12345678901234567890123456789012345678}"#;
+    assert_eq!(last(&[big, r#"addBig - {"id":"a","x":0.5}"#]).await, "BadRequest");
+    assert_eq!(
+        last(&[big, PLAIN, r#"addBoth - {"id":"a","other":"a","x":0.5}"#]).await,
+        "BadRequest"
+    );
+    assert_eq!(last(&[big, r#"addBig - {"id":"a","x":1}"#]).await, "200");
 }
 
 #[tokio::test]

@@ -102,8 +102,6 @@ pub fn run(server: Server, endpoint: Arc<Endpoint>, end: impl Future<Output = ()
     let limits = Limits {
         // SDKs keep connections for their next call.
         header_time_max: Duration::from_secs(60),
-        // Each may send a body of 25 MB.
-        connections_max: 256,
         ..Limits::default()
     };
     server.serve(endpoint.router(), limits, end, || {}, async {})

@@ -6,6 +6,8 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
+use serde_json::Value as Json;
+
 /// What tokens are signed with.
 const SECRET: &str = "a secret of the attack alone";
 
@@ -108,10 +110,22 @@ impl Service {
         }
     }
 
-    /// Bytes of the folder that it keeps its rows in.
+    /// What the folder that it keeps its rows in takes on the disk: files have holes.
     pub fn folder_bytes(&self) -> u64 {
+        const BLOCK_BYTES: u64 = 512;
         let data = fs::read_dir(self.folder.join("singlet-data")).unwrap();
-        data.filter_map(|entry| Some(entry.ok()?.metadata().ok()?.len())).sum()
+        let bytes = |metadata: fs::Metadata| std::os::unix::fs::MetadataExt::blocks(&metadata) * BLOCK_BYTES;
+        data.filter_map(|entry| Some(bytes(entry.ok()?.metadata().ok()?))).sum()
+    }
+
+    /// Kills it and looks at its folder: what `doctor` says.
+    pub fn kill_and_inspect(mut self) -> Json {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+        let args = ["doctor", "singlet-data", "--format", "json"];
+        let looked = command(&args).current_dir(&self.folder).output().unwrap();
+        assert!(looked.status.success(), "{}", String::from_utf8_lossy(&looked.stderr));
+        serde_json::from_slice(&looked.stdout).unwrap()
     }
 
     /// What it has logged, at most so many lines.

@@ -15,6 +15,9 @@ const CALLERS: usize = 8;
 /// How long a caller waits between two rounds: the load is steady, not the most that there could be.
 const PAUSE: Duration = Duration::from_millis(20);
 
+/// How long the token of a transaction is known.
+const TEN_MINUTES: Duration = Duration::from_secs(600);
+
 #[test]
 #[ignore = "takes as long as `SINGLET_MINUTES` says, and judges memory and times: `scripts/soak`"]
 fn memory_and_times_stay_as_they_are() {
@@ -33,7 +36,7 @@ fn memory_and_times_stay_as_they_are() {
                 tokio::spawn(caller(service.address, ada, Arc::clone(&ended), Arc::clone(&seen)))
             })
             .collect();
-        let mut all = Vec::new();
+        let (mut all, mut created) = (Vec::new(), Vec::new());
         for at in 1..=parts {
             let began = Instant::now();
             tokio::time::sleep_until((began + part).into()).await;
@@ -52,18 +55,42 @@ fn memory_and_times_stay_as_they_are() {
             );
             assert!(figures.lost.is_empty() && figures.faults() == 0, "{}", service.log(20));
             all.push((memory, p99));
+            created.push(figures.of(201));
         }
         ended.store(true, Ordering::Relaxed);
         for caller in callers {
             caller.await.unwrap();
         }
         let (first, second, last) = (all[0], all[1], all[all.len() - 1]);
+        let folder = service.folder_bytes();
+        let in_ten_minutes = (TEN_MINUTES.as_secs() / part.as_secs()) as usize;
+        let transactions = created.iter().rev().take(in_ten_minutes).sum();
+        let formula = formula_bytes(&service.kill_and_inspect(), transactions);
+        println!("folder {}, by the formula {}", megabytes(folder), megabytes(formula));
+        assert!(
+            folder.abs_diff(formula) * 10 <= formula,
+            "the folder is a tenth beside the formula of `docs/folder.md`"
+        );
         assert!(last.0 <= first.0 + first.0 / 10, "memory grew by more than a tenth");
         assert!(
             last.1.as_secs_f64() <= second.1.as_secs_f64() * 1.2,
             "p99 grew by more than a fifth"
         );
     });
+}
+
+/// What a folder takes by `docs/folder.md`, where `doctor` says what is in it, and so many transactions were made in ten minutes.
+fn formula_bytes(inspected: &Json, transactions: u64) -> u64 {
+    const FILES_PER_ROWS: f64 = 1.75;
+    const TOKEN_BYTES: u64 = 110;
+    const LOG_BYTES: u64 = 16_000_000;
+    let rows = |table: &Json| -> u64 {
+        let bytes = ["item_bytes", "index_bytes", "change_bytes", "expiry_bytes"];
+        bytes.iter().map(|name| table[name].as_u64().unwrap()).sum()
+    };
+    let tables = inspected["tables"].as_array().unwrap();
+    let rows = tables.iter().map(rows).sum::<u64>() + transactions * TOKEN_BYTES;
+    (rows as f64 * FILES_PER_ROWS) as u64 + LOG_BYTES
 }
 
 /// Makes a task, reads it, lists, completes it, over and over.

@@ -68,7 +68,10 @@ fn number(text: &Text, token: Token) -> Step {
     let digits = word.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
     if !digits || word.starts_with('.') || word.ends_with('.') {
         let message = format!("{} is not a number", quoted(word));
-        let help = "numbers are decimal: `12`, `-3`, `0.25`";
+        let help = match duration_call(word) {
+            Some(call) => format!("a duration is written `{call}` here"),
+            None => "numbers are decimal: `12`, `-3`, `0.25`".to_owned(),
+        };
         return refuse(text, &rules::NUMBER_LITERAL, token, message, help);
     }
     if word.parse::<Number>().is_err() {
@@ -76,6 +79,24 @@ fn number(text: &Text, token: Token) -> Step {
         return Err(mistake(text, &rules::NUMBER_LITERAL, token, message));
     }
     Ok(())
+}
+
+/// The units of a duration as an argument spells them, and the functions that make them.
+const DURATION_UNITS: [(&str, &str); 4] = [("mo", "months"), ("d", "days"), ("h", "hours"), ("m", "minutes")];
+
+/// A duration that is spelled as an argument is, `2h30m`, as an expression has it: `hours(2) + minutes(30)`.
+fn duration_call(word: &str) -> Option<String> {
+    let mut calls = Vec::new();
+    let mut rest = word;
+    while !rest.is_empty() {
+        let digits = rest.bytes().take_while(u8::is_ascii_digit).count();
+        let (count, after) = rest.split_at_checked(digits).filter(|(count, _)| !count.is_empty())?;
+        let unit = |(unit, function): &(&str, &'static str)| Some((after.strip_prefix(unit)?, *function));
+        let (left, function) = DURATION_UNITS.iter().find_map(unit)?;
+        calls.push(format!("{function}({count})"));
+        rest = left;
+    }
+    (!calls.is_empty()).then(|| calls.join(" + "))
 }
 
 fn stray(text: &Text, token: Token) -> Step {

@@ -2,6 +2,7 @@
 
 use singlet_item::key::Template;
 
+use super::attribute_list::AttributeList;
 use super::table::IndexId;
 use crate::expression::Expr;
 use crate::source::Span;
@@ -17,7 +18,7 @@ pub struct Entity {
     /// Where its name stands.
     pub span: Span,
     /// Its attributes; for a mirror, those that it carries.
-    pub attributes: Vec<Attribute>,
+    pub attributes: AttributeList,
     /// Its primary key: one choice, or several by condition.
     pub key: Vec<KeyChoice>,
     /// What it says of each index that it names.
@@ -43,7 +44,7 @@ pub struct Entity {
 impl Entity {
     /// The attribute of that name.
     pub fn attribute(&self, name: &str) -> Option<&Attribute> {
-        self.attributes.iter().find(|attribute| attribute.name == name)
+        self.attributes.named(name)
     }
 
     /// What it says of an index.

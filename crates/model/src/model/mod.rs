@@ -1,10 +1,12 @@
 //! A model, resolved: every name is bound, every expression typed. What the linter, the planner and the surfaces work on.
 
+mod attribute_list;
 mod entity;
 mod read;
 mod table;
 mod write;
 
+pub use attribute_list::AttributeList;
 pub use entity::{
     Attribute, Copy, Entity, EntityClaims, Guard, History, Holding, IndexEntry, IndexEntryKind, Kept, KeyChoice,
     KeyPart, KeyTemplate, Lapse, Mirror, Move, PartFunction, Role, States, Stored,

@@ -32,6 +32,7 @@ pub(super) fn check(read: &Read, node: &Node, entities: &[Entity], out: &mut Dia
         check_sums(selection, selection.span, out);
     }
     check_value(read, node, out);
+    check_elements(read, node, out);
     if read.pages.is_some() {
         check_next(read, &own, node, out);
     }
@@ -71,6 +72,26 @@ fn check_value(read: &Read, node: &Node, out: &mut Diagnostics) {
         );
         let help = "name the value: `return: {value: …}`, and the rows stand beside it";
         out.push(Diagnostic::new(&rules::NO_MEANING, with.key.span, message).help(help));
+    }
+}
+
+/// The answer of an element is what `return` makes of its rows: without one there is none, and there is no row that others would
+/// come with.
+fn check_elements(read: &Read, node: &Node, out: &mut Diagnostics) {
+    let (Some(each), Some(entry)) = (&read.each, node.entry("each")) else {
+        return;
+    };
+    if !matches!(read.returns, Return::Value(_) | Return::Fields(_)) {
+        let message = format!("nothing says what is answered for each `{}`", each.name);
+        let help = format!(
+            "add `return`, in which `rows` are the rows of one element: `return: {{{0}: {0}, rows: rows}}`",
+            each.name
+        );
+        out.push(Diagnostic::new(&rules::MISSING_FIELD, entry.key.span, message).help(help));
+    }
+    if let Some(with) = node.entry("with") {
+        let message = "`with` says nothing here: `each` answers elements, and rows come with a row";
+        out.push(Diagnostic::new(&rules::NO_MEANING, with.key.span, message).help("remove it, or read without `each`"));
     }
 }
 

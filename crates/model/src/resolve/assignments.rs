@@ -4,7 +4,7 @@ use super::taken;
 use super::unknown_attribute;
 use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::expression::{self, Expr, Scope};
-use crate::model::{Assignment, Attribute, Entity, Step, Taken};
+use crate::model::{Assignment, Attribute, Entity, Kept, Step, Taken};
 use crate::node::{Entry, Node};
 use crate::rules;
 use crate::source::Span;
@@ -165,11 +165,32 @@ fn check_writable(attribute: &Attribute, target: &Target<'_>, rekey: bool, span:
             "is part of the primary key",
             "say `rekey: true` to move the row, or create another".to_owned(),
         )
+    } else if !target.creates && entity.excludes.as_ref().is_some_and(|excludes| names(excludes, name)) {
+        // `excludes` is looked at when a row is created: a change would get round it.
+        (
+            "decides which rows this one excludes",
+            "delete the row, and create another".to_owned(),
+        )
+    } else if !target.creates && entity.attributes.iter().any(|other| is_frozen_by(other, name)) {
+        (
+            "decides whose value a frozen copy has",
+            "set it when the row is created".to_owned(),
+        )
     } else {
         return;
     };
     let message = format!("`{name}` of `{}` {why} and cannot be written", entity.name);
     out.push(Diagnostic::new(&rules::NOT_ASSIGNABLE, span, message).help(help));
+}
+
+fn names(expr: &Expr, attribute: &str) -> bool {
+    expr.attributes().iter().any(|name| *name == attribute)
+}
+
+/// Whether an attribute is a copy that never follows, of a row that another attribute names.
+fn is_frozen_by(copied: &Attribute, name: &str) -> bool {
+    let copy = copied.copy.as_ref().filter(|copy| copy.kept == Kept::Frozen);
+    copy.is_some_and(|copy| names(&copy.source, name))
 }
 
 fn taken(node: Option<&Node>, target: &Target<'_>, rekey: bool, out: &mut Diagnostics) -> Vec<Taken> {

@@ -1,12 +1,14 @@
 //! Pass 3: attributes with their defaults, computed values and copies.
 
+use std::collections::{HashMap, HashSet};
+
 use super::Resolver;
 use super::table::{flag, word};
 use super::types::{Declared, TypeTable};
 use crate::catalog::AttributeName;
 use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::expression::{self, Expr, ExprKind};
-use crate::model::{Attribute, Copy, Entity, EntityClaims, Kept, Mirror, Role, Stored};
+use crate::model::{Attribute, AttributeList, Copy, Entity, EntityClaims, Kept, Mirror, Role, Stored};
 use crate::node::{Entry, Node};
 use crate::rules;
 use crate::types::{EntityId, Type};
@@ -109,7 +111,7 @@ impl Resolver<'_> {
             else {
                 continue;
             };
-            let carried: Vec<Attribute> = source
+            let carried: AttributeList = source
                 .attributes
                 .iter()
                 .filter(|attribute| self.names.catalog.attribute(entity.id, &attribute.name).is_some())
@@ -137,7 +139,7 @@ impl Resolver<'_> {
     }
 
     /// Checks what attributes compute. A computed attribute without a type has its expression's; such attributes may
-    /// build on one another, so they are tried until none is left, and a circle is what remains.
+    /// build on one another, so each is tried after those that it names, and a circle is what remains.
     pub(super) fn infer_computed(&mut self, entities: &mut [Entity]) {
         for entity in entities.iter_mut() {
             self.infer_entity(entity);
@@ -155,25 +157,19 @@ impl Resolver<'_> {
         let Some(attributes) = node.get("attributes") else {
             return;
         };
-        let mut waiting: Vec<&Entry> = attributes
+        let waiting: Vec<&Entry> = attributes
             .entries()
             .iter()
             .filter(|entry| computed(entry).is_some() && entry.value.get("type").is_none())
             .collect();
-        loop {
-            let before = waiting.len();
-            waiting.retain(|entry| !self.infer(entity, entry));
-            if waiting.is_empty() || waiting.len() == before {
-                return;
-            }
-            // Attributes are written each after or each before what they follow from: one of the two ways takes one turn.
-            waiting.reverse();
+        for entry in by_dependency(&waiting) {
+            self.infer(entity, entry);
         }
     }
 
     /// Tries to find the type of one computed attribute, silently.
-    fn infer(&mut self, entity: &mut Entity, entry: &Entry) -> bool {
-        let Some(text) = computed(entry) else { return true };
+    fn infer(&mut self, entity: &mut Entity, entry: &Entry) {
+        let Some(text) = computed(entry) else { return };
         let mut silent = Diagnostics::default();
         let scope = match entry.value.get("is") {
             Some(_) => self.names.attribute_scope(entity),
@@ -181,18 +177,15 @@ impl Resolver<'_> {
         };
         let expr = expression::check(text, &scope, None, &mut silent);
         if expr.ty.is_unknown() || !silent.is_empty() {
-            return false;
+            return;
         }
         let ty = match expr.ty {
             Type::Now => Type::Time,
             other => other,
         };
-        let Some(attribute) = entity
-            .attributes
-            .iter_mut()
-            .find(|attribute| attribute.name == entry.key.text)
-        else {
-            return true;
+        let at = entity.attributes.position_of(&entry.key.text);
+        let Some(attribute) = at.and_then(|at| entity.attributes.get_mut(at)) else {
+            return;
         };
         attribute.ty = ty.clone();
         attribute.optional = expr.optional;
@@ -203,7 +196,6 @@ impl Resolver<'_> {
                 optional: expr.optional,
             });
         }
-        true
     }
 
     /// What the sources of mirrors have learned, their mirrors learn.
@@ -230,11 +222,7 @@ impl Resolver<'_> {
         for entry in node.get("attributes").map_or(&[][..], Node::entries) {
             self.check_attribute_name(entry);
             self.check_storable(entity, entry);
-            let Some(at) = entity
-                .attributes
-                .iter()
-                .position(|attribute| attribute.name == entry.key.text)
-            else {
+            let Some(at) = entity.attributes.position_of(&entry.key.text) else {
                 continue;
             };
             let parts = self.computed_parts(entity, entry, at);
@@ -405,6 +393,42 @@ impl ComputedParts {
 }
 
 /// The expression that gives an attribute its value and its type.
+/// Computed attributes, each after those that it names, so that each is tried once. In a circle one comes too early, and has no type.
+fn by_dependency<'n>(waiting: &[&'n Entry]) -> Vec<&'n Entry> {
+    let by_name: HashMap<&str, &'n Entry> = waiting.iter().map(|entry| (entry.key.text.as_str(), *entry)).collect();
+    let mut begun: HashSet<&str> = HashSet::new();
+    let mut ordered = Vec::with_capacity(waiting.len());
+    for first in waiting {
+        let mut open: Vec<(&'n Entry, std::vec::IntoIter<&'n Entry>)> = Vec::new();
+        if begun.insert(&first.key.text) {
+            open.push((first, named_in(first, &by_name)));
+        }
+        while let Some((entry, names)) = open.last_mut() {
+            match names.next() {
+                Some(other) if begun.insert(&other.key.text) => open.push((other, named_in(other, &by_name))),
+                Some(_) => {}
+                None => {
+                    ordered.push(*entry);
+                    open.pop();
+                }
+            }
+        }
+    }
+    ordered
+}
+
+/// The computed attributes that the text of one may name: as words, or in quotes.
+fn named_in<'n>(entry: &'n Entry, by_name: &HashMap<&str, &'n Entry>) -> std::vec::IntoIter<&'n Entry> {
+    let text = computed(entry).map_or("", |text| text.text.as_str());
+    let words = text.split(|char: char| !char.is_alphanumeric() && char != '_');
+    let quoted = text.split(['"', '\'']);
+    let found: Vec<&'n Entry> = words
+        .chain(quoted)
+        .filter_map(|word| by_name.get(word).copied())
+        .collect();
+    found.into_iter()
+}
+
 fn computed(entry: &Entry) -> Option<&crate::text::Text> {
     let node = &entry.value;
     node.get("is").or_else(|| node.get("copy"))?.text()

@@ -7,6 +7,7 @@ use crate::diagnostic::{DIAGNOSTICS_MAX, Diagnostic};
 use crate::expression::Expr;
 use crate::model::Entity;
 use crate::rules;
+use crate::types::EntityId;
 
 /// Which attributes each attribute follows from.
 type Sources<'a> = BTreeMap<&'a str, BTreeSet<&'a str>>;
@@ -38,6 +39,43 @@ impl Resolver<'_> {
                 let steps: Vec<String> = shown.map(|name| format!("`{name}`")).collect();
                 let message = format!("`{}` follows from itself: {}", attribute.name, steps.join(" from "));
                 let help = "let one of them be set by a write, or compute it from other attributes";
+                self.out
+                    .push(Diagnostic::new(&rules::CYCLE, attribute.span, message).help(help));
+            }
+        }
+        self.check_copies(entities);
+    }
+
+    /// Reports each circle of copies once, by its first attribute: nothing could ever be copied around it.
+    fn check_copies(&mut self, entities: &[Entity]) {
+        let copied = |(entity, name): (EntityId, &str)| -> Option<(EntityId, &str)> {
+            let entity = entities.iter().find(|known| known.id == entity)?;
+            let copy = entity.attribute(name)?.copy.as_ref()?;
+            let found = entities.iter().find(|known| known.id == copy.entity)?;
+            Some((found.id, found.attribute(&copy.attribute)?.name.as_str()))
+        };
+        let mut seen: BTreeSet<(u32, &str)> = BTreeSet::new();
+        for entity in entities {
+            for attribute in entity.attributes.iter().filter(|attribute| attribute.copy.is_some()) {
+                let start = (entity.id, attribute.name.as_str());
+                if !seen.insert((start.0.0, start.1)) {
+                    continue;
+                }
+                let mut path = vec![start];
+                let mut next = copied(start);
+                while let Some(at) = next.filter(|at| seen.insert((at.0.0, at.1))) {
+                    path.push(at);
+                    next = copied(at);
+                }
+                if next != Some(start) {
+                    continue;
+                }
+                let name = |(entity, attribute): &(EntityId, &str)| {
+                    format!("`{}.{attribute}`", self.names.catalog.name(*entity))
+                };
+                let steps: Vec<String> = path.iter().take(STEPS_SHOWN).chain(path.first()).map(name).collect();
+                let message = format!("`{}` is copied from itself: {}", attribute.name, steps.join(" from "));
+                let help = "let one of them be set by a write";
                 self.out
                     .push(Diagnostic::new(&rules::CYCLE, attribute.span, message).help(help));
             }

@@ -142,13 +142,19 @@ fn check_stored_names(entity: &Entity, table: &Table, out: &mut Diagnostics) {
         let other = match seen.insert(name, &attribute.name) {
             Some(other) => format!("`{other}`"),
             None if table.type_attribute.as_deref() == Some(name) => "the name of the entity".to_owned(),
-            None if table.ttl.as_deref() == Some(name) && entity.expires.is_some() => "what `expires` says".to_owned(),
+            None if table.ttl.as_deref() == Some(name) && (entity.expires.is_some() || !is_instant(&attribute.ty)) => {
+                "the instant past which the row is removed".to_owned()
+            }
             None => continue,
         };
         let message = format!("`{}` and {other} are both stored as `{name}`", attribute.name);
         let help = "store it under another name: `stored: …`";
         out.push(Diagnostic::new(&rules::AMBIGUOUS_NAME, attribute.span, message).help(help));
     }
+}
+
+fn is_instant(ty: &Type) -> bool {
+    matches!(ty, Type::Seconds | Type::Millis | Type::Time | Type::Now)
 }
 
 /// What is stored only in a key must stand in one from which every row gives it back: else a write takes the value, and nobody

@@ -13,6 +13,7 @@
 mod answers;
 mod assignments;
 mod attributes;
+mod built_in_types;
 mod chosen_keys;
 mod cycles;
 mod key_forms;
@@ -24,6 +25,7 @@ mod new_values;
 mod numbers;
 mod operation;
 mod patterns;
+mod plan_work;
 mod promises;
 mod reads;
 mod refusals;
@@ -35,6 +37,7 @@ mod table;
 mod taken;
 mod template_syntax;
 mod triggers;
+mod type_limits;
 mod type_size;
 mod type_syntax;
 mod types;
@@ -100,6 +103,7 @@ pub(crate) fn resolve(root: &Node, out: &mut Diagnostics) -> Model {
     let steps = resolver.named_steps(root.get("steps"), &entities, &mut types);
     let reads = resolver.reads(root.get("reads"), &entities, &mut types);
     let writes = resolver.writes(root.get("writes"), &entities, &steps, &mut types);
+    plan_work::check(&entities, &reads, resolver.out);
     routes::check(&reads, &writes, resolver.out);
     named_rows::check((&entities, &steps), (&reads, &writes), resolver.out);
     chosen_keys::check((&entities, &steps), (&reads, &writes), resolver.out);
@@ -111,7 +115,7 @@ pub(crate) fn resolve(root: &Node, out: &mut Diagnostics) -> Model {
         .map(|read| read.name.as_str())
         .chain(writes.iter().map(|write| write.name.as_str()));
     let subjects: HashSet<&str> = catalog.entity_names().chain(operations).collect();
-    let estimates = table::estimates(root.get("estimates"), &subjects, out);
+    let estimates = table::estimates(root.get("estimates"), &subjects, &entities, out);
     Model {
         name: table::word(root, "name").unwrap_or_default(),
         zone: zone(root.get("zone"), out),

@@ -180,6 +180,13 @@ impl Resolver<'_> {
             self.out
                 .push(Diagnostic::new(&rules::BAD_HISTORY, entry.key.span, message).help(help));
         }
+        // What a row was called is remembered for ever, so that it has one first version: it could never be created again.
+        if entity.expires.is_some() {
+            let message = format!("`{}` has `history`, and its rows expire", entity.name);
+            let help = "leave out `expires`, or `history`: versions are kept";
+            self.out
+                .push(Diagnostic::new(&rules::BAD_HISTORY, entry.key.span, message).help(help));
+        }
         Some(History {
             at,
             until,

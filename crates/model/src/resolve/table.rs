@@ -6,10 +6,11 @@ use singlet_item::limits::INDEX_KEY_ATTRIBUTES_MAX;
 
 use super::numbers;
 use crate::diagnostic::{Diagnostic, Diagnostics};
+use crate::entries::Entries;
 use crate::grammar::listed;
 use crate::model::{
-    Accepted, Billing, Callers, Estimate, Index, IndexId, KeyAttribute, KeyType, Projection, Table, TableClaims,
-    TableSpans,
+    Accepted, Billing, Callers, Entity, Estimate, Index, IndexId, KeyAttribute, KeyType, Projection, Table,
+    TableClaims, TableSpans,
 };
 use crate::node::{Entry, Node};
 use crate::rules;
@@ -19,7 +20,7 @@ use crate::source::Span;
 pub(super) type IndexNames = HashMap<String, IndexId>;
 
 pub(super) fn table(node: Option<&Node>, out: &mut Diagnostics) -> (Table, IndexNames) {
-    let empty = Node::Map(Vec::new(), Span::default());
+    let empty = Node::Map(Entries::default(), Span::default());
     let node = node.filter(|node| node.is_map()).unwrap_or(&empty);
     let key_node = node.get("key");
     let key: Vec<KeyAttribute> = ["partition", "sort"]
@@ -237,9 +238,39 @@ fn header(node: Option<&Node>, out: &mut Diagnostics) -> Option<String> {
     Some(text.text.clone())
 }
 
-pub(super) fn estimates(node: Option<&Node>, known: &HashSet<&str>, out: &mut Diagnostics) -> Vec<Estimate> {
+pub(super) fn estimates(
+    node: Option<&Node>,
+    known: &HashSet<&str>,
+    entities: &[Entity],
+    out: &mut Diagnostics,
+) -> Vec<Estimate> {
     let entries = node.map_or(&[][..], Node::entries);
-    entries.iter().map(|entry| estimate(entry, known, out)).collect()
+    let estimated = entries.iter().map(|entry| {
+        check_shared(entry, entities, out);
+        estimate(entry, known, out)
+    });
+    estimated.collect()
+}
+
+/// What rows share is an attribute of theirs.
+fn check_shared(entry: &Entry, entities: &[Entity], out: &mut Diagnostics) {
+    let Some(entity) = entities.iter().find(|entity| entity.name == entry.key.text) else {
+        return;
+    };
+    let shared = entry.value.get("per").map_or(&[][..], Node::entries);
+    for name in shared.iter().map(|shared| &shared.key) {
+        if entity.attribute(&name.text).is_some() {
+            continue;
+        }
+        let message = format!("`{}` has no attribute `{}`", entity.name, name.text);
+        let known = entity.attributes.iter().map(|attribute| attribute.name.as_str());
+        let mut diagnostic =
+            Diagnostic::new(&rules::UNKNOWN_ATTRIBUTE, name.span, message).did_you_mean(&name.text, known);
+        if diagnostic.help.is_none() {
+            diagnostic = diagnostic.help("name an attribute whose value rows share");
+        }
+        out.push(diagnostic);
+    }
 }
 
 fn estimate(entry: &Entry, known: &HashSet<&str>, out: &mut Diagnostics) -> Estimate {

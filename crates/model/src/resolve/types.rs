@@ -4,9 +4,10 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::Resolver;
+use super::built_in_types::{BUILT_IN, built_in, common_names};
 use super::table::{flag, names};
 use super::type_size::{self, TooLarge};
-use super::type_syntax::{self, Base, Limit, Written};
+use super::type_syntax::{self, Base, Written};
 use crate::catalog::AttributeName;
 use crate::diagnostic::Diagnostic;
 use crate::node::{Entry, Node};
@@ -14,15 +15,9 @@ use crate::rules;
 use crate::source::Span;
 use crate::text::Text;
 use crate::types::{
-    EntityId, EnumType, LengthLimits, MODEL_TYPE_PARTS_MAX, NumberLimits, ObjectField, ObjectType, TYPE_LEVELS_MAX,
-    TYPE_PARTS_MAX, TextLimits, Type,
+    EntityId, EnumType, LengthLimits, MODEL_TYPE_PARTS_MAX, ObjectField, ObjectType, TYPE_LEVELS_MAX, TYPE_PARTS_MAX,
+    Type,
 };
-use singlet_item::Number;
-
-const BUILT_IN: [&str; 21] = [
-    "string", "int", "number", "bool", "bytes", "date", "time", "seconds", "millis", "duration", "month", "ulid",
-    "ksuid", "uuid", "geo", "json", "version", "list", "set", "map", "enum",
-];
 
 /// What is known of types so far.
 #[derive(Default)]
@@ -454,103 +449,6 @@ impl Resolver<'_> {
             false => Type::Object(object),
         }
     }
-
-    /// Puts a limit on a type, or says why it has none.
-    fn limited(&mut self, ty: Type, limit: &Limit) -> Type {
-        match (ty, limit) {
-            (Type::Text(mut limits), Limit::Pattern(pattern, _)) => {
-                limits.pattern = pattern.clone();
-                Type::Text(limits)
-            }
-            (Type::Text(mut limits), Limit::Range { min, max, .. }) => {
-                limits.length = self.length(min, max, limit.span());
-                Type::Text(limits)
-            }
-            (Type::Bytes(_), Limit::Range { min, max, .. }) => Type::Bytes(self.length(min, max, limit.span())),
-            (Type::List(element, _), Limit::Range { min, max, .. }) => {
-                Type::List(element, self.length(min, max, limit.span()))
-            }
-            (Type::Set(element, _), Limit::Range { min, max, .. }) => {
-                Type::Set(element, self.length(min, max, limit.span()))
-            }
-            (Type::Map(element, _), Limit::Range { min, max, .. }) => {
-                Type::Map(element, self.length(min, max, limit.span()))
-            }
-            (
-                Type::Int(_),
-                Limit::Range {
-                    min, max, decimals: 0, ..
-                },
-            ) => Type::Int(Arc::new(NumberLimits {
-                min: *min,
-                max: *max,
-                decimals: Some(0),
-                only: None,
-            })),
-            (Type::Number(_), Limit::Range { min, max, decimals, .. }) => Type::Number(Arc::new(NumberLimits {
-                min: *min,
-                max: *max,
-                decimals: Some(*decimals).filter(|decimals| *decimals > 0),
-                only: None,
-            })),
-            (other, _) => {
-                let message = format!("{} has no such limit", crate::text::with_article(&other.to_string()));
-                let help = "strings have a length or a pattern, numbers a range, lists, sets and maps a length";
-                self.out
-                    .push(Diagnostic::new(&rules::BAD_TYPE, limit.span(), message).help(help));
-                other
-            }
-        }
-    }
-
-    fn length(&mut self, min: &Option<Number>, max: &Option<Number>, span: Span) -> LengthLimits {
-        let mut side = |number: &Option<Number>| {
-            let number = (*number)?;
-            let whole = number.to_i64().and_then(|number| u64::try_from(number).ok());
-            if whole.is_none() {
-                let message = format!("`{number}` is no length");
-                self.out.push(Diagnostic::new(&rules::BAD_TYPE, span, message));
-            }
-            whole
-        };
-        LengthLimits {
-            min: side(min),
-            max: side(max),
-        }
-    }
-
-    /// Confines a type to a few values.
-    fn only(&mut self, ty: Type, node: &Node) -> Type {
-        match ty {
-            Type::Int(limits) => Type::Int(Arc::new(self.only_numbers(limits.decimals, node))),
-            Type::Number(limits) => Type::Number(Arc::new(self.only_numbers(limits.decimals, node))),
-            Type::Text(_) => enum_type(node, ""),
-            other => {
-                let message = format!("`in` lists numbers or words, not values of {other}");
-                self.out.push(Diagnostic::new(&rules::BAD_TYPE, node.span(), message));
-                other
-            }
-        }
-    }
-
-    fn only_numbers(&mut self, decimals: Option<u8>, node: &Node) -> NumberLimits {
-        let mut only = Vec::new();
-        for text in node.elements().iter().filter_map(Node::text) {
-            match text.text.parse::<Number>() {
-                Ok(number) => only.push(number),
-                Err(_) => {
-                    let message = format!("`{}` is not a number", text.text);
-                    self.out.push(Diagnostic::new(&rules::BAD_TYPE, text.span, message));
-                }
-            }
-        }
-        NumberLimits {
-            min: only.iter().min().copied(),
-            max: only.iter().max().copied(),
-            decimals,
-            only: Some(only.into()),
-        }
-    }
 }
 
 fn unknown_declared(resolver: &Resolver<'_>, entity: EntityId, name: &str, span: Span) -> Diagnostic {
@@ -570,7 +468,7 @@ fn unknown_declared(resolver: &Resolver<'_>, entity: EntityId, name: &str, span:
     )
 }
 
-fn enum_type(words: &Node, name: &str) -> Type {
+pub(super) fn enum_type(words: &Node, name: &str) -> Type {
     Type::Enum(Arc::new(EnumType {
         name: name.to_owned(),
         members: names(Some(words)),
@@ -593,43 +491,4 @@ fn key_mentions(node: &Node, attribute: &str) -> bool {
     let any = |node: &Node| mentions(node) || node.elements().iter().any(mentions);
     let indexes = node.get("index").map_or(&[][..], Node::entries);
     node.get("key").is_some_and(any) || indexes.iter().any(|entry| any(&entry.value))
-}
-
-fn built_in(name: &str) -> Option<Type> {
-    Some(match name {
-        "string" => Type::Text(TextLimits::default()),
-        "int" => Type::int(),
-        "number" => Type::number(),
-        "bool" => Type::Bool,
-        "bytes" => Type::Bytes(LengthLimits::default()),
-        "date" => Type::Date,
-        "time" => Type::Time,
-        "seconds" => Type::Seconds,
-        "millis" => Type::Millis,
-        "duration" => Type::Duration,
-        "month" => Type::Month,
-        "ulid" => Type::Ulid,
-        "ksuid" => Type::Ksuid,
-        "uuid" => Type::Uuid,
-        "geo" => Type::Geo(None),
-        "json" => Type::Json,
-        "version" => Type::Version,
-        _ => return None,
-    })
-}
-
-/// Names that other tools have for our types.
-fn common_names(name: &str) -> Option<&'static str> {
-    Some(match name.to_lowercase().as_str() {
-        "str" | "text" | "varchar" | "char" => "string",
-        "integer" | "long" | "i64" | "bigint" => "int",
-        "float" | "double" | "decimal" | "numeric" => "number",
-        "boolean" => "bool",
-        "datetime" | "timestamp" | "instant" => "time",
-        "binary" | "blob" => "bytes",
-        "guid" => "uuid",
-        "array" => "list",
-        "object" | "any" => "json",
-        _ => return None,
-    })
 }

@@ -291,7 +291,8 @@ impl Counting<'_> {
     fn may_drop(&self, query: &Query) -> bool {
         let entity = self.model.entity(query.entity);
         let expires = entity.is_some_and(|entity| self.model.source_of(entity).expires.is_some());
-        !query.rest.is_empty() || expires
+        // A scan also meets rows that the model keeps for itself.
+        !query.rest.is_empty() || expires || query.scan || query.reads_past_ends(self.model)
     }
 }
 

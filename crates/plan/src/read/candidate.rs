@@ -1,10 +1,11 @@
 //! One access path, tried for one alternative of a meaning.
 
 use singlet_model::expression::Expr;
-use singlet_model::model::{IndexId, KeyPart, Order, PartFunction, Projection};
+use singlet_model::model::{IndexId, KeyPart, Order, PartFunction, Projection, Stored};
 use singlet_model::types::EntityId;
 use singlet_model::{Model, model::Entity};
 
+use super::expected::{self, Expected, RowsWanted};
 use super::implied;
 use super::layout::Layout;
 use super::order;
@@ -42,6 +43,8 @@ pub struct Query {
     pub layout: Layout,
     /// How many ranges a request can make of it.
     pub reach: Reach,
+    /// What it is expected to read, beside other ways to answer.
+    pub expected: Expected,
 }
 
 /// The values of one part of a key.
@@ -106,9 +109,10 @@ pub(super) fn lapses(part: &KeyPart, source: &Entity) -> Vec<(String, String)> {
 
 impl Query {
     /// Reads the whole table and keeps what the conjuncts say.
-    pub(super) fn scan(model: &Model, entity: &Entity, conjuncts: &[&Expr]) -> Self {
+    pub(super) fn scan(wanted: &Wanted<'_>, conjuncts: &[&Expr]) -> Self {
+        let (model, entity) = (wanted.model, wanted.entity);
         let meaning: Vec<Expr> = conjuncts.iter().map(|conjunct| (*conjunct).clone()).collect();
-        Query {
+        let query = Query {
             entity: entity.id,
             index: None,
             choice: 0,
@@ -122,7 +126,15 @@ impl Query {
             scan: true,
             layout: Layout::of(model, entity, None),
             reach: Reach::ONE,
-        }
+            expected: Expected::NOTHING,
+        };
+        query.with_expected(wanted)
+    }
+
+    /// The same query, with what it is expected to read.
+    fn with_expected(self, wanted: &Wanted<'_>) -> Self {
+        let expected = expected::of_query(wanted.model, &self, wanted.rows, wanted.consistent);
+        Query { expected, ..self }
     }
 
     /// The parts of the key that have values, those of the partition first.
@@ -143,8 +155,13 @@ impl Query {
         self.layout.may_be_bare && self.rest.is_empty() && !self.follow && !self.scan && !self.is_get()
     }
 
-    /// Whether one key is asked for: a get.
+    /// Whether one item is asked for, and is all of the row: a get.
     pub fn is_get(&self) -> bool {
+        self.names_one_item() && !self.follow
+    }
+
+    /// Whether the key of one item is known.
+    pub fn names_one_item(&self) -> bool {
         if self.scan {
             return false;
         }
@@ -154,8 +171,42 @@ impl Query {
         self.index.is_none() && one(&self.partition) && sort_known
     }
 
-    /// How dear the query is, for comparing: first how many rows share a partition, then how many partitions are asked, what
-    /// is left to filter, and how much of the sort key is used.
+    /// Whether rows at the ends of its range are read though they are left out: a range of keys has both its ends.
+    pub(crate) fn reads_past_ends(&self, model: &Model) -> bool {
+        let excluded = |sort: &SortBound| [&sort.low, &sort.high].into_iter().flatten().any(|end| end.excluded);
+        let Some(sort) = self.sort.as_ref().filter(|sort| excluded(sort)) else {
+            return false;
+        };
+        let Some(entity) = model.entity(self.entity) else {
+            return false;
+        };
+        let choices = match self.index {
+            Some(index) => entity.entry(index).map_or(&[][..], |entry| entry.choices()),
+            None => &entity.key,
+        };
+        let sorts: Vec<&str> = match self.index.and_then(|index| model.index(index)) {
+            Some(index) => index.sort.iter().map(|key| key.name.as_str()).collect(),
+            None => model.table.key.iter().skip(1).map(|key| key.name.as_str()).collect(),
+        };
+        let keys = choices.get(self.choice).map_or(&[][..], |choice| &choice.keys);
+        let mut keys = keys.iter().filter(|key| sorts.contains(&key.attribute.as_str()));
+        let mut before = 0;
+        let ranged = keys.find(|key| {
+            before += key.parts.len();
+            before > sort.prefix.len()
+        });
+        // Nothing stands behind the last part of a key, so that the end itself may be a key.
+        ranged.is_some_and(|key| {
+            let at = key.parts.len() - (before - sort.prefix.len());
+            key.parts
+                .get(at)
+                .is_some_and(|part| part.position + 1 == key.template.parts().len())
+        })
+    }
+
+    /// How dear the query is, for comparing: what it is expected to take in units and requests; of queries that are alike in
+    /// that, how many rows share a partition, how many partitions are asked, what is left to filter, and how much of the sort key is
+    /// used.
     pub(super) fn cost(&self) -> Cost {
         let fan = |values: &Values| match values {
             Values::One(_) | Values::Formed(_) => 0,
@@ -169,6 +220,8 @@ impl Query {
             sort.prefix.len() + usize::from(sort.low.is_some() || sort.high.is_some())
         });
         (
+            self.expected.half_units,
+            self.expected.requests,
             !self.is_get(),
             self.crowd(),
             self.follow,
@@ -193,10 +246,10 @@ impl Query {
     }
 }
 
-type Cost = (bool, u8, bool, u32, usize, usize, bool);
+type Cost = (u64, u64, bool, u8, bool, u32, usize, usize, bool);
 
 /// Why a path does not answer a meaning, or loses to another.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum Why {
     /// The meaning leaves a part of the partition key open.
     Open(String),
@@ -210,12 +263,14 @@ pub enum Why {
     Conditional,
     /// The order by an attribute is not the key's.
     Order(String),
+    /// It has only part of a row, and not the attribute by which the whole row is found.
+    Unfollowed(String),
     /// A strong read is asked of a global index.
     Eventual,
     /// A request may make more ranges of it than are asked for at once, and of the plan not.
     Ranges,
-    /// Another path is cheaper.
-    Dearer,
+    /// Another path is cheaper: what this one is expected to take, and the other.
+    Dearer(Expected, Expected),
 }
 
 impl std::fmt::Display for Why {
@@ -230,9 +285,26 @@ impl std::fmt::Display for Why {
             Why::Sparse(part) => write!(out, "rows without `{part}` are not in it"),
             Why::Conditional => out.write_str("it holds only rows of which its condition is true"),
             Why::Order(path) => write!(out, "its key does not give the order by `{path}`"),
+            Why::Unfollowed(name) => write!(
+                out,
+                "it has only part of a row, and not `{name}`, by which the row is found"
+            ),
             Why::Eventual => out.write_str("a global index cannot be read strongly"),
             Why::Ranges => out.write_str("it may be asked for too many ranges at once"),
-            Why::Dearer => out.write_str("it answers, and costs more"),
+            Why::Dearer(this, best) => match this.half_units.cmp(&best.half_units) {
+                std::cmp::Ordering::Greater => write!(
+                    out,
+                    "it answers, for about {} units where the plan takes {}",
+                    this.units(),
+                    best.units()
+                ),
+                _ if this.requests > best.requests => write!(
+                    out,
+                    "it answers for about as many units, with {} requests where the plan takes {}",
+                    this.requests, best.requests
+                ),
+                _ => out.write_str("it answers for about as many units"),
+            },
         }
     }
 }
@@ -245,6 +317,8 @@ pub(super) struct Wanted<'a> {
     pub consistent: bool,
     /// Whether the rows are merged with those of other queries.
     pub merged: bool,
+    /// How many rows of the answer are wanted at once.
+    pub rows: RowsWanted,
 }
 
 impl Wanted<'_> {
@@ -269,6 +343,9 @@ pub(super) fn attempt(path: &AccessPath<'_>, wanted: &Wanted<'_>, conjuncts: &[&
     let follow = !carries_all(path, wanted);
     if !implied::implies_choice(path, source, conjuncts) || depends_on_primary(path, follow, wanted) {
         return Err(Why::Conditional);
+    }
+    if let Some(name) = unknown_of_source(path, wanted).filter(|_| follow) {
+        return Err(Why::Unfollowed(name));
     }
     let mut settled: Vec<&Expr> = Vec::new();
     let mut partition = Vec::new();
@@ -353,9 +430,10 @@ pub(super) fn attempt(path: &AccessPath<'_>, wanted: &Wanted<'_>, conjuncts: &[&
         scan: false,
         layout: Layout::of(wanted.model, path.entity, path.index),
         reach: Reach::ONE,
+        expected: Expected::NOTHING,
     };
     query.reach = Reach::of(&query);
-    Ok(query)
+    Ok(query.with_expected(wanted))
 }
 
 /// The current version is the newest: where no other order is asked for, versions come newest first.
@@ -394,6 +472,44 @@ fn carries_all(path: &AccessPath<'_>, wanted: &Wanted<'_>) -> bool {
             .iter()
             .all(|attribute| path.entity.attribute(&attribute.name).is_some());
     projected && carried
+}
+
+/// The attribute of a row's primary key that the path's items do not have, where they are of a mirror: the row cannot be found from
+/// them. Of the entity's own items every index has the primary key.
+fn unknown_of_source(path: &AccessPath<'_>, wanted: &Wanted<'_>) -> Option<String> {
+    if path.entity.id == wanted.entity.id {
+        return None;
+    }
+    let is_held = |root: &str| {
+        let Some(attribute) = path.entity.attribute(root) else {
+            return false;
+        };
+        let is_key = |name: &str| {
+            let table = wanted.model.table.key.iter();
+            let index = path.index.into_iter().flat_map(singlet_model::model::Index::key);
+            table.chain(index).any(|key| key.name == name)
+        };
+        match (&attribute.stored, path.index.map(|index| &index.projection)) {
+            (Stored::No, _) => path
+                .entity
+                .key_that_holds(root)
+                .is_some_and(|key| is_key(&key.attribute)),
+            (_, None | Some(Projection::All)) => true,
+            (stored, projected) => {
+                let name = match stored {
+                    Stored::As(name) => name,
+                    Stored::Own | Stored::No => &attribute.name,
+                };
+                is_key(name) || matches!(projected, Some(Projection::Include(names)) if names.contains(name))
+            }
+        }
+    };
+    let mut roots = wanted
+        .entity
+        .key_templates()
+        .flat_map(|key| &key.parts)
+        .map(KeyPart::root);
+    roots.find(|root| !is_held(root)).map(str::to_owned)
 }
 
 /// Whether which of several primary keys a row has decides where it is: an index over the table's own keys has them all, and from a

@@ -2,10 +2,12 @@
 
 use singlet_model::Model;
 use singlet_model::expression::Expr;
-use singlet_model::model::{Entity, IndexId, Read, Selection};
+use singlet_model::model::{Entity, IndexId, Read, Selection, SelectionKind};
+use singlet_model::types::EntityId;
 
 use super::candidate::{self, Query, Wanted, Why};
 use super::cases;
+use super::expected::RowsWanted;
 use super::implied;
 use super::neighbours::{self, Neighbours};
 use super::together::{self, Apart, Together};
@@ -66,10 +68,21 @@ pub struct SelectionPlan {
 pub struct Lost {
     /// Its name in messages.
     pub path: String,
+    /// The entity whose rows lie on it: the one asked for, or a mirror.
+    pub entity: EntityId,
     /// The index; the table, if there is none.
     pub index: Option<IndexId>,
+    /// Which of that entity's choices of templates it is.
+    pub choice: usize,
     /// Why.
     pub why: Why,
+}
+
+impl Lost {
+    /// Whether it answers, and only another is the plan.
+    pub fn answers(&self) -> bool {
+        matches!(self.why, Why::Dearer(..) | Why::Ranges)
+    }
 }
 
 impl SelectionPlan {
@@ -192,6 +205,7 @@ pub fn plan_selection(
         consistent: selection.consistent
             || read.is_some_and(|read| read.consistent.is_some() || read.together.is_some()),
         merged: false,
+        rows: rows_wanted(selection, read),
     };
     let whole = choose(model, entity, &wanted, &conjuncts);
     if whole.is_answer() {
@@ -205,13 +219,44 @@ pub fn plan_selection(
     let may_scan = read.is_some_and(|read| read.scan.is_some()) && selection.order.is_empty();
     Some(match may_scan {
         true => SelectionPlan {
-            queries: vec![Query::scan(model, entity, &conjuncts)],
+            queries: vec![Query::scan(&wanted, &conjuncts)],
             covers: Vec::new(),
             ..whole
         },
         // Without an answer for every request, what answers some is still the plan of a model that is run all the same.
         false => whole,
     })
+}
+
+/// How many rows of a selection are read at once: a page, what its limit says, or all.
+fn rows_wanted(selection: &Selection, read: Option<&Read>) -> RowsWanted {
+    let page = read.filter(|read| read.each.is_none()).map(|read| {
+        let usual = Bounds::USUAL.page_rows_usual as u64;
+        read.page.unwrap_or(usual)
+    });
+    match selection.kind {
+        SelectionKind::Get { .. } => RowsWanted::Page(1),
+        SelectionKind::Count => RowsWanted::All,
+        SelectionKind::Find => match (selection.limit, page) {
+            (Some(limit), Some(page)) => RowsWanted::Page(limit.min(page)),
+            (Some(rows), None) | (None, Some(rows)) => RowsWanted::Page(rows),
+            (None, None) => RowsWanted::All,
+        },
+    }
+}
+
+/// How the rows of an entity of which a condition is true are found.
+pub fn plan_condition(model: &Model, entity: &Entity, condition: &Expr) -> SelectionPlan {
+    let own = meaning::as_planned(condition, entity, &|_| true);
+    let wanted = Wanted {
+        model,
+        entity,
+        order: &[],
+        consistent: false,
+        merged: false,
+        rows: RowsWanted::All,
+    };
+    choose(model, entity, &wanted, &own.conjuncts())
 }
 
 /// Where no path answers the meaning as it stands, each alternative of its `||` may have one, or each case of an attribute on which
@@ -269,7 +314,9 @@ fn choose(model: &Model, entity: &Entity, wanted: &Wanted<'_>, conjuncts: &[&Exp
             Ok(query) => answers.push((name, query)),
             Err(why) => others.push(Lost {
                 path: name,
+                entity: path.entity.id,
                 index: path.index_in(model),
+                choice: path.choice_at,
                 why,
             }),
         }
@@ -277,24 +324,32 @@ fn choose(model: &Model, entity: &Entity, wanted: &Wanted<'_>, conjuncts: &[&Exp
     let order = |query: &Query| (query.reach.exceeds(), query.cost());
     let best = (0..answers.len()).min_by_key(|at| answers.get(*at).map(|(_, query)| order(query)));
     let best = best.and_then(|at| Some((at, answers.get(at)?)));
-    let best = best.map(|(at, (_, query))| (at, query.cost(), has_cells(query)));
+    let best = best.map(|(at, (_, query))| (at, query.cost(), has_cells(query), query.expected));
     let mut queries = Vec::new();
     for (at, (path, query)) in answers.into_iter().enumerate() {
         let exceeds = query.reach.exceeds();
         // Which cover of a circle is cheapest is known with the request; one that is too fine for some circles suits others.
         let is_taken = best
             .as_ref()
-            .is_some_and(|(best, cost, cells)| at == *best || *cells && has_cells(&query) && query.cost() == *cost);
+            .is_some_and(|(best, cost, cells, _)| at == *best || *cells && has_cells(&query) && query.cost() == *cost);
         if is_taken {
             queries.push(query);
             continue;
         }
         let why = match exceeds {
             true => Why::Ranges,
-            false => Why::Dearer,
+            false => Why::Dearer(
+                query.expected,
+                best.as_ref().map_or(query.expected, |(.., expected)| *expected),
+            ),
         };
-        let index = query.index;
-        others.push(Lost { path, index, why });
+        others.push(Lost {
+            path,
+            entity: query.entity,
+            index: query.index,
+            choice: query.choice,
+            why,
+        });
     }
     let covers = queries.split_off(queries.len().min(1));
     SelectionPlan {

@@ -8,6 +8,7 @@ mod candidate;
 mod cases;
 mod choose;
 mod ends;
+mod expected;
 mod implied;
 mod layout;
 mod neighbours;
@@ -19,8 +20,11 @@ mod sort;
 mod together;
 
 pub use candidate::{PartValues, Query, Why};
-pub use choose::{Combination, Lost, PartPlan, ReadPlan, SelectionPlan, plan_read, plan_reversed, plan_selection};
+pub use choose::{
+    Combination, Lost, PartPlan, ReadPlan, SelectionPlan, plan_condition, plan_read, plan_reversed, plan_selection,
+};
 pub use ends::{Ends, KeyEnd, after};
+pub use expected::Expected;
 pub use layout::{Held, Layout};
 pub use neighbours::{Neighbour, Neighbours};
 pub use one_row::{OneRow, may_find_several, one_row};

@@ -24,7 +24,7 @@ pub enum OneRow {
 pub fn one_row(model: &Model, selection: &Selection, plan: &SelectionPlan) -> OneRow {
     match plan.queries.as_slice() {
         _ if !selection.order.is_empty() => OneRow::Kept,
-        [query] if query.is_get() => OneRow::Kept,
+        [query] if query.names_one_item() => OneRow::Kept,
         [query] => of_query(model, query),
         _ => OneRow::Unproven,
     }

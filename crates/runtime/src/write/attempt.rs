@@ -311,7 +311,7 @@ impl<'a> Attempt<'a> {
         };
         let row = row.filter(|row| !super::history::is_over(entity, row));
         self.touched_mut(at)?.before = Before::Read { item, row };
-        Ok(())
+        self.bind_names_of(at)
     }
 
     pub async fn get(&mut self, key: Item) -> Result<Option<Item>, Stop> {

@@ -309,8 +309,10 @@ impl<'o> Bulk<'o> {
                 Err(Stop::Failed(RuntimeError::Cursor)) => return Err(unreadable()),
                 page => ended(page)?,
             };
+            let mut met = Vec::with_capacity(page.rows.len());
             for row in page.rows {
                 let mark = mark_of(operation, entity, &row);
+                met.push(mark);
                 if !self.progress.seen.contains(&mark) {
                     self.turn(operation, step, plan, Some(Turn::Row(row, mark)), false)
                         .await?;
@@ -319,7 +321,8 @@ impl<'o> Bulk<'o> {
             onward = page.onward;
             if let Onward::At(positions) = &onward {
                 self.progress.from = Some(positions.clone());
-                self.progress.seen.clear();
+                // A page may be shorter than the one that an earlier run was in: rows that it has done may lie ahead.
+                self.progress.seen.retain(|mark| !met.contains(mark));
             }
         }
         Ok(())

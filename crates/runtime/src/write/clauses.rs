@@ -271,10 +271,12 @@ impl<'a> Attempt<'a> {
         // A row that is not there has no other version: what is missing is said by who needs it.
         if touched.is_read() {
             let holds = touched.row().is_none() || wanted.is_some_and(|wanted| wanted.holds(touched.item()));
-            return match holds {
-                true => Ok(()),
-                false => Err(Stop::Failed(RuntimeError::VersionMismatch)),
-            };
+            if holds {
+                return Ok(());
+            }
+            // Another row that is missing, and that nobody has read yet, speaks before.
+            let differs = Stop::Failed(RuntimeError::VersionMismatch);
+            return Err(self.said_before(ORDER_VERSION).await.unwrap_or(differs));
         }
         let gone = absent_now(model, touched.entity.expires.is_some(), request.now);
         touched.checks.push(Check {

@@ -276,20 +276,21 @@ impl<'a> Attempt<'a> {
     /// Reads a row that a name stands for, of which only the key was known so far.
     async fn read_named(&mut self, at: usize) -> Result<(), Stop> {
         self.read(at).await?;
-        let names: Vec<String> = self
-            .names
-            .iter()
-            .filter(|(_, known)| **known == at)
-            .map(|(name, _)| name.clone())
-            .collect();
         let touched = self.touched(at)?;
-        let entity = touched.entity;
-        match touched.row().map(row::as_value) {
-            Some(value) => self.bound.extend(names.into_iter().map(|name| (name, value.clone()))),
-            // Only a row that `let` names without `?` is bound before it is read.
-            None if !names.is_empty() => return Err(self.refused(ORDER_MISSING, not_found(entity)).await),
-            None => {}
+        // Only a row that `let` names without `?` is bound before it is read.
+        match touched.row().is_none() && self.names.values().any(|named| *named == at) {
+            true => Err(self.refused(ORDER_MISSING, not_found(touched.entity)).await),
+            false => Ok(()),
         }
+    }
+
+    /// Names show the row that was read, where so far they showed its key alone.
+    pub fn bind_names_of(&mut self, at: usize) -> Result<(), Stop> {
+        let Some(row) = self.touched(at)?.row().map(row::as_value) else {
+            return Ok(());
+        };
+        let names = self.names.iter().filter(|(_, named)| **named == at);
+        self.bound.extend(names.map(|(name, _)| (name.clone(), row.clone())));
         Ok(())
     }
 }

@@ -41,7 +41,10 @@ pub(super) async fn send(
                 ..
             })
         );
-    let mut requests = actions.into_iter().map(|action| request_of(table, action, returns));
+    let several = actions.len() > 1;
+    let actions = actions.into_iter().map(|action| requiring(action, several));
+    let actions = actions.filter(|action| !matches!(action.doing, Doing::Check) || !action.checks.is_empty());
+    let mut requests = actions.map(|action| request_of(table, action, returns));
     if alone && let Some((request, checks)) = requests.next() {
         return single(operation, &request, &checks, consumed).await;
     }
@@ -54,6 +57,14 @@ pub(super) async fn send(
         token: Some(token()?),
     };
     transaction(operation, &request, &checks, consumed).await.map(|()| None)
+}
+
+/// In a transaction a change that changes nothing only insists on what it requires of its row.
+fn requiring(mut action: Action<'_>, several: bool) -> Action<'_> {
+    if matches!(&action.doing, Doing::Update(update) if several && update.is_empty()) {
+        action.doing = Doing::Check;
+    }
+    action
 }
 
 /// The request of an action, and what says why it was refused.
@@ -121,7 +132,7 @@ async fn transaction(
             _ if unknown && same_again && !error.is_unavailable() => Stop::Failed(unknown_outcome().into()),
             ErrorKind::Cancelled(reasons) => cancelled(operation, checks, reasons, &error),
             ErrorKind::Conflict => Stop::Again,
-            _ => Stop::Failed(error.into()),
+            _ => failed_for_good(error),
         });
     }
 }
@@ -152,12 +163,12 @@ fn cancelled(
             Cancellation::ConditionFailed { old } => failed.push((checks.as_slice(), old.as_ref())),
             Cancellation::Nothing => {}
             Cancellation::Conflict | Cancellation::Throttled => others = true,
-            _ => return Stop::Failed(RuntimeError::Store(error.clone())),
+            _ => return failed_for_good(error.clone()),
         }
     }
     match failed.is_empty() {
         true if others => Stop::Again,
-        true => Stop::Failed(RuntimeError::Store(error.clone())),
+        true => failed_for_good(error.clone()),
         false => refuse::why(operation, &failed),
     }
 }
@@ -193,10 +204,36 @@ async fn single(
             // What adds must not be sent twice when nobody knows whether it arrived.
             _ if error.is_unavailable() && again && !adds(request) => unknown = true,
             _ if unknown && !error.is_unavailable() => return Err(Stop::Failed(unknown_outcome().into())),
-            _ => return Err(Stop::Failed(error.into())),
+            _ => return Err(failed_for_good(error)),
         }
         retry::pause(attempt).await;
     }
+}
+
+/// What the store will always refuse. Only a number that is added to can leave what numbers can be without anybody knowing before: the
+/// caller has sent too much.
+fn failed_for_good(error: StoreError) -> Stop {
+    let by_reason = match error.kind() {
+        ErrorKind::Cancelled(reasons) => reasons.iter().any(|reason| match reason {
+            Cancellation::Invalid(why) => is_about_numbers(why),
+            _ => false,
+        }),
+        _ => false,
+    };
+    match by_reason || is_about_numbers(error.message()) {
+        true => {
+            let message = "a sum has more than 38 digits, or is larger than numbers can be".to_owned();
+            Stop::Failed(RuntimeError::Request(message))
+        }
+        false => Stop::Failed(error.into()),
+    }
+}
+
+/// Whether the store's words are those about a number that cannot be stored.
+fn is_about_numbers(message: &str) -> bool {
+    ["significant digits", "Number overflow", "Number underflow"]
+        .iter()
+        .any(|words| message.contains(words))
 }
 
 /// One action as a call of its own.

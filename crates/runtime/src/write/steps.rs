@@ -138,22 +138,30 @@ impl<'a> Attempt<'a> {
         };
         if skipped {
             (self.bound, self.names, self.first) = (bound, names, first);
-            self.undo(rows);
+            for at in self.undo(rows) {
+                self.bind_names_of(at)?;
+            }
         }
         Ok(())
     }
 
-    /// Takes back what was done to rows. What was read of them stays, for it decided that nothing is done.
-    fn undo(&mut self, known: Vec<Touched<'a>>) {
+    /// Takes back what was done to rows. What was read of them stays, for it decided that nothing is done: the rows that were not
+    /// read before.
+    fn undo(&mut self, known: Vec<Touched<'a>>) -> Vec<usize> {
         let mut known = known.into_iter();
-        for touched in &mut self.rows {
+        let mut read_meanwhile = Vec::new();
+        for (at, touched) in self.rows.iter_mut().enumerate() {
             let unchanged = Touched::new(touched.entity, touched.key.clone(), touched.named.clone());
             let read = std::mem::replace(touched, known.next().unwrap_or(unchanged));
             if read.is_read() {
+                if !touched.is_read() {
+                    read_meanwhile.push(at);
+                }
                 touched.before = read.before;
                 touched.used.whole = true;
             }
         }
+        read_meanwhile
     }
 
     async fn take(&mut self, step: &'a Step, plan: &'a StepPlan) -> Result<(), Stop> {

@@ -10,7 +10,7 @@ use super::attempt::Attempt;
 use super::edits::Edits;
 use super::new_values::Moved;
 use super::touched::{Change, stored_name};
-use super::{Refused, Stop, mistake};
+use super::{Stop, mistake};
 use crate::error::RuntimeError;
 use crate::row;
 use crate::scope::Attributes;
@@ -38,7 +38,7 @@ impl<'a> Attempt<'a> {
                 self.touched_mut(at)?.used.attributes.insert(states.of.clone());
             }
         }
-        self.merge(step, at, entity, edits)?;
+        self.merge(step, at, entity, edits).await?;
         if entity.history.is_some() {
             return self.update_version(step, entity, at).await;
         }
@@ -47,11 +47,22 @@ impl<'a> Attempt<'a> {
         Ok(())
     }
 
-    pub fn merge(&mut self, step: &'a Step, at: usize, entity: &Entity, edits: Edits) -> Result<(), Stop> {
+    /// What two steps make of one row is one change; what both would set is refused.
+    pub async fn merge(&mut self, step: &'a Step, at: usize, entity: &Entity, edits: Edits) -> Result<(), Stop> {
         let always = |name: &str| {
             let attribute = entity.attribute(name);
             attribute.is_some_and(|attribute| attribute.always.is_some() || attribute.ty == Type::Version)
         };
+        let touched = self.touched(at)?;
+        // The version rises once, however many steps change the row.
+        let mut edits = edits;
+        if touched.change == Change::Update {
+            edits.add.retain(|name, _| !always(name));
+        }
+        let mut merged = touched.edits.clone();
+        if merged.merge(edits, &always).is_err() {
+            return Err(self.same_item().await);
+        }
         let (order, skipping) = (self.order(), self.skipping);
         let touched = self.touched_mut(at)?;
         // The first step speaks for the row, unless a later one may be passed over: what is refused while it is tried is its own.
@@ -59,16 +70,9 @@ impl<'a> Attempt<'a> {
             true => touched.by = Some((step, order)),
             false => _ = touched.by.get_or_insert((step, order)),
         }
-        // The version rises once, however many steps change the row.
-        let mut edits = edits;
-        if touched.change == Change::Update {
-            edits.add.retain(|name, _| !always(name));
-        }
         touched.change = Change::Update;
-        touched
-            .edits
-            .merge(edits, &always)
-            .map_err(|_| Stop::Refused(Refused::new("same_item", 409)))
+        touched.edits = merged;
+        Ok(())
     }
 
     /// What the row becomes, from what it was.
@@ -152,7 +156,7 @@ impl<'a> Attempt<'a> {
             }
             let mut edits = Edits::default();
             edits.set.insert(name.to_owned(), after.get(&copy.attribute).cloned());
-            self.merge(step, at, holder, edits)?;
+            self.merge(step, at, holder, edits).await?;
             Box::pin(self.after_read(step, holder, at)).await?;
         }
         Ok(())
@@ -231,7 +235,7 @@ impl<'a> Attempt<'a> {
                 self.add_step_check(step, at, &Why::Limit(name.clone()), condition)?;
             }
         }
-        self.merge(step, at, entity, edits)?;
+        self.merge(step, at, entity, edits).await?;
         if let Some(name) = &step.named {
             // The new row is not known before it is written: whoever names it needs it read.
             self.names.insert(name.clone(), at);

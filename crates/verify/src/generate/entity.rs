@@ -49,7 +49,15 @@ pub(super) fn table(rng: &mut Rng) -> (String, Vec<GeneratedEntity>) {
         first.attributes.push(GeneratedAttribute::new(rng, "raw", kind, false));
     }
     let unsorted = alone && rng.u8(..3) == 0 && made.iter().all(|entity| !entity.history);
-    if let Some(first) = made.first_mut().filter(|_| !same_names) {
+    // An attribute of another entity that has the name of an index key must have its type.
+    let is_shared = made.split_first().is_some_and(|(first, others)| {
+        let mut names = others
+            .iter()
+            .flat_map(|other| &other.attributes)
+            .map(|other| &other.name);
+        names.any(|name| ODD_NAMES.contains(&name.as_str()) && first.attributes.iter().any(|own| own.name == *name))
+    });
+    if let Some(first) = made.first_mut().filter(|_| !same_names && !is_shared) {
         indexes.push_str(&first.own_indexes(rng, unsorted));
     }
     let mut types = ("string", "string");
@@ -162,6 +170,7 @@ impl Entity {
             }
         }
         let [lapses, expires, history] = [5, 5, 5].map(|one_in| rng.u8(..one_in) == 0);
+        let expires = expires && !history;
         let mut added = Vec::new();
         if lapses {
             added.extend([("state", &STATE, false), ("until_free", &ENDING, true)]);

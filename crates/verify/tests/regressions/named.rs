@@ -150,3 +150,48 @@ async fn a_mirror_in_an_index_of_attributes_is_no_row_of_its_source() {
         assert!(matches!(outcome, Outcome::Same(_)), "{what}: {outcome:?}");
     }
 }
+
+const MIRROR_ALONE: &str = "    attributes: {o: string 1..9, n: 'int 0..9', note: string?}\n    key: {PK: \"P#{o}\", SK: \"E\"}\n  M: {mirrors: E, carries: [], key: {PK: \"M#{n}\", SK: \"M\"}}\n";
+
+/// A mirror whose whole key is known, and whose rows do not say by what the row itself is found, or do.
+#[tokio::test]
+async fn a_row_is_found_from_a_mirror_only_where_the_mirror_names_it() {
+    let rows: [&[_]; 1] = [&[("o", "a"), ("n", "1"), ("note", "x")]];
+    let args = || attributes(&[("n", "1")]);
+    let by_number = "    args: {n: int}\n    where: 'n == args.n && note == \"x\"'\n";
+    let unnamed = check(MIRROR_ALONE, by_number, &rows, args()).await;
+    assert!(matches!(unnamed, Outcome::Unplanned(_)), "{unnamed:?}");
+    let named = MIRROR_ALONE.replace("carries: []", "carries: [o]");
+    assert_eq!(check(&named, by_number, &rows, args()).await, Outcome::Same(1));
+    let constant = MIRROR_ALONE.replace("P#{o}", "P#");
+    assert_eq!(check(&constant, by_number, &rows, args()).await, Outcome::Same(1));
+    let beside =
+        "    args: {n: int}\n    where: 'n == args.n'\n    with:\n      same: {get: 'E?', where: n == row.n}\n";
+    assert_eq!(check(&constant, beside, &rows, args()).await, Outcome::Same(1));
+}
+
+#[tokio::test]
+async fn a_key_that_is_one_folded_text_alone_is_asked_for_as_it_is_stored() {
+    let entity = "    attributes: {o: string 1..9, t: string 1..9}\n    key: {PK: \"{lower(o)}\", SK: \"{upper(t)}\"}\n    index:\n      GX1: {G1P: \"{upper(o)}\", G1S: \"{lower(t)}\"}\n";
+    let rows: [&[_]; 2] = [&[("o", "a#B"), ("t", "x$#")], &[("o", "ab"), ("t", "x")]];
+    for condition in [
+        "lower(o) == lower(args.o)",
+        "upper(o) == upper(args.o)",
+        "lower(o) in [lower(args.o), \"none\"]",
+        "lower(o) == lower(args.o) && upper(t) == upper(args.t)",
+        "upper(o) == upper(args.o) && lower(t) == lower(args.t)",
+    ] {
+        let mut args = attributes(&[("o", "A#b"), ("t", "X$#")]);
+        args.retain(|name, _| name == "o" || condition.contains("args.t"));
+        let used = if condition.contains("args.t") {
+            ", t: string"
+        } else {
+            ""
+        };
+        let read = format!("    args: {{o: string{used}}}\n    where: '{condition}'\n");
+        assert_eq!(check(entity, &read, &rows, args).await, Outcome::Same(1), "{condition}");
+    }
+    let nobody = attributes(&[("o", "")]);
+    let read = "    args: {o: string}\n    where: 'lower(o) == lower(args.o)'\n";
+    assert_eq!(check(entity, read, &rows, nobody).await, Outcome::Same(0));
+}

@@ -203,3 +203,19 @@ async fn a_circle_past_its_latitude_is_a_wrong_request() {
         );
     }
 }
+
+#[tokio::test]
+async fn an_empty_text_is_before_every_key() {
+    let entity = "    attributes: {o: string 1..9, t: string}\n    key: {PK: \"P#{o}\", SK: \"E\"}\n    index:\n      GX1: {G1P: \"G\", G1S: \"{ordered(t)}##\"}\n";
+    let rows: [&[_]; 2] = [&[("o", "a"), ("t", "")], &[("o", "b"), ("t", "x")]];
+    for (condition, found) in [
+        ("t < args.t", 0),
+        ("t <= args.t", 1),
+        ("t > args.t", 1),
+        ("t >= args.t", 2),
+    ] {
+        let read = format!("    args: {{t: string}}\n    where: '{condition}'\n    order: t\n");
+        let outcome = check(entity, &read, &rows, attributes(&[("t", "")])).await;
+        assert_eq!(outcome, Outcome::Same(found), "{condition}");
+    }
+}

@@ -1,8 +1,7 @@
 use std::collections::HashSet;
 
 use singlet_model::model::IndexId;
-use singlet_plan::access::Bindings;
-use singlet_plan::read::{Lost, Why};
+use singlet_plan::read::{Lost, plan_condition};
 
 use crate::context::{Asked, index_subject};
 use crate::{Context, Findings, design_rule};
@@ -73,7 +72,7 @@ fn used<'a>(context: &Context<'a>) -> HashSet<&'a str> {
 /// Whether an index that answers too, and is not the cheapest, holds something that the meaning, the order or the grouping names and
 /// the table's partition does not have: with other data it might be the cheapest.
 fn gains(context: &Context<'_>, asked: &Asked<'_>, lost: &Lost) -> bool {
-    if !matches!(lost.why, Why::Dearer | Why::Ranges) {
+    if !lost.answers() {
         return false;
     }
     let paths = context.paths(asked.entity.id);
@@ -97,12 +96,11 @@ fn found_by_copies<'a>(context: &Context<'a>) -> Vec<&'a str> {
     for entity in &context.model.entities {
         let copies = entity.attributes.iter().filter_map(|attribute| attribute.copy.as_ref());
         for found in copies.filter_map(|copy| copy.found.as_ref()) {
-            let bindings = Bindings::of_condition(found);
-            let open = context
-                .paths(entity.id)
-                .into_iter()
-                .filter(|path| path.unbound(&bindings).is_none());
-            used.extend(open.filter_map(|path| Some(path.index?.name.as_str())));
+            let plan = plan_condition(context.model, entity, found);
+            let asked_for = plan.queries.iter().filter_map(|query| query.index);
+            let others = plan.others.iter().filter(|lost| lost.answers());
+            let indexes = asked_for.chain(others.filter_map(|lost| lost.index));
+            used.extend(indexes.filter_map(|index| Some(context.model.index(index)?.name.as_str())));
         }
     }
     used

@@ -3,6 +3,7 @@ use std::collections::{HashMap, HashSet};
 use singlet_model::expression::{Expr, ExprKind};
 use singlet_model::model::{Index, Projection, Read, Return, SelectionKind};
 
+use crate::answers::Answered;
 use crate::context::{Asked, index_subject};
 use crate::{Context, Findings, design_rule};
 
@@ -27,20 +28,14 @@ design_rule! {
 
 fn check(context: &Context<'_>, findings: &mut Findings<'_>) {
     let mut needs: HashMap<&str, Need<'_>> = HashMap::new();
-    for asked in context.asked() {
-        let needed = needed(&asked);
-        let bindings = asked.bindings();
-        for path in context.paths(asked.entity.id) {
-            let by_hand = asked
-                .own_read()
-                .and_then(|read| read.using.as_ref())
-                .and_then(|using| using.index);
-            let named = by_hand
-                .and_then(|index| context.model.index(index))
-                .map(|index| index.name.as_str());
-            let Some(index) = path.index.filter(|_| path.unbound(&bindings).is_none()) else {
-                continue;
-            };
+    for Answered { asked, paths } in context.answered() {
+        let needed = needed(asked);
+        let by_hand = asked.own_read().and_then(|read| read.using.as_ref()?.index);
+        let named = by_hand
+            .and_then(|index| context.model.index(index))
+            .map(|index| index.name.as_str());
+        for path in paths {
+            let Some(index) = path.index else { continue };
             if named.is_none_or(|named| named == index.name) {
                 let size = path.entity.attributes.len();
                 needs.entry(&index.name).or_default().add(&needed, size);

@@ -2,11 +2,13 @@ use singlet_item::capacity::{Consistency, get_units};
 use singlet_item::limits::{
     PAGE_SIZE_BYTES_MAX, PARTITION_READ_UNITS_PER_SECOND_MAX, PARTITION_WRITE_UNITS_PER_SECOND_MAX,
 };
-use singlet_model::model::{Entity, Projection, Read, Selection};
-use singlet_plan::access::{AccessPath, Bindings};
+use singlet_model::model::{Entity, KeyPart, Projection, Read, Selection};
+use singlet_plan::access::AccessPath;
+use singlet_plan::read::PartValues;
+use singlet_plan::values::Values;
 
 use super::date_partition_key::clock_part;
-use crate::context::thousands;
+use crate::context::{Asked, thousands};
 use crate::traffic::rows_max;
 use crate::{Context, Findings, design_rule};
 
@@ -107,22 +109,22 @@ fn written_units<'a>(context: &Context<'a>, path: &AccessPath<'a>) -> Option<f64
 fn read_units<'a>(context: &Context<'a>) -> Vec<(AccessPath<'a>, f64)> {
     let mut loads: Vec<(AccessPath<'a>, f64)> = Vec::new();
     let mut places = std::collections::HashMap::new();
-    for (read, selection, entity) in context.selections() {
+    for asked in context.asked() {
+        let Some(read) = asked.read else { continue };
         let Some(rate) = context.traffic().rate(&read.name) else {
             continue;
         };
-        let bindings = context.bindings(read, selection);
-        let Some(path) = only_path(context, read, entity, &bindings) else {
+        let Some((path, fixed)) = only_path(context, &asked) else {
             continue;
         };
-        let asked = context
+        let estimated = context
             .traffic()
             .estimate(&read.name)
             .and_then(|estimate| estimate.top_share);
-        let Some(share) = asked_share(context, &path, &bindings, asked) else {
+        let Some(share) = asked_share(context, &path, &fixed, estimated) else {
             continue;
         };
-        let units = rate * page_units(context, read, selection, entity) * share;
+        let units = rate * page_units(context, read, asked.selection, asked.entity) * share;
         let key = (path.entity.id, path.index.map(|index| index.name.as_str()));
         let at = *places.entry(key).or_insert_with(|| {
             loads.push((path, 0.0));
@@ -135,43 +137,60 @@ fn read_units<'a>(context: &Context<'a>) -> Vec<(AccessPath<'a>, f64)> {
     loads
 }
 
-/// The path that answers a read, where only one can.
-fn only_path<'a>(
-    context: &Context<'a>,
-    read: &Read,
-    entity: &'a Entity,
-    bindings: &Bindings<'a>,
-) -> Option<AccessPath<'a>> {
-    let mut usable = context.paths(entity.id).into_iter().filter(|path| match &read.using {
-        Some(using) => path.index.map(|index| index.name.as_str()) == using_index(context, using.index),
-        None => path.unbound(bindings).is_none(),
-    });
-    let path = usable.next()?;
-    usable.next().is_none().then_some(path)
+/// The parts of a partition key that what is asked for fixes, each to one value or a list.
+type Fixed<'a> = Vec<&'a KeyPart>;
+
+/// The path that is asked, where that is the same with all combinations of optional arguments, and what is fixed of its partition.
+fn only_path<'a>(context: &Context<'a>, asked: &Asked<'a>) -> Option<(AccessPath<'a>, Fixed<'a>)> {
+    if asked.own_read().is_some_and(|read| read.using.is_some()) {
+        let mut by_hand = context.by_hand().iter();
+        let by_hand = by_hand.find(|by_hand| std::ptr::eq(by_hand.selection, asked.selection))?;
+        let [path] = by_hand.met.as_slice() else { return None };
+        let facts = by_hand.facts();
+        let fixed = partition_parts(path).filter(|part| facts.fixes(part.root())).collect();
+        return Some((*path, fixed));
+    }
+    let mut found: Option<(AccessPath<'a>, Fixed<'a>)> = None;
+    for answer in context.answers(asked) {
+        let ([query], []) = (answer.plan.queries.as_slice(), answer.plan.covers.as_slice()) else {
+            return None;
+        };
+        let path = context.path_of(query)?;
+        let parts = partition_parts(&path).zip(&query.partition);
+        let fixed: Fixed<'a> = parts.filter(|(_, asked)| is_fixed(asked)).map(|(part, _)| part).collect();
+        match &mut found {
+            None => found = Some((path, fixed)),
+            Some((known, _)) if !std::ptr::eq(known.choice, path.choice) => return None,
+            // What one combination leaves open is open.
+            Some((_, known)) => known.retain(|part| fixed.iter().any(|other| std::ptr::eq(*other, *part))),
+        }
+    }
+    found
 }
 
-fn using_index<'a>(context: &Context<'a>, index: Option<singlet_model::model::IndexId>) -> Option<&'a str> {
-    Some(context.model.index(index?)?.name.as_str())
+fn partition_parts<'a>(path: &AccessPath<'a>) -> impl Iterator<Item = &'a KeyPart> {
+    path.partition().iter().flat_map(|key| &key.parts)
+}
+
+fn is_fixed(part: &PartValues) -> bool {
+    matches!(
+        part.values,
+        Values::One(_) | Values::Formed(_) | Values::Each(_) | Values::EachFormed(_)
+    )
 }
 
 /// A part that the read leaves open is asked for value by value: each partition gets every read.
 fn asked_share(
     context: &Context<'_>,
     path: &AccessPath<'_>,
-    bindings: &Bindings<'_>,
-    asked: Option<f64>,
+    fixed: &[&KeyPart],
+    estimated: Option<f64>,
 ) -> Option<f64> {
-    let mut parts = path.partition().iter().flat_map(|key| &key.parts);
-    if parts.all(|part| bindings.fixes(part.root())) || asked.is_some() {
-        return share(context, path, asked);
+    if fixed.len() == partition_parts(path).count() || estimated.is_some() {
+        return share(context, path, estimated);
     }
-    let fixed = path
-        .partition()
-        .iter()
-        .flat_map(|key| &key.parts)
-        .filter(|part| bindings.fixes(part.root()));
-    fixed
-        .map(|part| part.ty.cardinality())
+    let each = fixed.iter().map(|part| part.ty.cardinality());
+    each.into_iter()
         .try_fold(1.0, |share, values| Some(share / values? as f64))
 }
 

@@ -7,6 +7,7 @@ use singlet_model::types::EntityId;
 use singlet_plan::access::AccessPath;
 
 use super::colliding_keys::with_values;
+use crate::answers::Answered;
 use crate::context::key_place;
 use crate::key_space::{KeySpace, leading_text};
 use crate::{Context, Findings, design_rule};
@@ -271,12 +272,10 @@ fn share_partition(context: &Context<'_>, path: &AccessPath<'_>, other: &AccessP
 
 /// A read that lists rows by the path.
 fn reader<'a>(context: &Context<'a>, path: &AccessPath<'a>) -> Option<&'a Read> {
-    let mut selections = context.selections();
-    selections.find_map(|(read, selection, entity)| {
-        let lists = !matches!(selection.kind, SelectionKind::Get { .. }) && read.using.is_none();
-        let of_path = entity.id == path.entity.id || context.model.source_of(path.entity).id == entity.id;
-        let usable = || path.unbound(&context.bindings(read, selection)).is_none();
-        (lists && of_path && usable()).then_some(read)
+    context.answered().iter().find_map(|Answered { asked, paths }| {
+        let read = asked.read.filter(|read| read.using.is_none())?;
+        let lists = !matches!(asked.selection.kind, SelectionKind::Get { .. });
+        (lists && paths.iter().any(|own| std::ptr::eq(own.choice, path.choice))).then_some(read)
     })
 }
 

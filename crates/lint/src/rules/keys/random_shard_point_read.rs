@@ -2,10 +2,12 @@ use std::collections::HashMap;
 
 use singlet_model::Span;
 use singlet_model::expression::{Expr, ExprKind, FunctionId};
-use singlet_model::model::{Entity, KeyPart, LetValue, Selection, SelectionKind, StepKind};
+use singlet_model::model::{Entity, KeyPart, LetValue, SelectionKind, StepKind};
 use singlet_model::types::EntityId;
-use singlet_plan::access::Bindings;
+use singlet_plan::read::PartValues;
+use singlet_plan::values::Values;
 
+use crate::context::Asked;
 use crate::{Context, Findings, design_rule};
 
 design_rule! {
@@ -31,10 +33,8 @@ fn check(context: &Context<'_>, findings: &mut Findings<'_>) {
     if shards.parts.is_empty() {
         return;
     }
-    for read in &context.model.reads {
-        for selection in read.selections() {
-            shards.get(findings, &read.name, selection, &context.bindings(read, selection));
-        }
+    for asked in context.asked() {
+        shards.get(findings, &asked);
     }
     let reads = context.model.reads.iter().map(|read| (&read.name, &read.lets));
     let writes = context.model.writes.iter().map(|write| (&write.name, &write.lets));
@@ -42,9 +42,8 @@ fn check(context: &Context<'_>, findings: &mut Findings<'_>) {
         .chain(writes)
         .flat_map(|(name, lets)| lets.iter().map(move |row| (name, &row.value)))
     {
-        match value {
-            LetValue::Read(selection) => shards.get(findings, name, selection, &Bindings::of(selection)),
-            LetValue::Value(expr) => shards.drawn(findings, name, expr),
+        if let LetValue::Value(expr) = value {
+            shards.drawn(findings, name, expr);
         }
     }
     for (write, step) in context.steps() {
@@ -76,18 +75,19 @@ impl<'a, 'c> Shards<'a, 'c> {
         Some((self.context.model.entity(entity)?, *self.parts.get(&entity)?))
     }
 
-    /// A get that does not know the shard, where no index or mirror finds the row without it.
-    fn get(&self, findings: &mut Findings<'_>, name: &str, selection: &Selection, bindings: &Bindings<'_>) {
-        let one = matches!(selection.kind, SelectionKind::Get { .. });
-        let found = selection.entity().and_then(|entity| self.find(entity));
-        let Some((entity, part)) = found.filter(|_| one) else {
+    /// A get whose plan asks for every value of the shard, since no index or mirror finds the row without it.
+    fn get(&self, findings: &mut Findings<'_>, asked: &Asked<'a>) {
+        let (name, selection) = (asked.name, asked.selection);
+        if !matches!(selection.kind, SelectionKind::Get { .. }) {
+            return;
+        }
+        let Some((entity, part)) = self.find(asked.entity.id) else {
             return;
         };
-        let otherwise = self.context.paths(entity.id).into_iter().any(|path| {
-            let mut parts = path.partition().iter().flat_map(|key| &key.parts);
-            !parts.any(|other| other.root() == part.root()) && path.unbound(bindings).is_none()
-        });
-        if bindings.fixes(part.root()) || otherwise {
+        let open = |asked: &PartValues| asked.path == part.path && matches!(asked.values, Values::All(_));
+        let answers = self.context.answers(asked);
+        let mut queries = answers.iter().flat_map(|answer| &answer.plan.queries);
+        if !queries.any(|query| query.partition.iter().any(open)) {
             return;
         }
         let values = part.ty.cardinality();

@@ -1,9 +1,9 @@
 use std::collections::{HashMap, HashSet};
 
-use singlet_model::model::{LetValue, Read, Selection};
 use singlet_model::types::EntityId;
-use singlet_plan::access::{AccessPath, Bindings};
+use singlet_plan::access::AccessPath;
 
+use crate::answers::Answered;
 use crate::{Context, Findings, design_rule};
 
 design_rule! {
@@ -31,7 +31,11 @@ fn check(context: &Context<'_>, findings: &mut Findings<'_>) {
     if sharded.is_empty() {
         return;
     }
-    let readers = readers(context);
+    let mut readers: HashMap<EntityId, Vec<&Answered<'_>>> = HashMap::new();
+    for answered in context.answered() {
+        let source = context.model.source_of(answered.asked.entity).id;
+        readers.entry(source).or_default().push(answered);
+    }
     let mut reported = HashSet::new();
     for path in sharded {
         let source = context.model.source_of(path.entity).id;
@@ -61,50 +65,11 @@ fn has_shard(context: &Context<'_>, path: &AccessPath<'_>) -> bool {
     parts.any(|part| context.is_shard(path.entity, part))
 }
 
-/// Something that reads rows: a selection, and the read that it is of.
-struct Reader<'a> {
-    selection: &'a Selection,
-    read: Option<&'a Read>,
-}
-
-/// All that reads rows of each entity: reads, names for rows, and loops over rows.
-fn readers<'a>(context: &Context<'a>) -> HashMap<EntityId, Vec<Reader<'a>>> {
-    let mut found: HashMap<EntityId, Vec<Reader<'a>>> = HashMap::new();
-    let reads = context.selections().map(|(read, selection, _)| (Some(read), selection));
-    let lets = context.model.reads.iter().flat_map(|read| &read.lets);
-    let lets = lets
-        .chain(context.model.writes.iter().flat_map(|write| &write.lets))
-        .map(|name| &name.value);
-    let loops = context
-        .steps()
-        .filter_map(|(_, step)| step.repeat.as_ref())
-        .map(|(_, list)| list);
-    let bound = lets.chain(loops).filter_map(|value| match value {
-        LetValue::Read(selection) => Some((None, selection)),
-        LetValue::Value(_) => None,
-    });
-    for (read, selection) in reads.chain(bound) {
-        for entity in selection
-            .entities
-            .iter()
-            .filter_map(|entity| context.model.entity(*entity))
-        {
-            let source = context.model.source_of(entity).id;
-            found.entry(source).or_default().push(Reader { selection, read });
-        }
-    }
-    found
-}
-
-fn uses<'a>(context: &Context<'a>, reader: &Reader<'a>, path: &AccessPath<'_>) -> bool {
-    let using = reader.read.and_then(|read| read.using.as_ref());
-    if let Some(using) = using {
+/// Whether what is asked for can be answered by a path.
+fn uses(context: &Context<'_>, answered: &Answered<'_>, path: &AccessPath<'_>) -> bool {
+    if let Some(using) = answered.asked.own_read().and_then(|read| read.using.as_ref()) {
         let index = using.index.and_then(|index| context.model.index(index));
         return index.map(|index| &index.name) == path.index.map(|index| &index.name);
     }
-    let bindings = match reader.read {
-        Some(read) => context.bindings(read, reader.selection),
-        None => Bindings::of(reader.selection),
-    };
-    path.unbound(&bindings).is_none()
+    answered.paths.iter().any(|own| std::ptr::eq(own.choice, path.choice))
 }

@@ -1,8 +1,9 @@
 use singlet_model::expression::BinaryOp;
-use singlet_model::model::KeyPart;
-use singlet_plan::access::{AccessPath, Bindings};
+use singlet_plan::access::AccessPath;
 use singlet_plan::by_hand::ByHand;
 use singlet_plan::facts::{Facts, Relation};
+use singlet_plan::read::{Combination, Query};
+use singlet_plan::values::Values;
 
 use crate::{Context, Findings, design_rule};
 
@@ -55,23 +56,23 @@ fn is_equality(relation: &Relation<'_>) -> bool {
     }
 }
 
-/// Another path of the entity whose key the meaning fixes up to and with an attribute.
+/// The path that the planner takes for the meaning, where that is another and its key is asked for the attribute.
 fn better<'a>(context: &Context<'a>, by_hand: &ByHand<'a>, attribute: &str) -> Option<AccessPath<'a>> {
-    let facts = by_hand.facts();
-    let bindings = context.bindings(by_hand.read, by_hand.selection);
+    let own = |combination: &'_ Combination| {
+        let part = combination.parts.iter().find(|part| part.name.is_none())?;
+        match part.plan.queries.as_slice() {
+            [one] if part.plan.is_answer() && asks_for(one, attribute) => context.path_of(one),
+            _ => None,
+        }
+    };
+    let path = context.plan(by_hand.read).combinations.iter().find_map(own)?;
     let read_now = by_hand.index.map(|index| &index.name);
-    context.paths(by_hand.entity.id).into_iter().find(|path| {
-        let other = path.index.map(|index| &index.name) != read_now || path.entity.id != by_hand.entity.id;
-        let mut held = path.choice.keys.iter().flat_map(|key| &key.parts);
-        let complete = held.all(|part| !part.optional || facts.excludes_absent(part.root()));
-        other && complete && path.choice.when.is_none() && binds_with(path, &bindings, attribute)
-    })
+    let other = path.index.map(|index| &index.name) != read_now || path.entity.id != by_hand.entity.id;
+    other.then_some(path)
 }
 
-fn binds_with(path: &AccessPath<'_>, bindings: &Bindings<'_>, attribute: &str) -> bool {
-    let parts: Vec<&KeyPart> = path.partition().iter().flat_map(|key| &key.parts).collect();
-    let partition = !parts.is_empty() && parts.iter().all(|part| bindings.names(part, path.entity));
-    let first = path.sort().iter().flat_map(|key| &key.parts).next();
-    let holds = parts.into_iter().chain(first).any(|part| part.path == attribute);
-    partition && holds
+/// Whether a query fixes an attribute by its key.
+fn asks_for(query: &Query, attribute: &str) -> bool {
+    let mut parts = query.key_parts();
+    parts.any(|part| part.path == attribute && !matches!(part.values, Values::All(_)))
 }

@@ -1,5 +1,5 @@
 use singlet_plan::access::AccessPath;
-use singlet_plan::facts::Facts;
+use singlet_plan::read::SelectionPlan;
 
 use crate::context::Asked;
 use crate::{Context, Findings, design_rule};
@@ -24,7 +24,7 @@ design_rule! {
 
 fn check(context: &Context<'_>, findings: &mut Findings<'_>) {
     for asked in context.asked() {
-        let Some((read, (_, span))) = asked.read.and_then(|read| Some((read, read.scan.as_ref()?))) else {
+        let Some((read, (_, span))) = asked.own_read().and_then(|read| Some((read, read.scan.as_ref()?))) else {
             continue;
         };
         let Some(path) = answering(context, &asked) else {
@@ -49,15 +49,13 @@ fn check(context: &Context<'_>, findings: &mut Findings<'_>) {
     }
 }
 
-/// A path that holds every row that is meant, and whose partition the meaning names.
+/// The path that the planner takes in place of the scan; none where it needs the scan with some of the optional arguments.
 fn answering<'a>(context: &Context<'a>, asked: &Asked<'a>) -> Option<AccessPath<'a>> {
-    let bindings = asked.bindings();
-    let facts = Facts::of(asked.entity, asked.selection.filter.iter().chain(asked.allow));
-    context.paths(asked.entity.id).into_iter().find(|path| {
-        let mut parts = path.partition().iter().flat_map(|key| &key.parts);
-        let named = parts.clone().next().is_some() && parts.all(|part| bindings.names(part, path.entity));
-        let mut held = path.choice.keys.iter().flat_map(|key| &key.parts);
-        let complete = held.all(|part| !part.optional || facts.excludes_absent(part.root()));
-        named && complete && path.choice.when.is_none()
-    })
+    let answers = context.answers(asked);
+    let is_found = |plan: &SelectionPlan| plan.is_answer() && plan.queries.iter().all(|query| !query.scan);
+    if !answers.iter().all(|answer| is_found(&answer.plan)) {
+        return None;
+    }
+    let query = answers.iter().find_map(|answer| answer.plan.queries.first())?;
+    context.path_of(query)
 }

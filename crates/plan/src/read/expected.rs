@@ -1,0 +1,374 @@
+//! What a query is expected to read, from what the model says of its rows, so that ways to answer a read can be compared.
+//!
+//! Nothing rests on these figures but the choice between ways that answer alike. What nobody has said is taken from the
+//! constants below; conditions are taken as independent of one another.
+
+use singlet_item::ReadUnits;
+use singlet_item::capacity::READ_UNIT_BYTES;
+use singlet_item::limits::{BATCH_GET_ITEMS_MAX, PAGE_SIZE_BYTES_MAX};
+use singlet_model::Model;
+use singlet_model::expression::{BinaryOp, Expr, ExprKind, FunctionId, Literal};
+use singlet_model::model::{Entity, Estimate, PartFunction, Projection};
+use singlet_model::types::Type;
+
+use super::candidate::{PartValues, Query};
+use crate::bounds::Bounds;
+use crate::cost::rows_asked;
+use crate::span;
+use crate::values::{CalendarUnit, Values};
+
+/// How many rows an entity has that has no estimate.
+pub const ROWS_USUAL: f64 = 100_000.0;
+/// The bytes of a row of which neither an estimate nor limits say them.
+pub const ROW_BYTES_USUAL: f64 = 400.0;
+/// How many rows share a value of which nothing is known: an owner's.
+pub const ROWS_SHARING_USUAL: f64 = 1_000.0;
+/// The elements of a list whose length nobody limits.
+pub const LIST_ELEMENTS_USUAL: f64 = 10.0;
+/// The days over which rows are spread.
+pub const DAYS_USUAL: f64 = 365.0;
+/// The days that a range of days has, where its ends do not tell.
+pub const RANGE_DAYS_USUAL: f64 = 30.0;
+/// The cells that cover a circle, and those over which rows are spread.
+pub const CELLS_USUAL: (f64, f64) = (9.0, 1_000.0);
+/// The part of the rows that lies before an end of a range, or after it.
+pub const SHARE_OF_AN_END: f64 = 0.3;
+/// The part of the rows that a condition keeps of which nothing is known.
+pub const SHARE_OF_A_CONDITION: f64 = 0.5;
+/// The part of the rows whose text begins as it is asked.
+pub const SHARE_OF_A_BEGINNING: f64 = 0.05;
+
+/// How many rows of an answer are wanted.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum RowsWanted {
+    /// One, or as many as make a page.
+    Page(u64),
+    /// All of them: a count, or a list without a limit.
+    All,
+}
+
+/// What a query is expected to take.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Expected {
+    /// In half units, of reads that may be stale: what a query of one block costs is 1.
+    pub half_units: u64,
+    /// The requests.
+    pub requests: u64,
+    /// Rows that are read.
+    pub rows_read: f64,
+    /// Those of them that belong to the answer.
+    pub rows_kept: f64,
+}
+
+impl Expected {
+    /// Nothing at all.
+    pub(super) const NOTHING: Expected = Expected {
+        half_units: 0,
+        requests: 0,
+        rows_read: 0.0,
+        rows_kept: 0.0,
+    };
+
+    /// In units.
+    pub fn units(&self) -> ReadUnits {
+        ReadUnits::from_halves(self.half_units)
+    }
+}
+
+/// What is known of an entity's rows.
+struct Rows<'a> {
+    model: &'a Model,
+    entity: &'a Entity,
+    estimate: Option<&'a Estimate>,
+    count: f64,
+}
+
+/// What a query is expected to read until it has the rows that are wanted.
+pub(super) fn of_query(model: &Model, query: &Query, wanted: RowsWanted, consistent: bool) -> Expected {
+    let Some(entity) = model.entity(query.entity) else {
+        return Expected {
+            half_units: u64::MAX,
+            requests: u64::MAX,
+            rows_read: f64::MAX,
+            rows_kept: 0.0,
+        };
+    };
+    let rows = Rows::of(model, model.source_of(entity));
+    let (ranges, in_ranges) = match query.scan {
+        true => (
+            1.0,
+            model.entities.iter().map(|entity| Rows::of(model, entity).count).sum(),
+        ),
+        false => rows.in_ranges(query, entity),
+    };
+    let kept_share = query
+        .rest
+        .iter()
+        .map(|conjunct| rows.share_of(conjunct))
+        .product::<f64>();
+    // A page is never expected to keep nothing: then all of the range would be read for it.
+    let kept_share = kept_share.clamp(1.0 / in_ranges.max(1.0), 1.0);
+    let in_one = in_ranges / ranges;
+    let read_in_one = match wanted {
+        RowsWanted::All => in_one,
+        RowsWanted::Page(_) if query.is_get() => 1.0,
+        RowsWanted::Page(page) => {
+            let first = rows_asked(&Bounds::USUAL, page, !query.rest.is_empty()) as f64;
+            in_one.min(first.max(page as f64 / kept_share))
+        }
+    };
+    let asked = match query.in_sequence && wanted != RowsWanted::All {
+        // One range after the other, until there are enough.
+        true => (read_in_one.max(1.0) / in_one.max(1.0)).ceil().clamp(1.0, ranges),
+        false => ranges,
+    };
+    let bytes = read_in_one * rows.entry_bytes(query, entity);
+    let per_block = if consistent { 2.0 } else { 1.0 };
+    let pages = (bytes / PAGE_SIZE_BYTES_MAX as f64).ceil().max(1.0);
+    let mut half_units = asked * per_block * (bytes / READ_UNIT_BYTES as f64).ceil().max(1.0);
+    let mut requests = asked * pages;
+    let rows_read = asked * read_in_one;
+    if query.follow {
+        let blocks = (rows.bytes() / READ_UNIT_BYTES as f64).ceil().max(1.0);
+        half_units += rows_read * per_block * blocks;
+        requests += (rows_read / BATCH_GET_ITEMS_MAX as f64).ceil();
+    }
+    Expected {
+        half_units: whole(half_units),
+        requests: whole(requests),
+        rows_read,
+        rows_kept: rows_read * kept_share,
+    }
+}
+
+/// A figure as a whole number; what is past all numbers is the largest.
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "casting from floating point saturates, and no figure is below zero"
+)]
+fn whole(figure: f64) -> u64 {
+    figure.round() as u64
+}
+
+impl<'a> Rows<'a> {
+    fn of(model: &'a Model, entity: &'a Entity) -> Self {
+        let estimate = model.estimate(&entity.name);
+        let count = estimate
+            .and_then(|estimate| estimate.items)
+            .map_or(ROWS_USUAL, |items| items as f64);
+        Rows {
+            model,
+            entity,
+            estimate,
+            count: count.max(1.0),
+        }
+    }
+
+    fn bytes(&self) -> f64 {
+        let bytes = self.estimate.and_then(|estimate| estimate.bytes);
+        bytes.map_or(ROW_BYTES_USUAL, |bytes| bytes as f64)
+    }
+
+    /// The bytes of a row where the query finds it.
+    fn entry_bytes(&self, query: &Query, entity: &Entity) -> f64 {
+        let projection = query
+            .index
+            .and_then(|index| self.model.index(index))
+            .map(|index| &index.projection);
+        let carried = match projection {
+            None | Some(Projection::All) => 1.0,
+            Some(Projection::Keys) => 0.25,
+            Some(Projection::Include(names)) => {
+                let all = entity.attributes.len().max(1) as f64;
+                (0.25 + names.len() as f64 / all).min(1.0)
+            }
+        };
+        self.bytes() * carried
+    }
+
+    /// How many ranges the values of a query's key make, and how many rows lie in all of them.
+    fn in_ranges(&self, query: &Query, entity: &Entity) -> (f64, f64) {
+        let mut seen: Vec<&PartValues> = Vec::new();
+        let (mut ranges, mut share) = (1.0, 1.0);
+        for part in query.key_parts() {
+            if seen.iter().any(|known| known.follows(part)) {
+                continue;
+            }
+            seen.push(part);
+            let values = values_of(part);
+            ranges *= values;
+            share *= (values * self.sharing(&part.path, part.function) / self.count).min(1.0);
+        }
+        let choices = match query.index {
+            Some(index) => entity.entry(index).map_or(&[][..], |entry| entry.choices()),
+            None => &entity.key,
+        };
+        let when = choices.get(query.choice).and_then(|choice| choice.when.as_ref());
+        if let Some(when) = when {
+            let said = |conjunct: &&Expr| query.meaning.iter().any(|known| known == *conjunct);
+            let shares = when
+                .conjuncts()
+                .into_iter()
+                .filter(|part| !said(part))
+                .map(|part| self.share_of(part));
+            share *= shares.product::<f64>();
+        }
+        let ends = query.sort.iter().flat_map(|sort| [&sort.low, &sort.high]).flatten();
+        share *= ends.map(|_| SHARE_OF_AN_END).product::<f64>();
+        let mut rows = self.count * share;
+        // Whoever says every variable of the key means one row of each range.
+        let names = self.model.catalog.names(self.entity.id);
+        let variables = names.map_or(&[][..], |names| &names.key_variables);
+        let said = |name: &String| seen.iter().any(|part| part.path == *name && part.exact);
+        if !variables.is_empty() && variables.iter().all(said) {
+            rows = rows.min(ranges);
+        }
+        (ranges, rows)
+    }
+
+    /// How many rows share a value of an attribute, or of what a function makes of it.
+    fn sharing(&self, path: &str, function: Option<PartFunction>) -> f64 {
+        let per = self.estimate.into_iter().flat_map(|estimate| &estimate.per);
+        let said = per
+            .into_iter()
+            .find(|(name, _)| name == path)
+            .map(|(_, rows)| *rows as f64);
+        let spread = |values: f64| (self.count / values).max(1.0);
+        match function {
+            Some(PartFunction::Day) => return said.unwrap_or_else(|| spread(DAYS_USUAL)),
+            Some(PartFunction::Month) => return spread(DAYS_USUAL / 30.0),
+            Some(PartFunction::Year) => return spread(DAYS_USUAL / 365.0),
+            Some(PartFunction::Geohash(_)) => return spread(CELLS_USUAL.1),
+            _ => {}
+        }
+        if let Some(said) = said {
+            return said.max(1.0);
+        }
+        let Some((ty, _)) = self.model.type_at(self.entity, path) else {
+            return ROWS_SHARING_USUAL.min(self.count);
+        };
+        if let Some(values) = ty.cardinality() {
+            return spread(values.max(1) as f64);
+        }
+        let attribute = self.entity.attribute(path);
+        let referred = attribute.and_then(|attribute| attribute.reference.as_ref());
+        if let Some((referred, _)) = referred.filter(|(referred, _)| *referred != self.entity.id) {
+            let known = self
+                .model
+                .entity(*referred)
+                .and_then(|entity| self.model.estimate(&entity.name)?.items);
+            return match known {
+                Some(items) => spread(items as f64),
+                None => ROWS_SHARING_USUAL.min(self.count),
+            };
+        }
+        let made = attribute.and_then(|attribute| attribute.default.as_ref());
+        let made = made.is_some_and(|default| matches!(default.kind, ExprKind::Call(..) | ExprKind::Now));
+        let guarded = |name: &str| {
+            let mut guards = self.entity.unique.iter();
+            guards.any(|guard| matches!(&guard.value.kind, ExprKind::Attribute(own) if own == name))
+        };
+        match ty {
+            Type::Ulid | Type::Uuid | Type::Ksuid | Type::Time | Type::Now | Type::Seconds | Type::Millis => 1.0,
+            Type::Date => spread(DAYS_USUAL),
+            Type::Month => spread(DAYS_USUAL / 30.0),
+            _ if made || guarded(path) => 1.0,
+            _ if self.is_alone_in_key(path) => 1.0,
+            _ => ROWS_SHARING_USUAL.min(self.count),
+        }
+    }
+
+    /// Whether an attribute alone tells the rows of the entity apart.
+    fn is_alone_in_key(&self, path: &str) -> bool {
+        let names = self.model.catalog.names(self.entity.id);
+        names.is_some_and(|names| names.key_variables.as_slice() == [path.to_owned()])
+    }
+
+    /// Which part of the rows a condition keeps.
+    fn share_of(&self, conjunct: &Expr) -> f64 {
+        match &conjunct.kind {
+            ExprKind::Binary(BinaryOp::And, left, right) => self.share_of(left) * self.share_of(right),
+            ExprKind::Binary(BinaryOp::Or, left, right) => (self.share_of(left) + self.share_of(right)).min(1.0),
+            ExprKind::Not(inner) => 1.0 - self.share_of(inner),
+            ExprKind::Binary(op, left, right) => match (path_of(left), path_of(right)) {
+                (Some(path), None) => self.share_of_comparison(*op, &path, right),
+                (None, Some(path)) => self.share_of_comparison(*op, &path, left),
+                _ => SHARE_OF_A_CONDITION,
+            },
+            ExprKind::Call(FunctionId::StartsWith, _) => SHARE_OF_A_BEGINNING,
+            ExprKind::Call(FunctionId::Near, _) => CELLS_USUAL.0 / CELLS_USUAL.1,
+            _ => SHARE_OF_A_CONDITION,
+        }
+    }
+
+    fn share_of_comparison(&self, op: BinaryOp, path: &(String, Option<PartFunction>), with: &Expr) -> f64 {
+        let absent = matches!(with.kind, ExprKind::Literal(Literal::Absent));
+        let optional = self
+            .model
+            .type_at(self.entity, &path.0)
+            .is_some_and(|(_, optional)| optional);
+        let one = match absent {
+            true if !optional => 0.0,
+            true => SHARE_OF_A_CONDITION,
+            false => (self.sharing(&path.0, path.1) / self.count).min(1.0),
+        };
+        match op {
+            BinaryOp::Eq => one,
+            BinaryOp::Ne => 1.0 - one,
+            BinaryOp::In => (elements_of(with) * one).min(1.0),
+            BinaryOp::Lt | BinaryOp::Le | BinaryOp::Gt | BinaryOp::Ge => SHARE_OF_AN_END,
+            _ => SHARE_OF_A_CONDITION,
+        }
+    }
+}
+
+/// How many values a part of the key is asked for.
+fn values_of(part: &PartValues) -> f64 {
+    let lapses = part.lapses.len() as f64;
+    match &part.values {
+        Values::One(_) | Values::Formed(_) => 1.0,
+        Values::Each(list) | Values::EachFormed(list) => elements_of(list) + lapses.min(1.0),
+        Values::Days(range) => {
+            let usual = match range.unit {
+                CalendarUnit::Day => RANGE_DAYS_USUAL,
+                CalendarUnit::Month => 2.0,
+                CalendarUnit::Year => 1.0,
+            };
+            span::units_most(range).map_or(usual, |most| usual.min(most as f64))
+        }
+        Values::Cells { .. } => CELLS_USUAL.0,
+        Values::All(words) => words.len().max(1) as f64,
+    }
+}
+
+/// How many elements a list has: halfway between its limits.
+fn elements_of(list: &Expr) -> f64 {
+    match (&list.kind, &list.ty) {
+        (ExprKind::List(elements), _) => elements.len() as f64,
+        (_, Type::List(_, limits) | Type::Set(_, limits)) => match limits.max {
+            Some(most) => ((limits.min.unwrap_or(0) + most) as f64 / 2.0).clamp(1.0, LIST_ELEMENTS_USUAL),
+            None => LIST_ELEMENTS_USUAL,
+        },
+        _ => LIST_ELEMENTS_USUAL,
+    }
+}
+
+/// The attribute, or the path into one, that an operand is, and the function around it.
+fn path_of(operand: &Expr) -> Option<(String, Option<PartFunction>)> {
+    match &operand.kind {
+        ExprKind::Attribute(name) => Some((name.clone(), None)),
+        ExprKind::Field(of, name) => Some((format!("{}.{name}", path_of(of)?.0), None)),
+        ExprKind::Call(function, operands) => {
+            let function = match function {
+                FunctionId::Day => Some(PartFunction::Day),
+                FunctionId::Month => Some(PartFunction::Month),
+                FunctionId::Year => Some(PartFunction::Year),
+                FunctionId::Lower | FunctionId::Upper => None,
+                _ => return None,
+            };
+            Some((path_of(operands.first()?)?.0, function))
+        }
+        _ => None,
+    }
+}
