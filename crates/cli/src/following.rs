@@ -25,6 +25,9 @@ const LEASE_PAUSE: Duration = Duration::from_secs(5);
 /// How often it is looked what operators ask for of parked changes.
 const ORDERS_PAUSE: Duration = Duration::from_secs(1);
 
+/// How often it is looked for timers that are due.
+const TIMERS_PAUSE: Duration = Duration::from_secs(1);
+
 /// How often it is looked whether a model was taken up.
 const SYSTEMS_PAUSE: Duration = Duration::from_millis(500);
 
@@ -188,12 +191,17 @@ async fn follow_while_held(
     let mut follower = TriggerFollower::start(Arc::clone(engine), observer, now()).await?;
     let shared = company == Company::Shared;
     let lease = lease.get_or_insert_with(|| follower.lease());
-    let mut looked = Instant::now();
+    follower.fire_due(now()).await?;
+    let (mut looked, mut fired) = (Instant::now(), Instant::now());
     loop {
         if shared && !lease.hold(now()).await? {
             return Ok(());
         }
         let page = follower.follow_page(&now).await?;
+        if fired.elapsed() >= TIMERS_PAUSE {
+            follower.fire_due(now()).await?;
+            fired = Instant::now();
+        }
         *failures = 0;
         let parked = follower.parked().len();
         if parked > 0 && looked.elapsed() >= ORDERS_PAUSE {
@@ -228,6 +236,7 @@ pub async fn follow_alone(
     let observer: Arc<dyn TriggerObserver> = noticed;
     let mut follower = TriggerFollower::start(engine, observer, now()).await?;
     let begun = now() / 1_000;
+    follower.fire_due(now()).await?;
     while !follower.is_at_head() && !follower.has_passed(begun + 1) {
         follower.follow_page(&now).await?;
     }

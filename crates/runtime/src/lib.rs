@@ -44,7 +44,9 @@ pub use error::RuntimeError;
 pub use open::{Deployment, Unsound};
 pub use scope::{Attributes, Caller, Scope, Setting};
 pub use typed::{Call, Page};
-pub use write::{ChangedRow, Precondition, Refused, TriggerOutcome, TriggerRun, WriteRequest, Written, kept_row};
+pub use write::{
+    ChangedRow, Deadline, Precondition, Refused, TriggerOutcome, TriggerRun, WriteRequest, Written, kept_row,
+};
 
 // What a program needs of other crates to embed an engine.
 pub use singlet_item::{Item, Number, Value};

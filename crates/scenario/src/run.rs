@@ -229,14 +229,14 @@ impl Stage<'_> {
     async fn in_turn(&mut self, step: &Step, calls: &[Call]) -> Result<Vec<Reply>, String> {
         let mut replies = Vec::new();
         for (at, call) in calls.iter().enumerate() {
-            self.tick(if at == 0 { step.time } else { StepTime::Next });
+            self.tick(if at == 0 { step.time } else { StepTime::Next }).await?;
             replies.push(self.send(call).await?);
         }
         Ok(replies)
     }
 
     async fn together(&mut self, step: &Step, calls: &[Call]) -> Result<Vec<Reply>, String> {
-        self.tick(step.time);
+        self.tick(step.time).await?;
         let to = self.service.address;
         let calls: Vec<_> = calls
             .iter()
@@ -258,15 +258,18 @@ impl Stage<'_> {
         sending.await.map_err(|error| error.to_string())?
     }
 
-    fn tick(&mut self, time: StepTime) {
+    async fn tick(&mut self, time: StepTime) -> Result<(), String> {
         self.now = match time {
             StepTime::Next if !self.begun => self.now,
             StepTime::Next => self.now + BETWEEN_CALLS_MILLIS,
             StepTime::After(millis) => self.now + millis,
             StepTime::At(instant) => instant,
         };
+        if !self.begun {
+            self.service.clock.store(self.now, Ordering::SeqCst);
+        }
         self.begun = true;
-        self.service.clock.store(self.now, Ordering::SeqCst);
+        self.service.move_clock(self.now).await
     }
 
     /// Compares the last answer with what is said of it.

@@ -84,6 +84,25 @@ impl Running {
         })
     }
 
+    /// Moves the clock on, and on the way does what time does: each thing at its instant, and what runs after it.
+    pub async fn move_clock(&mut self, to: i64) -> Result<(), String> {
+        self.follow_to_rest().await?;
+        while let Some(next) = self.next_instant().filter(|next| *next <= to) {
+            self.clock.store(next, Ordering::SeqCst);
+            if let Some(follower) = &mut self.follower {
+                let fired = follower.fire_set(next).await;
+                fired.map_err(|error| error.to_string())?;
+            }
+            self.follow_to_rest().await?;
+        }
+        self.clock.store(to, Ordering::SeqCst);
+        Ok(())
+    }
+
+    fn next_instant(&self) -> Option<i64> {
+        self.follower.as_ref().and_then(TriggerFollower::next_instant)
+    }
+
     /// Waits until everything has run that is to run after changes; says what cannot.
     pub async fn follow_to_rest(&mut self) -> Result<(), String> {
         let Some(follower) = &mut self.follower else {

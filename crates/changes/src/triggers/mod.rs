@@ -12,6 +12,7 @@
 mod parked;
 mod rate;
 mod run;
+mod timers;
 
 use std::sync::Arc;
 
@@ -82,6 +83,8 @@ pub struct TriggerFollower {
     follower: Follower,
     parked: ParkedChanges,
     rate: rate::RunRate,
+    /// Where time makes changes that something follows.
+    timers: Option<timers::Timers>,
     observer: Arc<dyn TriggerObserver>,
 }
 
@@ -100,7 +103,9 @@ impl TriggerFollower {
         let follower = Follower::start_kept(followers.clone(), TRIGGERS_FOLLOWER, now_millis.div_euclid(1_000)).await?;
         let mut parked = ParkedChanges::new(followers.clone());
         parked.look().await?;
+        let timers = timers::Timers::are_needed(&engine).then(|| timers::Timers::new(followers.clone()));
         Ok(TriggerFollower {
+            timers,
             engine,
             followers,
             follower,
@@ -145,6 +150,36 @@ impl TriggerFollower {
         let followed = self.run_page(&page, clock).await?;
         self.follower.note(clock().div_euclid(1_000)).await?;
         Ok(followed)
+    }
+
+    /// Stores what time has done to rows that something follows: it is told as a change, and what runs after it runs then. How
+    /// many timers that was.
+    ///
+    /// # Errors
+    ///
+    /// Where the store fails; what was not fired is fired later.
+    pub async fn fire_due(&mut self, now_millis: i64) -> Result<usize, FollowError> {
+        match &mut self.timers {
+            Some(timers) => timers.fire_due(&self.engine, now_millis).await,
+            None => Ok(0),
+        }
+    }
+
+    /// The same for one who has followed from the beginning and moves a clock by hand: only the timers that it has set itself.
+    ///
+    /// # Errors
+    ///
+    /// Where the store fails.
+    pub async fn fire_set(&mut self, now_millis: i64) -> Result<usize, FollowError> {
+        match &mut self.timers {
+            Some(timers) => timers.fire_set(&self.engine, now_millis).await,
+            None => Ok(0),
+        }
+    }
+
+    /// The earliest instant at which time does something, of those that this one was told.
+    pub fn next_instant(&self) -> Option<i64> {
+        self.timers.as_ref().and_then(timers::Timers::next_instant)
     }
 
     /// Does what operators asked for of parked changes; how many it was.
@@ -194,6 +229,7 @@ fn is_of_kind(event: &TriggerEvent, change: &Change) -> bool {
         TriggerEvent::Create => change.kind == ChangeKind::Created,
         TriggerEvent::Update(_) => change.kind == ChangeKind::Updated,
         TriggerEvent::Delete => change.kind == ChangeKind::Deleted,
+        TriggerEvent::Expire => change.kind == ChangeKind::Expired,
         TriggerEvent::Enter(_) => matches!(change.kind, ChangeKind::Created | ChangeKind::Updated),
     }
 }

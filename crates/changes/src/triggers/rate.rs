@@ -14,7 +14,7 @@ pub(super) struct RunRate(Mutex<Minute>);
 
 #[derive(Debug, Default)]
 struct Minute {
-    began: i64,
+    began: Option<i64>,
     /// By write and row.
     runs: BTreeMap<(String, String), u32>,
 }
@@ -23,9 +23,10 @@ impl RunRate {
     /// Counts a run; whether it is one too many.
     pub fn is_too_much(&self, write: &str, row: &str, now: i64) -> bool {
         let mut minute = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if !(minute.began..minute.began.saturating_add(MINUTE_MILLIS)).contains(&now) {
+        let is_within = |began: i64| (began..began.saturating_add(MINUTE_MILLIS)).contains(&now);
+        if !minute.began.is_some_and(is_within) {
             *minute = Minute {
-                began: now,
+                began: Some(now),
                 runs: BTreeMap::new(),
             };
         }

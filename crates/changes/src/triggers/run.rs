@@ -117,8 +117,11 @@ impl TriggerFollower {
                         ends.push(self.park(&parking, misfit.reason.clone()).await?);
                     }
                 }
-                OfRow::Change(change) if change.by.is_some() => {}
                 OfRow::Change(change) => {
+                    self.set_timers(change, clock).await?;
+                    if change.by.is_some() {
+                        continue;
+                    }
                     let Some(changed) = changed_row(change) else { continue };
                     let triggers = self.triggers_of(&change.entity);
                     for (write, _) in triggers.filter(|(_, trigger)| is_of_kind(&trigger.event, change)) {
@@ -128,6 +131,21 @@ impl TriggerFollower {
             }
         }
         Ok(ends)
+    }
+
+    /// Sets the timers of a row; a store that is away is waited for.
+    async fn set_timers(&self, change: &Change, clock: &(dyn Fn() -> i64 + Sync)) -> Result<(), FollowError> {
+        let Some(timers) = &self.timers else { return Ok(()) };
+        let mut waits = 0_u32;
+        loop {
+            match timers.set(&self.engine, change, clock()).await {
+                Err(error) if error.is_temporary() => {
+                    waits = waits.saturating_add(1);
+                    wait(waits).await;
+                }
+                ended => return Ok(ended?),
+            }
+        }
     }
 
     /// One write after one change; nothing, where the model does not mean it.
@@ -203,8 +221,7 @@ impl TriggerFollower {
                     waits = waits.saturating_add(1);
                 }
             }
-            let wait = WAIT_FIRST.saturating_mul(1 << waits.min(WAIT_DOUBLINGS_MAX));
-            tokio::time::sleep(wait.mul_f64(0.5 + fastrand::f64() / 2.0)).await;
+            wait(waits).await;
         }
     }
 
@@ -265,6 +282,12 @@ impl TriggerFollower {
             Err(error) => self.parked.still(parked, &error.to_string()).await,
         }
     }
+}
+
+/// Waits before the next try, longer each time.
+async fn wait(waits: u32) {
+    let wait = WAIT_FIRST.saturating_mul(1 << waits.min(WAIT_DOUBLINGS_MAX));
+    tokio::time::sleep(wait.mul_f64(0.5 + fastrand::f64() / 2.0)).await;
 }
 
 /// What tells a row from others by its identity.

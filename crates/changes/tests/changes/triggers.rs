@@ -467,3 +467,141 @@ async fn a_lease_is_held_by_one_and_ends() {
     // A clock that was far ahead keeps nobody out.
     assert!(two.hold(NOW - 3_600_000).await.unwrap());
 }
+
+const AUCTIONS: &str = r#"
+singlet: 1
+name: auctions
+table: {name: auctions, key: {partition: PK, sort: SK}, type: kind, ttl: ttl, stream: both_images}
+types: {AuctionState: {enum: [active, ended, closed]}}
+entities:
+  Auction:
+    attributes: {id: string 1..8, state: AuctionState, endsAt: time}
+    key: {PK: "AUCTION#{id}", SK: "AUCTION"}
+    states: {of: state, start: active, moves: {close: ended -> closed}, lapse: {active: "ended at endsAt"}}
+  Hold:
+    attributes: {id: string 1..8, until: time}
+    key: {PK: "HOLD#{id}", SK: "HOLD"}
+    expires: until
+  Gone:
+    attributes: {id: string 1..8}
+    key: {PK: "HOLD#{id}", SK: "GONE"}
+writes:
+  open: {args: {minutes: int 0..}, allow: true, do: [{create: Auction, set: {endsAt: now + minutes(args.minutes)}, take: [id]}]}
+  extend:
+    args: {id: string 1..8}
+    allow: true
+    let: {auction: Auction(args.id)}
+    do: [{update: auction, set: {endsAt: auction.endsAt + minutes(10)}}]
+  close:
+    after: {enter: Auction.ended}
+    let: {auction: Auction(row.id)}
+    do: [{update: auction, move: close}]
+  hold: {args: {minutes: int 0..}, allow: true, do: [{create: Hold, set: {until: now + minutes(args.minutes)}, take: [id]}]}
+  tellGone:
+    after: {expire: Hold}
+    do: [{create: Gone, set: {id: row.id}}]
+"#;
+
+const MINUTE: i64 = 60_000;
+
+/// Follows what there is at an instant, and fires what is due.
+async fn at(follower: &mut TriggerFollower, now: i64) {
+    loop {
+        let page = follower.follow_page(&|| now).await.unwrap();
+        let fired = follower.fire_due(now).await.unwrap();
+        if page.records == 0 && fired == 0 {
+            return;
+        }
+    }
+}
+
+async fn states(engine: &Engine) -> Vec<String> {
+    let all = rows(engine).await;
+    let mut auctions = of_kind(&all, "Auction");
+    auctions.sort_by_key(|item| item["PK"].as_str().map(str::to_owned));
+    auctions
+        .iter()
+        .map(|item| item["state"].as_str().unwrap().to_owned())
+        .collect()
+}
+
+#[tokio::test]
+async fn what_time_does_is_stored_at_its_instant_and_told() {
+    let system = System::open(AUCTIONS).await;
+    let mut follower = start(&system.engine).await;
+    system.write("open", json!({"id": "a", "minutes": 5})).await;
+    system.write("hold", json!({"id": "h", "minutes": 5})).await;
+    at(&mut follower, NOW).await;
+    system
+        .write_at(NOW + MINUTE, "extend", json!({"id": "a"}))
+        .await
+        .unwrap();
+    at(&mut follower, NOW + 5 * MINUTE - 1).await;
+    assert_eq!(of_kind(&rows(&system.engine).await, "Gone").len(), 0);
+    // The first deadline of the auction has moved; the hold has ended.
+    at(&mut follower, NOW + 5 * MINUTE).await;
+    assert_eq!(states(&system.engine).await, ["active"]);
+    let all = rows(&system.engine).await;
+    assert_eq!((of_kind(&all, "Hold").len(), of_kind(&all, "Gone").len()), (0, 1));
+    at(&mut follower, NOW + 15 * MINUTE - 1).await;
+    assert_eq!(states(&system.engine).await, ["active"]);
+    at(&mut follower, NOW + 15 * MINUTE).await;
+    assert_eq!(states(&system.engine).await, ["closed"]);
+}
+
+#[tokio::test]
+async fn a_process_that_comes_days_later_does_what_was_due() {
+    let system = System::open(AUCTIONS).await;
+    let mut follower = start(&system.engine).await;
+    system.write("open", json!({"id": "a", "minutes": 5})).await;
+    system.write("open", json!({"id": "b", "minutes": 3000})).await;
+    at(&mut follower, NOW).await;
+    drop(follower);
+    // One that nobody was told of before its time.
+    system.write("open", json!({"id": "c", "minutes": 1})).await;
+    at(&mut start(&system.engine).await, NOW + 2_000 * MINUTE).await;
+    assert_eq!(states(&system.engine).await, ["closed", "active", "closed"]);
+    at(&mut start(&system.engine).await, NOW + 3_000 * MINUTE).await;
+    assert_eq!(states(&system.engine).await, ["closed", "closed", "closed"]);
+    // No timer is left.
+    let request = ScanRequest {
+        table: "auctions".to_owned(),
+        consistent: true,
+        ..ScanRequest::default()
+    };
+    let left = system.engine.store().scan(&request).await.unwrap().items;
+    assert!(left.iter().all(|item| item["kind"] != Value::S("$timers".to_owned())));
+}
+
+#[tokio::test]
+async fn killed_while_timers_are_set_and_fired_every_auction_closes_once() {
+    let system = System::open(AUCTIONS).await;
+    start(&system.engine).await;
+    for number in 0..4 {
+        let id = format!("a{number}");
+        system.write("open", json!({"id": id, "minutes": number})).await;
+        system.write("hold", json!({"id": id, "minutes": number})).await;
+    }
+    for calls in 1..60 {
+        let now = NOW + i64::from(calls) * 4_000;
+        let dying = Dying::after(Arc::clone(system.engine.store()), usize::try_from(calls).unwrap());
+        let ended = Arc::clone(&dying.ended);
+        let store: Arc<dyn Store> = Arc::new(dying);
+        let engine = Engine::open(Arc::clone(system.engine.model()), store, Attributes::new(), [7; 32]);
+        let gone = async {
+            let started = TriggerFollower::start(Arc::new(engine), Arc::new(Unobserved), now).await;
+            let Ok(mut follower) = started else { return };
+            while follower.follow_page(&|| now).await.is_ok_and(|page| page.records > 0)
+                || follower.fire_due(now).await.is_ok_and(|fired| fired > 0)
+            {}
+        };
+        tokio::select! {
+            () = gone => {}
+            () = ended.notified() => {}
+        }
+    }
+    at(&mut start(&system.engine).await, NOW + 5 * MINUTE).await;
+    assert_eq!(states(&system.engine).await, ["closed"; 4]);
+    let all = rows(&system.engine).await;
+    assert_eq!((of_kind(&all, "Hold").len(), of_kind(&all, "Gone").len()), (0, 4));
+}

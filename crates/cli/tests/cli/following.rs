@@ -148,7 +148,8 @@ fn a_service_runs_them_and_goes_on_where_it_was_killed() {
     counted(&served, notes as u64);
     let figures = ask(&served.address(), "GET", "/metrics", "x-none: 1", "").unwrap().1;
     assert!(
-        figures.contains("singlet_follow_lag_seconds{system=\"after\"} 0"),
+        figures.contains("singlet_parked_changes{system=\"after\"} 0")
+            && figures.contains("singlet_follow_lag_seconds{system=\"after\"}"),
         "{figures}"
     );
     let (code, text) = said(&run(

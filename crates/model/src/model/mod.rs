@@ -84,6 +84,23 @@ impl Model {
             .filter_map(|write| Some((write, write.after.as_ref()?)))
     }
 
+    /// Whether a write runs after a change that only time makes of rows of an entity: a state that lapses, or their expiry.
+    pub fn is_timed(&self, entity: &Entity) -> bool {
+        let of_entity = self.triggers().filter(|(_, trigger)| trigger.entity == entity.id);
+        let states = entity.states.as_ref().filter(|states| !states.lapses.is_empty());
+        let is_timed = |event: &TriggerEvent| match event {
+            TriggerEvent::Create | TriggerEvent::Delete => false,
+            TriggerEvent::Update(None) => states.is_some(),
+            TriggerEvent::Update(Some(name)) => states.is_some_and(|states| states.of == *name),
+            TriggerEvent::Enter(state) => {
+                states.is_some_and(|states| states.lapses.iter().any(|lapse| lapse.to == *state))
+            }
+            TriggerEvent::Expire => true,
+        };
+        let has_room = has_room_for_timers(&self.table, &self.entities) && entity.history.is_none();
+        has_room && of_entity.map(|(_, trigger)| &trigger.event).any(is_timed)
+    }
+
     /// Whether a write runs after changes of an entity.
     pub fn is_followed(&self, id: EntityId) -> bool {
         self.triggers().any(|(_, trigger)| trigger.entity == id)
@@ -121,5 +138,20 @@ impl Model {
             ty = field.ty.clone();
         }
         Some((ty, optional))
+    }
+}
+
+/// Whether timers have a place in the table: side by side in one item collection, in the order of their instants.
+pub(crate) fn has_room_for_timers(table: &Table, entities: &[Entity]) -> bool {
+    let Some(sort) = table.key.get(1) else { return false };
+    let put = || {
+        entities
+            .iter()
+            .flat_map(Entity::key_templates)
+            .find(|key| key.attribute == sort.name)
+    };
+    match sort.declared {
+        Some(declared) => declared == KeyType::String,
+        None => put().is_none_or(|key| key.template.key_type() == singlet_item::key::KeyType::S),
     }
 }

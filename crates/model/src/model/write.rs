@@ -64,6 +64,8 @@ pub enum TriggerEvent {
     Delete,
     /// It comes to a state, or is created in it.
     Enter(String),
+    /// It expires.
+    Expire,
 }
 
 impl TriggerEvent {
@@ -74,6 +76,7 @@ impl TriggerEvent {
             TriggerEvent::Update(_) => "update",
             TriggerEvent::Delete => "delete",
             TriggerEvent::Enter(_) => "enter",
+            TriggerEvent::Expire => "expire",
         }
     }
 }
@@ -84,7 +87,9 @@ impl Trigger {
         let word = self.event.word();
         match &self.event {
             TriggerEvent::Update(Some(part)) | TriggerEvent::Enter(part) => format!("{word}: {entity}.{part}"),
-            TriggerEvent::Create | TriggerEvent::Update(None) | TriggerEvent::Delete => format!("{word}: {entity}"),
+            TriggerEvent::Create | TriggerEvent::Update(None) | TriggerEvent::Delete | TriggerEvent::Expire => {
+                format!("{word}: {entity}")
+            }
         }
     }
 }

@@ -4,7 +4,7 @@ use super::Resolver;
 use super::operation::KnownBefore;
 use crate::diagnostic::Diagnostic;
 use crate::expression::{self, Args, Expr, ExprKind, Facts, Known, Scope, Words};
-use crate::model::{Entity, Trigger, TriggerEvent};
+use crate::model::{Entity, Trigger, TriggerEvent, has_room_for_timers};
 use crate::node::{Entry, Node};
 use crate::rules;
 use crate::text::Text;
@@ -146,7 +146,8 @@ impl Resolver<'_> {
                     true => "`after` does not say what happens",
                     false => "`after` says two things that happen",
                 };
-                let help = "write one of `create: E`, `update: E`, `update: E.a`, `delete: E`, `enter: E.state`";
+                let help =
+                    "write one of `create: E`, `update: E`, `update: E.a`, `delete: E`, `enter: E.state`, `expire: E`";
                 self.out
                     .push(Diagnostic::new(&rules::BAD_TRIGGER, entry.key.span, message).help(help));
             }
@@ -168,19 +169,19 @@ impl Resolver<'_> {
                 self.find_attribute(id, &attribute)?;
                 Some((TriggerEvent::Update(Some(attribute.text)), id))
             }
-            ("enter", Some(state)) => self.entered(entity, &state).map(|event| (event, id)),
+            ("enter", Some(state)) => self.entered(entity, entities, &state).map(|event| (event, id)),
             ("enter", None) => {
                 self.bad_trigger(text, "`enter` names a state", "write `enter: Item.given`");
                 None
             }
-            ("expire", _) => {
-                let what = "a write that runs when a row expires";
-                self.not_yet(
-                    event.key.span,
-                    what,
-                    "run it after the write that makes the row useless",
-                );
-                None
+            ("expire", None) => {
+                if entity.expires.is_none() {
+                    let message = format!("rows of `{}` do not expire", entity.name);
+                    self.bad_trigger(text, &message, "say `expires` on the entity, or name `delete`");
+                    return None;
+                }
+                self.check_timed(entity, entities, text)?;
+                Some((TriggerEvent::Expire, id))
             }
             ("reach", _) => {
                 let what = "a write that runs at an instant of a row";
@@ -221,7 +222,7 @@ impl Resolver<'_> {
         Some(())
     }
 
-    fn entered(&mut self, entity: &Entity, state: &Text) -> Option<TriggerEvent> {
+    fn entered(&mut self, entity: &Entity, entities: &[Entity], state: &Text) -> Option<TriggerEvent> {
         let Some(states) = &entity.states else {
             let message = format!("`{}` has no states", entity.name);
             self.bad_trigger(state, &message, "define `states` on the entity, or name `update`");
@@ -240,15 +241,31 @@ impl Resolver<'_> {
             return None;
         }
         if states.lapses.iter().any(|lapse| lapse.to == state.text) {
-            let what = format!("a write that runs when `{}` lapses to `{}`", entity.name, state.text);
-            self.not_yet(
-                state.span,
-                &what,
-                "call the write over HTTP or from the command line until then",
+            self.check_timed(entity, entities, state)?;
+        }
+        Some(TriggerEvent::Enter(state.text.clone()))
+    }
+
+    /// What time does is fired by timers, which lie side by side in the table by their instants.
+    fn check_timed(&mut self, entity: &Entity, entities: &[Entity], text: &Text) -> Option<()> {
+        if entity.history.is_some() {
+            let what = format!(
+                "a write that runs when time changes rows of `{}`, which have versions,",
+                entity.name
+            );
+            self.not_yet(text.span, &what, "run it after the write that makes the next version");
+            return None;
+        }
+        if !has_room_for_timers(&self.table, entities) {
+            let message = "what time does is fired by timers, and the table has no sort key of text for them";
+            self.bad_trigger(
+                text,
+                message,
+                "give the table a sort key, or run the write after what a write does",
             );
             return None;
         }
-        Some(TriggerEvent::Enter(state.text.clone()))
+        Some(())
     }
 
     /// Without a route nobody calls, and with one everything is as with any other write.
@@ -289,7 +306,9 @@ impl Resolver<'_> {
 
     fn check_images(&mut self, event: &TriggerEvent, entity: EntityId, entry: &Entry) {
         let needs_both = match event {
-            TriggerEvent::Delete | TriggerEvent::Enter(_) | TriggerEvent::Update(Some(_)) => true,
+            TriggerEvent::Delete | TriggerEvent::Enter(_) | TriggerEvent::Update(Some(_)) | TriggerEvent::Expire => {
+                true
+            }
             TriggerEvent::Create | TriggerEvent::Update(None) => false,
         };
         // Versions are told from both images.

@@ -83,6 +83,8 @@ impl Done {
             && match &trigger.event {
                 TriggerEvent::Create => self.creates,
                 TriggerEvent::Delete => self.deletes,
+                // Time does it, and no write.
+                TriggerEvent::Expire => false,
                 TriggerEvent::Update(None) => self.updates.is_some(),
                 TriggerEvent::Update(Some(name)) => self.updates.as_ref().is_some_and(|all| all.contains(name)),
                 TriggerEvent::Enter(state) => {
@@ -162,7 +164,7 @@ fn changed(entity: &Entity, step: &Step) -> BTreeSet<String> {
             .map(|attribute| attribute.name.clone()),
     );
     if let Some(states) = &entity.states
-        && (step.moves.is_some() || !states.lapses.is_empty())
+        && step.moves.is_some()
     {
         all.insert(states.of.clone());
         let held = states.holding.iter().flat_map(|(_, held)| held);
@@ -198,7 +200,8 @@ fn entered(entity: &Entity, step: &Step) -> Option<Vec<String>> {
     let Some(states) = &entity.states else {
         return Some(Vec::new());
     };
-    let mut to: Vec<String> = states.lapses.iter().map(|lapse| lapse.to.clone()).collect();
+    // What lapses is time's doing, whoever stores it.
+    let mut to: Vec<String> = Vec::new();
     match &step.moves {
         None => {}
         Some(MoveTo::Named(name, _)) => {

@@ -51,15 +51,20 @@ impl<'a> Attempt<'a> {
                 continue;
             }
             let mut lapsed = Touched::new(entity, touched.key.clone(), touched.named.clone());
-            lapsed.after = Some(row::completed(entity, row.clone(), self.scope(None))?);
             lapsed.before = touched.before.clone();
-            lapsed.change = Change::Update;
-            lapsed.used.whole = true;
-            let actions = self.update_of(&lapsed, lapsed.key.clone(), Vec::new())?;
+            let actions = self.lapse_of(lapsed, row.clone())?;
             send::send(self.operation, actions, false, &mut self.consumed).await?;
             return Err(Stop::Again);
         }
         Ok(())
+    }
+
+    /// What stores a row as it is seen, on condition of what was read. Its version stays: for a reader nothing changes.
+    pub fn lapse_of(&self, mut lapsed: Touched<'a>, row: Attributes) -> Result<Vec<Action<'a>>, Stop> {
+        lapsed.after = Some(row::completed(lapsed.entity, row, self.scope(None))?);
+        lapsed.change = Change::Update;
+        lapsed.used.whole = true;
+        self.update_of(&lapsed, lapsed.key.clone(), Vec::new())
     }
 
     fn check_of(&self, touched: &Touched<'a>, key: Item, mut checks: Vec<Check<'a>>) -> Result<Vec<Action<'a>>, Stop> {

@@ -19,6 +19,7 @@ mod attempt;
 mod bulk;
 mod clauses;
 mod create;
+mod due;
 mod edits;
 mod generate;
 mod guards;
@@ -49,6 +50,7 @@ use crate::scope::{Attributes, Caller, Scope};
 
 use attempt::Attempt;
 pub(crate) use create::key_in;
+pub use due::Deadline;
 pub(crate) use generate::Generating;
 pub use guards::kept_row;
 pub(crate) use guards::{GuardKind, OWNER as GUARD_OWNER, identity as identity_place, of_row as guards_of_row};

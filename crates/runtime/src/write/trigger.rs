@@ -105,7 +105,7 @@ impl Engine {
     /// Where `when` has no value for this change.
     pub fn is_meant(&self, trigger: &Trigger, change: &ChangedRow) -> Result<bool, RuntimeError> {
         let happened = match &trigger.event {
-            TriggerEvent::Create | TriggerEvent::Delete | TriggerEvent::Update(None) => true,
+            TriggerEvent::Create | TriggerEvent::Delete | TriggerEvent::Expire | TriggerEvent::Update(None) => true,
             TriggerEvent::Update(Some(name)) => {
                 let before = change.before.as_ref().and_then(|before| before.get(name));
                 before != change.row.get(name)
@@ -130,7 +130,12 @@ impl Engine {
     }
 
     /// The names of a change alone: it knows no instant.
-    fn change_scope<'s>(&'s self, nothing: &'s Attributes, nobody: &'s Caller, words: &'s Attributes) -> Scope<'s> {
+    pub(super) fn change_scope<'s>(
+        &'s self,
+        nothing: &'s Attributes,
+        nobody: &'s Caller,
+        words: &'s Attributes,
+    ) -> Scope<'s> {
         Scope {
             setting: self.setting(),
             now: 0,

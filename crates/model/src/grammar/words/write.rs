@@ -85,7 +85,7 @@ pub(super) static AFTER: Record = record(
             Text,
             "A row came to a state, or was created in it: `Item.given`.",
         ),
-        optional("expire", Name, "A row expired; not yet."),
+        optional("expire", Name, "A row expired."),
         optional("reach", Text, "An instant of a row came: `Task.remindAt`; not yet."),
         optional(
             "args",

@@ -1,0 +1,153 @@
+//! What time does to rows: when, and its storing at that instant, for those who follow changes.
+
+use std::collections::HashSet;
+
+use singlet_item::{Item, Number, Value};
+use singlet_model::evaluate::evaluate_as;
+use singlet_model::model::{Entity, TriggerEvent};
+use singlet_model::types::Type;
+use singlet_store::{Condition, Path};
+
+use super::attempt::Attempt;
+use super::touched::{Action, Before, Check, Doing, Touched};
+use super::{Operation, Stop, WriteRequest, send};
+use crate::by_key::primary_key;
+use crate::engine::Engine;
+use crate::error::RuntimeError;
+use crate::scope::{Attributes, Caller};
+use crate::{retry, row, stream};
+
+/// An instant at which time changes a row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Deadline {
+    /// In epoch milliseconds.
+    pub at: i64,
+}
+
+impl Engine {
+    /// The instants at which time changes a row in a way that something follows: its state lapses, or it expires.
+    ///
+    /// # Errors
+    ///
+    /// Where an expression of the entity has no value for the row.
+    pub fn deadlines(&self, entity: &Entity, row: &Attributes) -> Result<Vec<Deadline>, RuntimeError> {
+        let model = self.model();
+        let mut found = Vec::new();
+        if !model.is_timed(entity) {
+            return Ok(found);
+        }
+        let (nothing, nobody) = (Attributes::new(), Caller::anonymous());
+        let scope = self.change_scope(&nothing, &nobody, &nothing).with_row(row);
+        if let Some(states) = &entity.states {
+            let state = row.get(&states.of).and_then(Value::as_str);
+            for lapse in states.lapses.iter().filter(|lapse| state == Some(lapse.from.as_str())) {
+                let at = evaluate_as(&lapse.at, &Type::Millis, &scope)?;
+                let at = at.and_then(|value| value.as_number()).and_then(Number::to_i64);
+                found.extend(at.map(|at| Deadline { at }));
+            }
+        }
+        let of_entity = |event: &TriggerEvent| *event == TriggerEvent::Expire;
+        let mut triggers = model.triggers().filter(|(_, trigger)| trigger.entity == entity.id);
+        if triggers.any(|(_, trigger)| of_entity(&trigger.event)) {
+            let seconds = row::expiry(model, entity, row, scope)?;
+            found.extend(seconds.map(|seconds| Deadline {
+                at: seconds.saturating_mul(1_000),
+            }));
+        }
+        Ok(found)
+    }
+
+    /// The key of the item that a row of an entity is.
+    ///
+    /// # Errors
+    ///
+    /// Where no key can hold its values.
+    pub fn key_of_row(&self, entity: &Entity, row: &Attributes) -> Result<Option<Item>, RuntimeError> {
+        primary_key(entity, row)
+    }
+
+    /// Stores what time has done to a row by an instant: the later state, or its end. Where there is nothing to store, nothing is
+    /// done: somebody was faster, or the deadline has moved.
+    ///
+    /// # Errors
+    ///
+    /// Where others stay in the way, or the store fails.
+    pub async fn store_due(&self, entity: &str, key: &Item, now: i64) -> Result<(), RuntimeError> {
+        let model = self.model().as_ref();
+        let entity = model.entity_named(entity);
+        // Whoever follows has a write, in whose name it is stored.
+        let write = entity.and_then(|entity| model.triggers().find(|(_, trigger)| trigger.entity == entity.id));
+        let (Some(entity), Some((write, _))) = (entity, write) else {
+            return Ok(());
+        };
+        let Some(plan) = self.write_plan(&write.name) else {
+            return Ok(());
+        };
+        let request = WriteRequest {
+            now,
+            ..WriteRequest::default()
+        };
+        let operation = Operation {
+            engine: self,
+            model,
+            write,
+            plan,
+            args: Attributes::new(),
+            request: &request,
+            record: None,
+            change: None,
+        };
+        let none = HashSet::new();
+        for attempt in 1..=u32::try_from(self.bounds().write_attempts_max).unwrap_or(u32::MAX) {
+            match Attempt::new(&operation, &none).store_due(entity, key).await {
+                Ok(()) => return Ok(()),
+                Err(Stop::Failed(error)) => return Err(error),
+                Err(_) => retry::pause(attempt).await,
+            }
+        }
+        Err(RuntimeError::Conflict)
+    }
+}
+
+impl<'a> Attempt<'a> {
+    async fn store_due(&mut self, entity: &'a Entity, key: &Item) -> Result<(), Stop> {
+        let model = self.operation.model;
+        let item = self.get(key.clone()).await?;
+        let Some(item) = item.filter(|item| stream::is_of(model, entity, item)) else {
+            return Ok(());
+        };
+        let actions = match row::decode(model, entity, &item, self.scope(None))? {
+            None => vec![Action {
+                key: key.clone(),
+                doing: Doing::Delete,
+                checks: model
+                    .table
+                    .ttl
+                    .iter()
+                    .filter_map(|ttl| still_ends(&item, ttl))
+                    .collect(),
+            }],
+            Some(row) => {
+                let states = entity.states.as_ref().map(|states| &states.of);
+                let stored = row::stored(entity, &item)?;
+                if states.is_none_or(|of| stored.get(of) == row.get(of)) {
+                    return Ok(());
+                }
+                let mut lapsed = Touched::new(entity, key.clone(), row.clone());
+                lapsed.before = Before::Read {
+                    item: Some(item),
+                    row: Some(row.clone()),
+                };
+                self.lapse_of(lapsed, row)?
+            }
+        };
+        send::send(self.operation, actions, false, &mut self.consumed).await?;
+        Ok(())
+    }
+}
+
+/// The row still ends when it did.
+fn still_ends<'c>(item: &Item, ttl: &str) -> Option<Check<'c>> {
+    let until = item.get(ttl)?.clone();
+    Some(Check::pin(Condition::equal(Path::attribute(ttl), until)))
+}
