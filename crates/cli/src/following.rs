@@ -102,38 +102,46 @@ impl Following {
     }
 }
 
+/// One system whose changes are followed: by which engine, and how it is told to end.
+struct FollowedSystem {
+    engine: Arc<Engine>,
+    ending: watch::Sender<bool>,
+    task: JoinHandle<()>,
+}
+
 /// Follows the changes of every system of a service, from now on.
 pub fn start(service: Arc<Service>, company: Company) -> Following {
     let (ending, ended) = watch::channel(false);
     let task = tokio::spawn(async move {
-        let mut running: BTreeMap<String, (Arc<Engine>, watch::Sender<bool>, JoinHandle<()>)> = BTreeMap::new();
+        let mut running: BTreeMap<String, FollowedSystem> = BTreeMap::new();
         let mut end = ended;
         loop {
             // The systems are asked each time: another model may have been taken up.
             for system in service.systems() {
                 let is_same = |engine: &Arc<Engine>| Arc::ptr_eq(engine, &system.engine);
-                if running.get(&system.prefix).is_some_and(|(engine, ..)| is_same(engine)) {
+                if running.get(&system.prefix).is_some_and(|known| is_same(&known.engine)) {
                     continue;
                 }
-                if let Some((_, ending, task)) = running.remove(&system.prefix) {
-                    let _ = ending.send(true);
-                    let _ = task.await;
+                if let Some(known) = running.remove(&system.prefix) {
+                    let _ = known.ending.send(true);
+                    let _ = known.task.await;
                 }
                 let (ending, ended) = watch::channel(false);
                 let noticed = Arc::new(Noticed::new(&system.name, Some(Arc::clone(&service))));
                 let task = tokio::spawn(follow_system(Arc::clone(&system.engine), noticed, company, ended));
-                running.insert(system.prefix.clone(), (Arc::clone(&system.engine), ending, task));
+                let engine = Arc::clone(&system.engine);
+                running.insert(system.prefix.clone(), FollowedSystem { engine, ending, task });
             }
             tokio::select! {
                 _ = end.changed() => break,
                 () = tokio::time::sleep(SYSTEMS_PAUSE) => {}
             }
         }
-        for (_, (_, ending, _)) in &running {
-            let _ = ending.send(true);
+        for known in running.values() {
+            let _ = known.ending.send(true);
         }
-        for (_, (_, _, task)) in running {
-            let _ = task.await;
+        for known in running.into_values() {
+            let _ = known.task.await;
         }
     });
     Following { ending, task }

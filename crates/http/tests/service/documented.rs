@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
 use serde_json::Value as Json;
-use singlet_http::openapi::document;
+use singlet_http::openapi::{Deployed, document};
 use singlet_http::routing::Routes;
 
 use crate::client::Reply;
@@ -15,7 +15,10 @@ static DOCUMENTS: LazyLock<BTreeMap<&str, Json>> = LazyLock::new(|| {
     let systems = SYSTEMS.into_iter().chain(["notes", "shapes"]);
     let documents = systems.map(|system| {
         let model = model(system);
-        (system, document(&model, &Routes::of(&model), "", None, false))
+        (
+            system,
+            document(&model, &Routes::of(&model), Deployed::as_modelled(&model)),
+        )
     });
     documents.collect()
 });

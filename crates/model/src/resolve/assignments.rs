@@ -184,7 +184,7 @@ fn check_writable(attribute: &Attribute, target: &Target<'_>, rekey: bool, span:
 }
 
 fn names(expr: &Expr, attribute: &str) -> bool {
-    expr.attributes().iter().any(|name| *name == attribute)
+    expr.attributes().contains(&attribute)
 }
 
 /// Whether an attribute is a copy that never follows, of a row that another attribute names.
