@@ -119,7 +119,8 @@ fn failed(name: &str, what: &str, failures: &mut usize) {
 fn floors(name: &str, text: &str, tally: &WriteTally) -> Vec<String> {
     let model = model_of(text);
     let mut wrong = Vec::new();
-    for write in &model.writes {
+    // What only runs after changes nobody calls.
+    for write in model.writes.iter().filter(|write| !write.is_trigger_alone()) {
         let done = tally.of(&write.name, "done");
         if done < DONE_MIN {
             wrong.push(format!("{name}: `{}` is done {done} times", write.name));

@@ -123,7 +123,15 @@ impl Disturbed {
             .filter(|fault| only.is_empty() || only.contains(fault))
             .copied()
             .collect();
-        let fault = faults.random.choice(possible)?;
+        // Every other time the one that was seen least: none is left out of a short run.
+        let least = possible
+            .iter()
+            .copied()
+            .min_by_key(|fault| faults.seen.get(fault).copied().unwrap_or(0));
+        let fault = match faults.random.bool() {
+            true => least?,
+            false => faults.random.choice(possible)?,
+        };
         *faults.seen.entry(fault).or_default() += 1;
         Some(fault)
     }

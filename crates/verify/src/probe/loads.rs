@@ -240,7 +240,9 @@ async fn loaded_whole(judge: &Judge<'_>, engine: &Engine, table: &Table, lines: 
         return Err(format!("{} of {} rows are loaded", loaded.rows, table.rows.len()));
     }
     let failed = |error: singlet_runtime::RuntimeError| format!("the table cannot be read: {error}");
-    let items = dump::items(engine.model(), engine.store()).await.map_err(failed)?;
+    let mut items = dump::items(engine.model(), engine.store()).await.map_err(failed)?;
+    // Rows that something follows are marked as loaded.
+    items.iter_mut().for_each(|item| _ = item.remove(load::BY));
     let mut there: Vec<Attributes> = items.iter().map(|item| item.clone().into_iter().collect()).collect();
     for item in judge.items(table).ok_or("a row that was drawn has no key")? {
         let item: Attributes = item.into_iter().collect();
