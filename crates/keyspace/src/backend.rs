@@ -24,6 +24,8 @@ pub(crate) struct Failure {
     happened: AtomicBool,
     /// What the file has at least. Written before it is cut and after it has grown, so that it is never too much.
     bytes_min: AtomicU64,
+    /// How often the file was cut. Counted after `bytes_min` is written and before the file is cut.
+    cuts: AtomicU64,
     instead: Mutex<Instead>,
 }
 
@@ -47,6 +49,10 @@ impl Failure {
     /// How many bytes the file has at least, as it was written.
     pub(crate) fn bytes_min(&self) -> u64 {
         self.bytes_min.load(Ordering::Acquire)
+    }
+
+    pub(crate) fn cuts(&self) -> u64 {
+        self.cuts.load(Ordering::Acquire)
     }
 
     fn lock(&self) -> MutexGuard<'_, Instead> {
@@ -109,7 +115,7 @@ impl StorageBackend for Backend {
         out.fill(0);
         let in_file = self.file.len()?.saturating_sub(offset);
         let in_file = usize::try_from(in_file).unwrap_or(usize::MAX).min(out.len());
-        if let Some(out) = out.get_mut(..in_file) {
+        if let Some(out) = out.get_mut(..in_file).filter(|out| !out.is_empty()) {
             self.file.read_at(offset, out)?;
         }
         for (at, bytes) in &self.failure.lock().writes {
@@ -123,6 +129,7 @@ impl StorageBackend for Backend {
             let grows = self.file.len()? < len;
             if !grows {
                 self.failure.bytes_min.store(len, Ordering::Release);
+                self.failure.cuts.fetch_add(1, Ordering::AcqRel);
                 return self.file.set_len(len);
             }
             self.file.set_len(len)?;

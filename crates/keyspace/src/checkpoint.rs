@@ -28,8 +28,10 @@ pub(crate) struct Checkpoints {
 struct State {
     /// Something is frozen and not yet in the base.
     frozen: bool,
-    /// The writer is to freeze what is in memory, however little it is.
-    all_wanted: bool,
+    /// Who waits for the writer to freeze what is in memory, however little it is.
+    wanting: Vec<Promise<(), Error>>,
+    /// Who waits for what is frozen to be in the base.
+    awaiting: Vec<Promise<(), Error>>,
     /// What is frozen could not be written to the base, for want of room.
     lacks_room: bool,
     compactions: VecDeque<Promise<(), Error>>,
@@ -52,21 +54,27 @@ impl Checkpoints {
     pub(crate) fn begin(&self) {
         self.change(|state| {
             state.frozen = true;
-            state.all_wanted = false;
+            state.awaiting.append(&mut state.wanting);
             state.began = Some(Instant::now());
         });
     }
 
-    fn lack_room(&self) {
-        self.change(|state| state.lacks_room = true);
+    fn lack_room(&self, reason: &Error) {
+        let waiting = self.change(|state| {
+            state.lacks_room = true;
+            state.take_waiting()
+        });
+        refuse(waiting, reason);
     }
 
     fn finish(&self) {
-        self.change(|state| {
+        let done = self.change(|state| {
             state.frozen = false;
             state.lacks_room = false;
             state.last_took = state.began.take().map_or(Duration::ZERO, |began| began.elapsed());
+            std::mem::take(&mut state.awaiting)
         });
+        keep(done);
     }
 
     /// How long the writer is to wait after a group, where `filled` is the share of its memory that it has used.
@@ -84,18 +92,34 @@ impl Checkpoints {
         due.saturating_sub(began.elapsed()).min(PAUSE_MAX)
     }
 
-    pub(crate) fn want_all(&self) {
-        self.change(|state| state.all_wanted = true);
+    /// Asks for all that is in memory to be written. The writer looks at it after its next works.
+    pub(crate) fn want_all(&self, promise: Promise<(), Error>) {
+        self.change(|state| {
+            if !state.over {
+                state.wanting.push(promise);
+            }
+        });
     }
 
     pub(crate) fn is_all_wanted(&self) -> bool {
-        self.lock().all_wanted
+        !self.lock().wanting.is_empty()
     }
 
+    /// Says that nothing is in memory but what is frozen, if anything is.
     pub(crate) fn nothing_left(&self) {
-        if self.is_all_wanted() {
-            self.change(|state| state.all_wanted = false);
+        let mut state = self.lock();
+        let wanting = std::mem::take(&mut state.wanting);
+        if state.frozen {
+            state.awaiting.extend(wanting);
+            return;
         }
+        drop(state);
+        keep(wanting);
+    }
+
+    /// Answers everybody who waits for something to be written that it cannot be.
+    pub(crate) fn refuse_all(&self, reason: &Error) {
+        refuse(self.change(State::take_waiting), reason);
     }
 
     /// Asks for a compaction. Where nobody does it any more, the promise is dropped, which answers it.
@@ -111,7 +135,8 @@ impl Checkpoints {
     pub(crate) fn give_up(&self) {
         self.change(|state| {
             state.over = true;
-            state.compactions.clear();
+            // Dropping the promises answers them.
+            drop(state.take_waiting());
         });
     }
 
@@ -120,30 +145,19 @@ impl Checkpoints {
         self.change(|state| state.end = true);
     }
 
-    pub(crate) fn wake_all(&self) {
-        self.change(|_| ());
-    }
-
-    /// Waits until nothing is frozen. Answers whether that is so, or the space stopped.
-    pub(crate) fn wait_until_idle(&self, shared: &Shared) -> bool {
-        self.wait_while(shared, |state| state.frozen)
-    }
-
-    /// Waits until all is written that was wanted.
-    pub(crate) fn wait_until_written(&self, shared: &Shared) -> bool {
-        self.wait_while(shared, |state| state.frozen || state.all_wanted)
-    }
-
-    fn wait_while(&self, shared: &Shared, waiting: impl Fn(&State) -> bool) -> bool {
-        let state = self.lock();
-        let is_paused = || shared.pauses().base.reason().is_some();
-        let waits = |state: &mut State| waiting(state) && shared.stopped().is_none() && !is_paused();
-        drop(
-            self.changed
-                .wait_while(state, waits)
-                .unwrap_or_else(PoisonError::into_inner),
-        );
-        shared.stopped().is_none() && !is_paused()
+    /// Waits until nothing is frozen, or fails where nothing more is written.
+    pub(crate) fn wait_until_idle(&self, shared: &Shared) -> Result<()> {
+        let mut state = self.lock();
+        loop {
+            let paused = || shared.pauses().base.reason();
+            if let Some(reason) = shared.stopped().or_else(paused) {
+                return Err(reason);
+            }
+            if !state.frozen {
+                return Ok(());
+            }
+            state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
+        }
     }
 
     fn next(&self, room_pause: Duration) -> Option<Task> {
@@ -165,14 +179,34 @@ impl Checkpoints {
         state.compactions.pop_front().map(Task::Compact)
     }
 
-    fn change(&self, change: impl FnOnce(&mut State)) {
-        change(&mut self.lock());
+    fn change<T>(&self, change: impl FnOnce(&mut State) -> T) -> T {
+        let changed = change(&mut self.lock());
         self.changed.notify_all();
+        changed
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+impl State {
+    fn take_waiting(&mut self) -> Vec<Promise<(), Error>> {
+        let mut waiting = std::mem::take(&mut self.wanting);
+        waiting.append(&mut self.awaiting);
+        waiting.extend(self.compactions.drain(..));
+        waiting
+    }
+}
+
+fn keep(promises: Vec<Promise<(), Error>>) {
+    promises.into_iter().for_each(|promise| promise.keep(Ok(())));
+}
+
+fn refuse(promises: Vec<Promise<(), Error>>, reason: &Error) {
+    promises
+        .into_iter()
+        .for_each(|promise| promise.keep(Err(reason.clone())));
 }
 
 /// What the thread of the checkpoints does, until it is told to end.
@@ -191,8 +225,8 @@ pub(crate) fn run(shared: &Shared, durable: &Durable) {
 fn wrote(shared: &Shared, durable: &Durable, written: Result<()>) {
     match written {
         Err(error) if error.is_paused() => {
-            shared.pauses().base.set(error);
-            durable.checkpoints.lack_room();
+            shared.pauses().base.set(error.clone());
+            durable.checkpoints.lack_room(&error);
         }
         Err(error) => {
             shared.stop(error);

@@ -218,14 +218,11 @@ impl Keyspace {
         let Some(durable) = &self.shared.durable else {
             return Ok(());
         };
-        durable.checkpoints.want_all();
+        let answer = Answer::new();
+        durable.checkpoints.want_all(Promise::new(Arc::clone(&answer)));
         // The writer looks at what is wanted after each work.
         answer::block_on(self.commit(|_| Ok::<_, Error>(())))?;
-        if durable.checkpoints.wait_until_written(&self.shared) {
-            return Ok(());
-        }
-        let paused = || self.shared.pauses().base.reason();
-        Err(self.shared.stopped().or_else(paused).unwrap_or_else(Error::closed))
+        answer::block_on(Answer::wait(answer))
     }
 
     /// Writes the base anew, without the room that deleted and replaced rows left; the thread waits for it. It serves

@@ -107,8 +107,8 @@ impl Shared {
     /// Takes no more writes from now on, for the first reason that there was.
     pub(crate) fn stop(&self, reason: Error) {
         let _ = self.stopped.set(reason);
-        if let Some(durable) = &self.durable {
-            durable.checkpoints.wake_all();
+        if let (Some(durable), Some(stopped)) = (&self.durable, self.stopped()) {
+            durable.checkpoints.refuse_all(&stopped);
         }
     }
 

@@ -138,33 +138,43 @@ impl Writer {
             pause(durable, shared);
             return;
         }
-        if !durable.checkpoints.wait_until_idle(shared) {
-            return;
+        if let Err(reason) = freeze(log, durable, shared) {
+            // Who waits for it hears so at once: nobody knows when there is room again.
+            durable.checkpoints.refuse_all(&reason);
         }
-        let next = shared.published().number + 1;
-        match Log::create(&*durable.disk, next) {
-            Ok(created) => *log = created,
-            Err(error) if error.is_paused() => {
-                shared.pauses().log.set(error);
-                return;
-            }
-            Err(error) => {
-                shared.stop(error);
-                return;
-            }
-        }
-        durable.log_bytes.begin_segment(log.bytes());
-        shared.publish(Layers::freeze);
-        durable.checkpoints.begin();
     }
 
     /// Writes all that is in memory to the base, so that the next opening has nothing to read again.
     pub(crate) fn end(&mut self, shared: &Shared) {
-        if let Some(durable) = &shared.durable {
-            durable.checkpoints.want_all();
-            self.freeze_if_due(shared);
+        let (Some(log), Some(durable)) = (&mut self.log, &shared.durable) else {
+            return;
+        };
+        if !shared.published().active.is_empty() {
+            // What could not be written is in the log.
+            let _ = freeze(log, durable, shared);
         }
     }
+}
+
+/// Begins another segment of the log and hands the changes in memory over, once those of before are in the base.
+fn freeze(log: &mut Log, durable: &Durable, shared: &Shared) -> Result<()> {
+    durable.checkpoints.wait_until_idle(shared)?;
+    let next = shared.published().number + 1;
+    match Log::create(&*durable.disk, next) {
+        Ok(created) => *log = created,
+        Err(error) if error.is_paused() => {
+            shared.pauses().log.set(error.clone());
+            return Err(error);
+        }
+        Err(error) => {
+            shared.stop(error.clone());
+            return Err(error);
+        }
+    }
+    durable.log_bytes.begin_segment(log.bytes());
+    shared.publish(Layers::freeze);
+    durable.checkpoints.begin();
+    Ok(())
 }
 
 /// Fails where the file of the base is no longer the one that was opened.

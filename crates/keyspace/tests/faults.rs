@@ -123,3 +123,21 @@ fn a_sync_that_fails_stops_writes_and_loses_nothing() {
 fn a_read_that_fails_is_said_and_loses_nothing() {
     at_every_call(FaultKind::Read, 5);
 }
+
+/// The commit that asks for it changes nothing, so it is the next segment of the log that finds no room.
+#[test]
+fn who_asks_for_all_to_be_written_hears_that_there_is_no_room() {
+    let disk = SimulatedDisk::default();
+    let space = Keyspace::open_on(Arc::new(disk.clone()), small()).unwrap();
+    let answered = commit(&space).unwrap();
+    disk.set_fault(Some(Fault {
+        kind: FaultKind::Full,
+        after: 0,
+    }));
+    for refused in [space.checkpoint(), space.compact()] {
+        let refused = refused.unwrap_err();
+        assert!(refused.is_paused(), "{refused}");
+    }
+    disk.set_fault(None);
+    assert!(goes_on(&space) > answered);
+}
