@@ -109,6 +109,20 @@ struct FollowedSystem {
     task: JoinHandle<()>,
 }
 
+/// Makes sure that the table knows where following its changes begins, where the model has anything run after them.
+///
+/// # Errors
+///
+/// Where the store fails, or the table has no stream that can be followed.
+pub async fn enter(engine: &Arc<Engine>) -> Result<(), FollowError> {
+    if engine.model().triggers().next().is_none() {
+        return Ok(());
+    }
+    let unheard: Arc<dyn TriggerObserver> = Arc::new(Noticed::new("", None));
+    TriggerFollower::start(Arc::clone(engine), unheard, now()).await?;
+    Ok(())
+}
+
 /// Follows the changes of every system of a service, from now on.
 pub fn start(service: Arc<Service>, company: Company) -> Following {
     let (ending, ended) = watch::channel(false);

@@ -256,6 +256,15 @@ impl Serve {
             over_tls: tls.is_some(),
             surfaces: settings.surfaces,
         };
+        let follows = !deployment.read_only && !self.no_follow && !file.no_follow.unwrap_or_default();
+        if follows {
+            // Before the first request: what is written before there is a follower has nothing run after it.
+            for system in &systems {
+                following::enter(&system.engine)
+                    .await
+                    .map_err(|error| fail(&format!("the changes of `{}` cannot be followed: {error}", system.name)))?;
+            }
+        }
         let greeting = greeting::text(&addresses, &systems, &deployment);
         super::print(&greeting);
         let service = Service::new(systems, settings);
@@ -263,7 +272,6 @@ impl Serve {
             .upkeep
             .as_ref()
             .map(|upkeep| retention::start(upkeep.store().clone(), Arc::clone(&service)));
-        let follows = !deployment.read_only && !self.no_follow && !file.no_follow.unwrap_or_default();
         let following = follows.then(|| following::start(Arc::clone(&service), deployment.place.company()));
         let (ending, ended) = tokio::sync::watch::channel(());
         let end = async move {
