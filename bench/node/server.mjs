@@ -128,9 +128,11 @@ items.get("/items", async (req, res) => {
 items.post("/items", async (req, res) => {
   const body = NewItem.parse(req.body);
   const now = new Date().toISOString();
-  const { lat, lon } = body.location;
+  // To a hundredth of a degree for everybody; where exactly is a row of its own.
+  const [lat, lon] = [body.location.lat, body.location.lon].map((exact) => Math.round(exact * 100) / 100);
   const given = {
     ...body,
+    location: { ...body.location, lat, lon },
     userId: req.caller,
     itemId: ulid(),
     status: "available",
@@ -140,16 +142,17 @@ items.post("/items", async (req, res) => {
     updatedAt: now,
   };
   const { canceled, data } = await ecobid.transaction
-    .write(({ user, item, userItem }) => [
+    .write(({ user, item, userItem, place }) => [
       user
         .check({ userId: req.caller })
         .where(({ userId }, { exists }) => exists(userId))
         .commit(),
       item.create(given).commit(),
       userItem.create({ userId: req.caller, itemId: given.itemId, title: given.title, status: given.status }).commit(),
+      place.create({ itemId: given.itemId, userId: req.caller, location: body.location }).commit(),
     ])
     .go();
-  if (canceled) return refused(res, data, ["not_registered", "item_exists", "item_exists"]);
+  if (canceled) return refused(res, data, ["not_registered", "item_exists", "item_exists", "item_exists"]);
   res.status(201).json(given);
 });
 

@@ -116,6 +116,17 @@ const own = (index, attribute) => ({
 });
 const instant = { type: "string", required: true, default: () => new Date().toISOString() };
 
+const location = {
+  type: "map",
+  required: true,
+  properties: {
+    lat: { type: "number", required: true },
+    lon: { type: "number", required: true },
+    city: { type: "string", required: true },
+    country: { type: "string", required: true },
+  },
+};
+
 const Item = entity(
   ECOBID_TABLE,
   "entityType",
@@ -128,16 +139,7 @@ const Item = entity(
     category: { type: CATEGORIES, required: true },
     mode: { type: MODES, required: true },
     status: { type: "string", required: true, default: "available" },
-    location: {
-      type: "map",
-      required: true,
-      properties: {
-        lat: { type: "number", required: true },
-        lon: { type: "number", required: true },
-        city: { type: "string", required: true },
-        country: { type: "string", required: true },
-      },
-    },
+    location,
     geohash: { type: "string", required: true },
     geohash4: { type: "string", required: true },
     imageUrl: { type: "string" },
@@ -173,6 +175,19 @@ const UserItem = entity(
     reservedUntil: { type: "string" },
   },
   { primary: { pk: key("PK", "USER#${userId}", ["userId"]), sk: key("SK", "ITEM#${itemId}", ["itemId"]) } },
+);
+
+const Place = entity(
+  ECOBID_TABLE,
+  "entityType",
+  "Place",
+  {
+    itemId: { type: "string", required: true },
+    userId: { type: "string", required: true },
+    buyerId: { type: "string" },
+    location,
+  },
+  { primary: { pk: key("PK", "ITEM#${itemId}", ["itemId"]), sk: key("SK", "PLACE", []) } },
 );
 
 const Reservation = entity(
@@ -223,6 +238,6 @@ const Auction = entity(
 
 export const todo = new Service({ user: User, task: Task }, { client, table: TODO_TABLE });
 export const ecobid = new Service(
-  { user: Profile, item: Item, userItem: UserItem, reservation: Reservation, auction: Auction },
+  { user: Profile, item: Item, userItem: UserItem, place: Place, reservation: Reservation, auction: Auction },
   { client, table: ECOBID_TABLE },
 );

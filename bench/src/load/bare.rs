@@ -68,7 +68,7 @@ const ITEM: [&str; 18] = [
 ];
 
 /// What rows have beside their attributes.
-const INTERNAL: [&str; 13] = [
+const INTERNAL: [&str; 14] = [
     "PK",
     "SK",
     "GSI1PK",
@@ -82,6 +82,8 @@ const INTERNAL: [&str; 13] = [
     "entity_type",
     "entityType",
     "ttl",
+    // Which write a row is from.
+    "$by",
 ];
 
 type Engine = State<Arc<dyn Store>>;
@@ -225,7 +227,7 @@ async fn create_task(State(store): Engine, body: Bytes) -> Answer {
     Ok(answered(StatusCode::CREATED, &answer))
 }
 
-/// An item, the row by which its user finds it, and that the user is there.
+/// An item, the row by which its user finds it, where exactly it is, and that the user is there.
 async fn create_item(State(store): Engine, body: Bytes) -> Answer {
     let body: Map<String, Json> = serde_json::from_slice(&body).unwrap_or_default();
     let (id, now) = (new_id(), now_text());
@@ -243,9 +245,9 @@ async fn create_item(State(store): Engine, body: Bytes) -> Answer {
         ("category", text(sent("category"))),
         ("mode", text(sent("mode"))),
         ("status", text("available")),
-        ("location", stored(body.get("location"))),
+        ("location", stored(roughly(body.get("location")).as_ref())),
         // Where all these books are.
-        ("geohash", text("u3qcn")),
+        ("geohash", text("u3qcp")),
         ("geohash4", text("u3qc")),
         ("imageUrl", text(sent("imageUrl"))),
         ("timestamp", text(&now)),
@@ -260,6 +262,14 @@ async fn create_item(State(store): Engine, body: Bytes) -> Answer {
         ("title", text(sent("title"))),
         ("status", text("available")),
     ]);
+    let place = fields([
+        ("PK", text(format!("ITEM#{id}"))),
+        ("SK", text("PLACE")),
+        ("entityType", text("Place")),
+        ("itemId", text(&id)),
+        ("userId", text("ada")),
+        ("location", stored(body.get("location"))),
+    ]);
     let answer = row(item.clone());
     let actions = vec![
         TransactWrite::Check {
@@ -269,9 +279,20 @@ async fn create_item(State(store): Engine, body: Bytes) -> Answer {
         },
         put(ECOBID, item),
         put(ECOBID, mirror),
+        put(ECOBID, place),
     ];
     transact(&store, actions, id).await?;
     Ok(answered(StatusCode::CREATED, &answer))
+}
+
+/// A place to a hundredth of a degree, as everybody may see it.
+fn roughly(place: Option<&Json>) -> Option<Json> {
+    let mut place = place?.clone();
+    for name in ["lat", "lon"] {
+        let exact = place.get(name).and_then(Json::as_f64).unwrap_or_default();
+        place[name] = json!((exact * 100.0).round() / 100.0);
+    }
+    Some(place)
 }
 
 fn put(table: &str, item: Item) -> TransactWrite {

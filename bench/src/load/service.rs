@@ -34,6 +34,7 @@ async fn start_on(store: Arc<dyn Store>) -> Outcome<SocketAddr> {
             read_only: false,
             // One caller sends everything here.
             rate: Some(None),
+            is_proxied: false,
             sample: None,
         };
         System::new(Arc::new(engine), settings)

@@ -42,8 +42,7 @@ impl Filter {
     }
 
     pub(crate) fn holds_of(&self, item: RawItem<'_>) -> Result<bool> {
-        let names: Vec<&str> = self.names().collect();
-        Ok(self.condition.holds(Some(&item.decode_only(&names)?)))
+        Ok(self.condition.holds(Some(&item.decode_only(&self.names)?)))
     }
 }
 
@@ -98,8 +97,7 @@ impl Projection {
     }
 
     pub(crate) fn of(&self, item: RawItem<'_>) -> Result<Item> {
-        let names: Vec<&str> = self.names().collect();
-        let found = item.decode_only(&names)?;
+        let found = item.decode_only(&self.names)?;
         Ok(if self.is_flat {
             found
         } else {

@@ -1,7 +1,9 @@
 //! Every path is tried; the cheapest that answers is the plan.
 
+use std::collections::BTreeSet;
+
 use singlet_model::Model;
-use singlet_model::expression::Expr;
+use singlet_model::expression::{Expr, ExprKind};
 use singlet_model::model::{Entity, IndexId, Read, Selection, SelectionKind};
 use singlet_model::types::EntityId;
 
@@ -207,8 +209,9 @@ pub fn plan_selection(
         merged: false,
         rows: rows_wanted(selection, read),
     };
-    let whole = choose(model, entity, &wanted, &conjuncts);
+    let mut whole = choose(model, entity, &wanted, &conjuncts);
     if whole.is_answer() {
+        narrow_to_counted(model, entity, selection, &mut whole);
         return Some(whole);
     }
     let split = split(model, entity, &wanted, &conjuncts);
@@ -226,6 +229,29 @@ pub fn plan_selection(
         // Without an answer for every request, what answers some is still the plan of a model that is run all the same.
         false => whole,
     })
+}
+
+/// Of rows that are only counted by group, what says their group and what is summed is all that is asked for. A state that lapses
+/// follows from other attributes, and rows that are merged are told apart by their keys.
+fn narrow_to_counted(model: &Model, entity: &Entity, selection: &Selection, plan: &mut SelectionPlan) {
+    let [query] = plan.queries.as_mut_slice() else { return };
+    let states = model.source_of(entity).states.as_ref();
+    let lapses = states.is_some_and(|states| !states.lapses.is_empty());
+    let is_taken = plan.covers.is_empty() && query.entity == entity.id && query.in_sequence && query.takes_all();
+    let sums = || selection.sums.iter().map(|(_, sum)| sum);
+    let whole = sums().any(|sum| sum.any(|part| part.kind == ExprKind::Row));
+    if selection.kind != SelectionKind::Count || selection.by.is_empty() || lapses || !is_taken || whole {
+        return;
+    }
+    let by = selection.by.iter().map(String::as_str);
+    let mut looked_at: BTreeSet<&str> = by.chain(sums().flat_map(Expr::attributes)).collect();
+    let by_other_names = entity.attributes.iter().filter_map(|attribute| {
+        let alias = attribute.alias.as_deref()?;
+        looked_at.contains(attribute.name.as_str()).then_some(alias)
+    });
+    let by_other_names: Vec<&str> = by_other_names.collect();
+    looked_at.extend(by_other_names);
+    query.layout.narrow(&looked_at);
 }
 
 /// How many rows of a selection are read at once: a page, what its limit says, or all.

@@ -1,6 +1,6 @@
 //! What the items of a path hold, name by name: what of them is asked for, and what a row takes from them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use singlet_model::Model;
 use singlet_model::model::{Entity, Index, Projection, Stored};
@@ -16,6 +16,8 @@ pub struct Layout {
     pub has_others: bool,
     /// Whether the row follows from its attributes alone, and all of them can be asked for by name.
     pub may_be_bare: bool,
+    /// Whether it was narrowed to what is counted.
+    pub is_narrowed: bool,
 }
 
 /// One attribute of an item.
@@ -63,6 +65,7 @@ impl Layout {
         Layout {
             has_key_only: key_only,
             may_be_bare: carries_all && !key_only,
+            is_narrowed: false,
             // What an index does not have all of cannot be asked of it by name.
             has_others: carries_all && keys.any(|key| !held.contains_key(key.attribute.as_str())),
             held: held
@@ -73,6 +76,14 @@ impl Layout {
                 })
                 .collect(),
         }
+    }
+
+    /// Leaves out every attribute that is not one of these, where no more of a row is looked at.
+    pub fn narrow(&mut self, attributes: &BTreeSet<&str>) {
+        let is_needed = |held: &Held| held.attribute.as_deref().is_some_and(|name| attributes.contains(name));
+        self.held
+            .retain(|held| held.is_key || held.is_expiry || is_needed(held));
+        self.is_narrowed = true;
     }
 
     /// The names that pages are asked for; nothing where they are asked for whole items. Without keys no page can go on after a

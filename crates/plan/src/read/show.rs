@@ -75,6 +75,8 @@ pub struct PlanRow<'p> {
     pub projection: Vec<&'p str>,
     /// Whether those are the attributes of the row alone.
     pub bare: bool,
+    /// Whether those are only what is counted.
+    pub narrowed: bool,
     /// Other queries that answer it too: which is cheaper is known with the request.
     pub or: Vec<String>,
     /// Of a circle: the degrees of latitude, north and south, up to which it is answered.
@@ -104,6 +106,7 @@ fn row<'p>(model: &Model, read: &str, combination: &'p Combination, cost: &'p Re
         filter: String::new(),
         projection: Vec::new(),
         bare: false,
+        narrowed: false,
         or: Vec::new(),
         latitude: None,
         cost,
@@ -122,6 +125,7 @@ fn row<'p>(model: &Model, read: &str, combination: &'p Combination, cost: &'p Re
                 let bare = plan.queries.len() == 1 && query.in_sequence && query.takes_all();
                 let names = query.projection(!bare).filter(|_| !is_counted(model, read, part));
                 row.bare = bare;
+                row.narrowed = query.layout.is_narrowed;
                 row.projection = names.into_iter().flatten().collect();
                 row.latitude = plan.latitude();
                 row.or = plan.covers.iter().map(|cover| describe(model, cover)).collect();
@@ -285,6 +289,7 @@ impl PlanRow<'_> {
     pub fn promise(&self) -> String {
         let left_out = match (self.projection.is_empty(), self.bare) {
             (true, _) => "",
+            (false, _) if self.narrowed => "; only what is counted",
             (false, true) => "; without keys",
             (false, false) => "; without the keys of other indexes",
         };

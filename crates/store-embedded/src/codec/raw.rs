@@ -82,18 +82,17 @@ impl<'a> RawItem<'a> {
     }
 
     /// These attributes, as many as are there. The names are sorted.
-    pub(crate) fn decode_only(self, names: &[&str]) -> Result<Item> {
+    pub(crate) fn decode_only(self, names: &[impl AsRef<str>]) -> Result<Item> {
         let mut item = Item::new();
-        let mut names = names.iter().peekable();
-        for attribute in self.attributes() {
-            let (name, value) = attribute?;
-            while names.next_if(|wanted| **wanted < name).is_some() {}
-            match names.peek() {
-                None => break,
-                Some(wanted) if **wanted == name => {
-                    item.insert(name.to_owned(), value.decode()?);
-                }
-                Some(_) => {}
+        let mut names = names.iter().map(AsRef::as_ref).peekable();
+        let mut reader = self.attributes;
+        while names.peek().is_some() && !reader.is_empty() {
+            // Whether a name that nobody wants is a text is not looked at.
+            let name = reader.bytes()?;
+            let value = raw_value(&mut reader)?;
+            while names.next_if(|wanted| wanted.as_bytes() < name).is_some() {}
+            if let Some(wanted) = names.next_if(|wanted| wanted.as_bytes() == name) {
+                item.insert(wanted.to_owned(), value.decode()?);
             }
         }
         Ok(item)
