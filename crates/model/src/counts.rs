@@ -35,9 +35,9 @@ pub const COMBINATIONS_MAX: usize = 1_024;
 /// How many times a path is tried for a read without being counted: what the reads of any design take.
 pub const READ_TRIES_USUAL: usize = 50;
 
-/// How many more times paths are tried for the reads of a model: for each combination of optional arguments, and for each alternative
-/// of `||`.
-pub const MODEL_TRIES_MAX: usize = 400_000;
+/// How many more times paths are tried for the reads of a model: for each combination of optional arguments, for each alternative
+/// of `||`, and for every four conditions.
+pub const MODEL_TRIES_MAX: usize = 150_000;
 
 /// How many steps a write or a named step may have, those of its groups included.
 pub const WRITE_STEPS_MAX: usize = 500;

@@ -131,8 +131,9 @@ fn a_write_has_so_many_steps_wherever_they_stand() {
 
 #[test]
 fn reads_are_tried_so_many_times() {
-    // Ten optional arguments are 1,024 combinations; as it stands and as its only alternative, on one path.
-    let of_each = 2 * 1_024 - READ_TRIES_USUAL;
+    // Ten optional arguments are 1,024 combinations; as it stands and as its only alternative, on one path. Eleven conditions weigh
+    // as three of four.
+    let of_each = 3 * 2 * 1_024 - READ_TRIES_USUAL;
     let arguments = each(10, |at| format!("x{at}: int?, "));
     let terms = each(10, |at| format!(" && n != args.x{at}"));
     let model = |count| {

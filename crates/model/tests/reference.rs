@@ -343,7 +343,7 @@ fn limits() -> String {
             format!("{OPERATION_NAMES_MAX} each"),
         ),
         (
-            "ways to try for reads: paths, combinations of arguments, alternatives",
+            "ways to try for reads: paths, combinations of arguments, alternatives, conditions in fours",
             format!("{READ_TRIES_USUAL} for each read, and {MODEL_TRIES_MAX} more"),
         ),
         ("selections `with` a read", format!("{READ_WITH_MAX}")),

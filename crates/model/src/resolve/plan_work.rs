@@ -12,6 +12,9 @@ use crate::types::EntityId;
 /// How many alternatives of `||` a meaning is taken apart into; one that has more is not.
 const ALTERNATIVES_MAX: usize = 16;
 
+/// How many conditions a try weighs as one: a plan keeps each of them.
+const CONDITIONS_OF_A_TRY: usize = 4;
+
 /// Says from which read on there is more to plan than is planned.
 pub(super) fn check(entities: &[Entity], reads: &[Read], out: &mut Diagnostics) {
     let paths = paths_of(entities);
@@ -19,7 +22,11 @@ pub(super) fn check(entities: &[Entity], reads: &[Read], out: &mut Diagnostics) 
     for read in reads {
         let selections = read.selections().filter_map(|selection| {
             let paths = paths.get(&selection.entity()?).copied()?;
-            Some(paths.saturating_mul(alternatives(selection)))
+            Some(
+                paths
+                    .saturating_mul(alternatives(selection))
+                    .saturating_mul(weight(selection)),
+            )
         });
         let of_each: usize = selections.sum();
         let own = of_each.saturating_mul(combinations(read));
@@ -70,6 +77,12 @@ fn alternatives(selection: &Selection) -> usize {
         }
     }
     1 + all
+}
+
+/// How many tries a try of a selection counts as.
+fn weight(selection: &Selection) -> usize {
+    let conditions: usize = selection.filter.iter().map(|filter| filter.conjuncts().len()).sum();
+    conditions.div_ceil(CONDITIONS_OF_A_TRY).max(1)
 }
 
 /// How many combinations of optional arguments are planned.

@@ -8,7 +8,7 @@ use super::{Draw, HEAD, indexed, lines};
 const ATTRIBUTES: usize = 48_000;
 
 /// How often paths are tried for reads: about as often as a model may ask for.
-const TRIES: usize = 390_000;
+const TRIES: usize = 145_000;
 
 /// Entities of many attributes, each with some mirrors that carry them all.
 pub fn attributes_of_mirrors(draw: &mut Draw, bytes: usize) -> String {
@@ -75,7 +75,8 @@ pub fn reads_of_choices(draw: &mut Draw, bytes: usize) -> String {
     text.push_str("reads:\n");
     let arguments: String = (0..optional).map(|at| format!(", x{at}: int?")).collect();
     let terms: String = (0..optional).map(|at| format!(" && n != args.x{at}")).collect();
-    let of_each = (2 * (1 + indexes * choices)) << optional;
+    let weight = (2 + optional).div_ceil(4);
+    let of_each = (weight * 2 * (1 + indexes * choices)) << optional;
     let mut left = TRIES;
     let reads = lines(bytes.saturating_sub(text.len()).max(100), |at| {
         if left < of_each {
