@@ -24,6 +24,7 @@ mod consumed;
 mod error;
 mod holds;
 mod key_range;
+mod layer;
 mod path;
 pub mod render;
 mod request;
@@ -37,6 +38,7 @@ pub use condition::{AttributeType, Comparison, Condition, Operand};
 pub use consumed::{Consumed, TableConsumed, Units};
 pub use error::{Cancellation, ErrorKind, StoreError};
 pub use key_range::{KeyRange, SortRange};
+pub use layer::StoreLayer;
 pub use path::{Path, Segment};
 pub use request::{
     BatchGetRequest, BatchGetTable, BatchWrite, BatchWriteRequest, DeleteRequest, Direction, GetRequest, PutRequest,

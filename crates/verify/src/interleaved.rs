@@ -5,11 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use async_trait::async_trait;
 use fastrand::Rng;
-use singlet_store::{
-    BatchGetAnswer, BatchGetRequest, BatchWriteAnswer, BatchWriteRequest, DeleteRequest, GetAnswer, GetRequest,
-    PageAnswer, PutRequest, QueryRequest, Result, ScanRequest, Store, StreamPage, StreamRequest, TableDescription,
-    TableSpec, TransactGetAnswer, TransactGetRequest, TransactWriteRequest, UpdateRequest, WriteAnswer,
-};
+use singlet_store::{Store, StoreLayer};
 
 /// How often a request lets others go first, at most.
 const YIELDS_MAX: u8 = 4;
@@ -27,8 +23,15 @@ impl Interleaved {
         let rng = Mutex::new(rng);
         Arc::new(Interleaved { inner, rng })
     }
+}
 
-    async fn let_others_go(&self) {
+#[async_trait]
+impl StoreLayer for Interleaved {
+    fn beneath(&self) -> &dyn Store {
+        &*self.inner
+    }
+
+    async fn before_call(&self) {
         let times = self
             .rng
             .lock()
@@ -38,43 +41,4 @@ impl Interleaved {
             tokio::task::yield_now().await;
         }
     }
-}
-
-macro_rules! passed_on {
-    ($($name:ident: $request:ty => $answer:ty),* $(,)?) => {
-        #[async_trait]
-        impl Store for Interleaved {
-            $(
-                async fn $name(&self, request: &$request) -> Result<$answer> {
-                    self.let_others_go().await;
-                    self.inner.$name(request).await
-                }
-            )*
-
-            async fn list_tables(&self) -> Result<Vec<String>> {
-                self.inner.list_tables().await
-            }
-
-            async fn update_ttl(&self, table: &str, attribute: Option<&str>) -> Result<()> {
-                self.inner.update_ttl(table, attribute).await
-            }
-        }
-    };
-}
-
-passed_on! {
-    get: GetRequest => GetAnswer,
-    batch_get: BatchGetRequest => BatchGetAnswer,
-    query: QueryRequest => PageAnswer,
-    scan: ScanRequest => PageAnswer,
-    transact_get: TransactGetRequest => TransactGetAnswer,
-    put: PutRequest => WriteAnswer,
-    update: UpdateRequest => WriteAnswer,
-    delete: DeleteRequest => WriteAnswer,
-    batch_write: BatchWriteRequest => BatchWriteAnswer,
-    transact_write: TransactWriteRequest => WriteAnswer,
-    create_table: TableSpec => (),
-    describe_table: str => TableDescription,
-    delete_table: str => (),
-    read_stream: StreamRequest => StreamPage,
 }

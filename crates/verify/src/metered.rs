@@ -6,10 +6,8 @@ use async_trait::async_trait;
 use singlet_item::capacity::{Consistency, ReadUnits};
 use singlet_plan::cost::Call;
 use singlet_store::{
-    BatchGetAnswer, BatchGetRequest, BatchWriteAnswer, BatchWriteRequest, Consumed, DeleteRequest, GetAnswer,
-    GetRequest, PageAnswer, PutRequest, QueryRequest, Result, ScanRequest, Store, StreamPage, StreamRequest,
-    TableDescription, TableSpec, TransactGetAnswer, TransactGetRequest, TransactWriteRequest, UpdateRequest,
-    WriteAnswer,
+    BatchGetAnswer, BatchGetRequest, Consumed, GetAnswer, GetRequest, PageAnswer, QueryRequest, Result, ScanRequest,
+    Store, StoreLayer, TransactGetAnswer, TransactGetRequest,
 };
 
 /// A request that reads, and what it consumed.
@@ -66,7 +64,11 @@ fn promise(strong: bool) -> Consistency {
 }
 
 #[async_trait]
-impl Store for Metered {
+impl StoreLayer for Metered {
+    fn beneath(&self) -> &dyn Store {
+        &*self.inner
+    }
+
     async fn get(&self, request: &GetRequest) -> Result<GetAnswer> {
         let answer = self.inner.get(request).await?;
         let shown = format!("{:?}", request.key);
@@ -110,49 +112,5 @@ impl Store for Metered {
             shown,
         );
         Ok(answer)
-    }
-
-    async fn put(&self, request: &PutRequest) -> Result<WriteAnswer> {
-        self.inner.put(request).await
-    }
-
-    async fn update(&self, request: &UpdateRequest) -> Result<WriteAnswer> {
-        self.inner.update(request).await
-    }
-
-    async fn delete(&self, request: &DeleteRequest) -> Result<WriteAnswer> {
-        self.inner.delete(request).await
-    }
-
-    async fn batch_write(&self, request: &BatchWriteRequest) -> Result<BatchWriteAnswer> {
-        self.inner.batch_write(request).await
-    }
-
-    async fn transact_write(&self, request: &TransactWriteRequest) -> Result<WriteAnswer> {
-        self.inner.transact_write(request).await
-    }
-
-    async fn create_table(&self, spec: &TableSpec) -> Result<()> {
-        self.inner.create_table(spec).await
-    }
-
-    async fn describe_table(&self, table: &str) -> Result<TableDescription> {
-        self.inner.describe_table(table).await
-    }
-
-    async fn delete_table(&self, table: &str) -> Result<()> {
-        self.inner.delete_table(table).await
-    }
-
-    async fn list_tables(&self) -> Result<Vec<String>> {
-        self.inner.list_tables().await
-    }
-
-    async fn update_ttl(&self, table: &str, attribute: Option<&str>) -> Result<()> {
-        self.inner.update_ttl(table, attribute).await
-    }
-
-    async fn read_stream(&self, request: &StreamRequest) -> Result<StreamPage> {
-        self.inner.read_stream(request).await
     }
 }

@@ -5,11 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use async_trait::async_trait;
-use singlet_store::{
-    BatchGetAnswer, BatchGetRequest, BatchWriteAnswer, BatchWriteRequest, DeleteRequest, GetAnswer, GetRequest,
-    PageAnswer, PutRequest, QueryRequest, Result, ScanRequest, Store, StreamPage, StreamRequest, TableDescription,
-    TableSpec, TransactGetAnswer, TransactGetRequest, TransactWriteRequest, UpdateRequest, WriteAnswer,
-};
+use singlet_store::{Store, StoreLayer};
 use tokio::sync::Notify;
 
 #[derive(Debug)]
@@ -29,52 +25,26 @@ impl Dying {
             ended: Arc::default(),
         }
     }
+}
 
-    async fn answered<T>(&self, answer: T) -> T {
+#[async_trait]
+impl StoreLayer for Dying {
+    fn beneath(&self) -> &dyn Store {
+        &*self.store
+    }
+
+    /// What comes after the end is not done.
+    async fn before_call(&self) {
+        if self.left.load(Ordering::SeqCst) == 0 {
+            pending::<()>().await;
+        }
+    }
+
+    async fn after_call(&self) {
         if self.left.fetch_sub(1, Ordering::SeqCst) <= 1 {
             self.left.store(0, Ordering::SeqCst);
             self.ended.notify_one();
             pending::<()>().await;
         }
-        answer
     }
-
-    /// What comes after the end is not done.
-    async fn living(&self) {
-        if self.left.load(Ordering::SeqCst) == 0 {
-            pending::<()>().await;
-        }
-    }
-}
-
-macro_rules! forward {
-    ($($name:ident($($arg:ident: $ty:ty),*) -> $answer:ty;)*) => {
-        #[async_trait]
-        impl Store for Dying {
-            $(async fn $name(&self, $($arg: $ty),*) -> Result<$answer> {
-                self.living().await;
-                let answer = self.store.$name($($arg),*).await;
-                self.answered(answer).await
-            })*
-        }
-    };
-}
-
-forward! {
-    get(request: &GetRequest) -> GetAnswer;
-    batch_get(request: &BatchGetRequest) -> BatchGetAnswer;
-    query(request: &QueryRequest) -> PageAnswer;
-    scan(request: &ScanRequest) -> PageAnswer;
-    transact_get(request: &TransactGetRequest) -> TransactGetAnswer;
-    put(request: &PutRequest) -> WriteAnswer;
-    update(request: &UpdateRequest) -> WriteAnswer;
-    delete(request: &DeleteRequest) -> WriteAnswer;
-    batch_write(request: &BatchWriteRequest) -> BatchWriteAnswer;
-    transact_write(request: &TransactWriteRequest) -> WriteAnswer;
-    create_table(spec: &TableSpec) -> ();
-    describe_table(table: &str) -> TableDescription;
-    delete_table(table: &str) -> ();
-    list_tables() -> Vec<String>;
-    update_ttl(table: &str, attribute: Option<&str>) -> ();
-    read_stream(request: &StreamRequest) -> StreamPage;
 }

@@ -32,6 +32,12 @@ fn position(stderr: &str) -> String {
     line.unwrap_or_else(|| panic!("{stderr}")).to_owned()
 }
 
+fn create_task(served: &Served, header: &str, title: &str) {
+    let body = format!(r#"{{"title": "{title}"}}"#);
+    let posted = ask(&served.address(), "POST", "/todo/api/v1/tasks", header, &body);
+    assert_eq!(posted.unwrap().0, 201);
+}
+
 #[test]
 fn changes_are_told_while_it_serves_and_reading_goes_on_where_it_ended() {
     let folder = Folder::new("changes-told");
@@ -42,14 +48,7 @@ fn changes_are_told_while_it_serves_and_reading_goes_on_where_it_ended() {
         .spawn()
         .unwrap();
     let (header, _) = served.calls()[0].clone();
-    let posted = ask(
-        &served.address(),
-        "POST",
-        "/todo/api/v1/tasks",
-        &header,
-        r#"{"title": "told"}"#,
-    );
-    assert_eq!(posted.unwrap().0, 201);
+    create_task(&served, &header, "told");
     let mut told = BufReader::new(following.stdout.take().unwrap()).lines();
     let change = loop {
         let line = told.next().unwrap().unwrap();
@@ -71,14 +70,7 @@ fn changes_are_told_while_it_serves_and_reading_goes_on_where_it_ended() {
     following.stderr.take().unwrap().read_to_string(&mut said).unwrap();
     assert!(following.wait().unwrap().success(), "{said}");
     let position = position(&said);
-    let posted = ask(
-        &served.address(),
-        "POST",
-        "/todo/api/v1/tasks",
-        &header,
-        r#"{"title": "later"}"#,
-    );
-    assert_eq!(posted.unwrap().0, 201);
+    create_task(&served, &header, "later");
     let on = ["--from", &position, "--once", "--format", "json", "--entity", "Task"];
     let later = lines(&tail(&folder, &on).output().unwrap());
     let titles: Vec<&Value> = later.iter().map(|change| &change["after"]["title"]).collect();
@@ -125,14 +117,7 @@ fn an_output_that_is_closed_ends_it_and_what_was_not_taken_comes_again() {
         .spawn()
         .unwrap();
     drop(child.stdout.take());
-    let posted = ask(
-        &served.address(),
-        "POST",
-        "/todo/api/v1/tasks",
-        &header,
-        r#"{"title": "untaken"}"#,
-    );
-    assert_eq!(posted.unwrap().0, 201);
+    create_task(&served, &header, "untaken");
     assert!(child.wait().unwrap().success());
     let again = lines(&tail(&folder, &once).output().unwrap());
     assert!(

@@ -205,7 +205,11 @@ fn in_sort(range: &SortRange, key: &Value) -> bool {
 }
 
 #[async_trait]
-impl Store for Recorder {
+impl StoreLayer for Recorder {
+    fn beneath(&self) -> &dyn Store {
+        &*self.store
+    }
+
     async fn get(&self, request: &GetRequest) -> Result<GetAnswer> {
         let answer = self.store.get(request).await?;
         record(
@@ -245,18 +249,6 @@ impl Store for Recorder {
         Ok(answer)
     }
 
-    async fn put(&self, request: &PutRequest) -> Result<WriteAnswer> {
-        self.store.put(request).await
-    }
-
-    async fn update(&self, request: &UpdateRequest) -> Result<WriteAnswer> {
-        self.store.update(request).await
-    }
-
-    async fn delete(&self, request: &DeleteRequest) -> Result<WriteAnswer> {
-        self.store.delete(request).await
-    }
-
     async fn batch_write(&self, request: &BatchWriteRequest) -> Result<BatchWriteAnswer> {
         let answer = self.store.batch_write(request).await?;
         assert!(answer.unprocessed.is_empty());
@@ -268,33 +260,5 @@ impl Store for Recorder {
             };
         }
         Ok(answer)
-    }
-
-    async fn transact_write(&self, request: &TransactWriteRequest) -> Result<WriteAnswer> {
-        self.store.transact_write(request).await
-    }
-
-    async fn create_table(&self, spec: &TableSpec) -> Result<()> {
-        self.store.create_table(spec).await
-    }
-
-    async fn describe_table(&self, table: &str) -> Result<TableDescription> {
-        self.store.describe_table(table).await
-    }
-
-    async fn delete_table(&self, table: &str) -> Result<()> {
-        self.store.delete_table(table).await
-    }
-
-    async fn list_tables(&self) -> Result<Vec<String>> {
-        self.store.list_tables().await
-    }
-
-    async fn update_ttl(&self, table: &str, attribute: Option<&str>) -> Result<()> {
-        self.store.update_ttl(table, attribute).await
-    }
-
-    async fn read_stream(&self, request: &StreamRequest) -> Result<StreamPage> {
-        self.store.read_stream(request).await
     }
 }

@@ -8,9 +8,9 @@ use std::sync::{Arc, Mutex};
 use async_trait::async_trait;
 use singlet_store::{
     BatchGetAnswer, BatchGetRequest, BatchWriteAnswer, BatchWriteRequest, Cancellation, DeleteRequest, ErrorKind,
-    GetAnswer, GetRequest, PageAnswer, PutRequest, QueryRequest, Result, ScanRequest, Store, StoreError, StreamPage,
-    StreamRequest, TableDescription, TableSpec, TransactGetAnswer, TransactGetRequest, TransactWriteRequest,
-    UpdateRequest, WriteAnswer,
+    GetAnswer, GetRequest, PageAnswer, PutRequest, QueryRequest, Result, ScanRequest, Store, StoreError, StoreLayer,
+    StreamPage, StreamRequest, TableDescription, TableSpec, TransactGetAnswer, TransactGetRequest,
+    TransactWriteRequest, UpdateRequest, WriteAnswer,
 };
 use singlet_store_embedded::EmbeddedStore;
 
@@ -177,7 +177,11 @@ impl Disturbed {
 }
 
 #[async_trait]
-impl Store for Disturbed {
+impl StoreLayer for Disturbed {
+    fn beneath(&self) -> &dyn Store {
+        &self.inner
+    }
+
     async fn get(&self, request: &GetRequest) -> Result<GetAnswer> {
         self.call(ON_READS, self.inner.get(request)).await
     }

@@ -7,10 +7,8 @@ use async_trait::async_trait;
 use singlet_item::capacity::{IndexWrite, WriteMode, condition_check_units, write_units};
 use singlet_item::{Item, WriteUnits, item_size_bytes};
 use singlet_store::{
-    BatchGetAnswer, BatchGetRequest, BatchWriteAnswer, BatchWriteRequest, Consumed, DeleteRequest, GetAnswer,
-    GetRequest, IndexProjection, IndexSpec, KeySchema, PageAnswer, PutRequest, QueryRequest, Result, ScanRequest,
-    Store, StreamPage, StreamRequest, TableDescription, TableSpec, TransactGetAnswer, TransactGetRequest,
-    TransactWrite, TransactWriteRequest, UpdateRequest, WriteAnswer,
+    Consumed, DeleteRequest, GetRequest, IndexProjection, IndexSpec, KeySchema, PutRequest, Result, Store, StoreLayer,
+    TableSpec, TransactWrite, TransactWriteRequest, UpdateRequest, WriteAnswer,
 };
 
 /// A store that checks what writes cost.
@@ -121,7 +119,11 @@ fn index_units(spec: &TableSpec, index: &IndexSpec, before: Option<&Item>, after
 }
 
 #[async_trait]
-impl Store for Measured {
+impl StoreLayer for Measured {
+    fn beneath(&self) -> &dyn Store {
+        &*self.inner
+    }
+
     async fn put(&self, request: &PutRequest) -> Result<WriteAnswer> {
         let keys = vec![(self.key(&request.item), false)];
         self.checked(keys, WriteMode::Single, self.inner.put(request)).await
@@ -155,49 +157,5 @@ impl Store for Measured {
     async fn create_table(&self, spec: &TableSpec) -> Result<()> {
         *self.spec.lock().unwrap() = Some(spec.clone());
         self.inner.create_table(spec).await
-    }
-
-    async fn get(&self, request: &GetRequest) -> Result<GetAnswer> {
-        self.inner.get(request).await
-    }
-
-    async fn batch_get(&self, request: &BatchGetRequest) -> Result<BatchGetAnswer> {
-        self.inner.batch_get(request).await
-    }
-
-    async fn query(&self, request: &QueryRequest) -> Result<PageAnswer> {
-        self.inner.query(request).await
-    }
-
-    async fn scan(&self, request: &ScanRequest) -> Result<PageAnswer> {
-        self.inner.scan(request).await
-    }
-
-    async fn transact_get(&self, request: &TransactGetRequest) -> Result<TransactGetAnswer> {
-        self.inner.transact_get(request).await
-    }
-
-    async fn batch_write(&self, request: &BatchWriteRequest) -> Result<BatchWriteAnswer> {
-        self.inner.batch_write(request).await
-    }
-
-    async fn describe_table(&self, table: &str) -> Result<TableDescription> {
-        self.inner.describe_table(table).await
-    }
-
-    async fn delete_table(&self, table: &str) -> Result<()> {
-        self.inner.delete_table(table).await
-    }
-
-    async fn list_tables(&self) -> Result<Vec<String>> {
-        self.inner.list_tables().await
-    }
-
-    async fn update_ttl(&self, table: &str, attribute: Option<&str>) -> Result<()> {
-        self.inner.update_ttl(table, attribute).await
-    }
-
-    async fn read_stream(&self, request: &StreamRequest) -> Result<StreamPage> {
-        self.inner.read_stream(request).await
     }
 }

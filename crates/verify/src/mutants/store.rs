@@ -7,10 +7,8 @@ use async_trait::async_trait;
 use singlet_item::{Item, Value};
 use singlet_model::Model;
 use singlet_store::{
-    BatchGetAnswer, BatchGetRequest, BatchWrite, BatchWriteAnswer, BatchWriteRequest, DeleteRequest, GetAnswer,
-    GetRequest, PageAnswer, Path, PutRequest, QueryRequest, Result, ScanRequest, Store, StreamPage, StreamRequest,
-    TableDescription, TableSpec, TransactGetAnswer, TransactGetRequest, TransactWrite, TransactWriteRequest, Update,
-    UpdateRequest, WriteAnswer,
+    BatchWrite, BatchWriteAnswer, BatchWriteRequest, DeleteRequest, PageAnswer, Path, PutRequest, QueryRequest, Result,
+    Store, StoreLayer, TransactWrite, TransactWriteRequest, Update, UpdateRequest, WriteAnswer,
 };
 
 /// What does not arrive.
@@ -196,26 +194,14 @@ impl Faulty {
 }
 
 #[async_trait]
-impl Store for Faulty {
-    async fn get(&self, request: &GetRequest) -> Result<GetAnswer> {
-        self.inner.get(request).await
-    }
-
-    async fn batch_get(&self, request: &BatchGetRequest) -> Result<BatchGetAnswer> {
-        self.inner.batch_get(request).await
+impl StoreLayer for Faulty {
+    fn beneath(&self) -> &dyn Store {
+        &*self.inner
     }
 
     async fn query(&self, request: &QueryRequest) -> Result<PageAnswer> {
         let page = self.inner.query(request).await?;
         Ok(self.page(request.index.as_ref(), request.start.is_none(), page))
-    }
-
-    async fn scan(&self, request: &ScanRequest) -> Result<PageAnswer> {
-        self.inner.scan(request).await
-    }
-
-    async fn transact_get(&self, request: &TransactGetRequest) -> Result<TransactGetAnswer> {
-        self.inner.transact_get(request).await
     }
 
     async fn put(&self, request: &PutRequest) -> Result<WriteAnswer> {
@@ -277,29 +263,5 @@ impl Store for Faulty {
             true => Ok(WriteAnswer::default()),
             false => self.inner.transact_write(&request).await,
         }
-    }
-
-    async fn create_table(&self, spec: &TableSpec) -> Result<()> {
-        self.inner.create_table(spec).await
-    }
-
-    async fn describe_table(&self, table: &str) -> Result<TableDescription> {
-        self.inner.describe_table(table).await
-    }
-
-    async fn delete_table(&self, table: &str) -> Result<()> {
-        self.inner.delete_table(table).await
-    }
-
-    async fn list_tables(&self) -> Result<Vec<String>> {
-        self.inner.list_tables().await
-    }
-
-    async fn update_ttl(&self, table: &str, attribute: Option<&str>) -> Result<()> {
-        self.inner.update_ttl(table, attribute).await
-    }
-
-    async fn read_stream(&self, request: &StreamRequest) -> Result<StreamPage> {
-        self.inner.read_stream(request).await
     }
 }

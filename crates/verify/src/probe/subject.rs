@@ -11,8 +11,7 @@ use singlet_store::render::Renderer;
 use singlet_store::{
     BatchGetAnswer, BatchGetRequest, BatchWrite, BatchWriteAnswer, BatchWriteRequest, Condition, DeleteRequest,
     Direction, GetAnswer, GetRequest, PageAnswer, PutRequest, QueryRequest, Result, ScanRequest, SortRange, Store,
-    StreamPage, StreamRequest, TableDescription, TableSpec, TransactGetAnswer, TransactGetRequest, TransactWrite,
-    TransactWriteRequest, UpdateRequest, WriteAnswer,
+    StoreLayer, TransactGetAnswer, TransactGetRequest, TransactWrite, TransactWriteRequest, UpdateRequest, WriteAnswer,
 };
 
 /// The most items of one batch.
@@ -182,7 +181,11 @@ impl Watched {
 }
 
 #[async_trait]
-impl Store for Watched {
+impl StoreLayer for Watched {
+    fn beneath(&self) -> &dyn Store {
+        &*self.inner
+    }
+
     async fn get(&self, request: &GetRequest) -> Result<GetAnswer> {
         self.note(|| format!("get {}", item_text(&request.key)), None);
         self.inner.get(request).await
@@ -245,30 +248,6 @@ impl Store for Watched {
             self.note(|| action_text(action), None);
         }
         self.inner.transact_write(request).await
-    }
-
-    async fn create_table(&self, spec: &TableSpec) -> Result<()> {
-        self.inner.create_table(spec).await
-    }
-
-    async fn describe_table(&self, table: &str) -> Result<TableDescription> {
-        self.inner.describe_table(table).await
-    }
-
-    async fn delete_table(&self, table: &str) -> Result<()> {
-        self.inner.delete_table(table).await
-    }
-
-    async fn list_tables(&self) -> Result<Vec<String>> {
-        self.inner.list_tables().await
-    }
-
-    async fn update_ttl(&self, table: &str, attribute: Option<&str>) -> Result<()> {
-        self.inner.update_ttl(table, attribute).await
-    }
-
-    async fn read_stream(&self, request: &StreamRequest) -> Result<StreamPage> {
-        self.inner.read_stream(request).await
     }
 }
 

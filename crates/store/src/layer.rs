@@ -1,0 +1,67 @@
+//! A store in front of another one.
+
+use async_trait::async_trait;
+
+use crate::{
+    BatchGetAnswer, BatchGetRequest, BatchWriteAnswer, BatchWriteRequest, DeleteRequest, GetAnswer, GetRequest,
+    PageAnswer, PutRequest, QueryRequest, Result, ScanRequest, Store, StreamPage, StreamRequest, TableChange,
+    TableDescription, TableSpec, TransactGetAnswer, TransactGetRequest, TransactWriteRequest, UpdateRequest,
+    WriteAnswer,
+};
+
+macro_rules! passed_on {
+    ($($name:ident($($arg:ident: $ty:ty),*) -> $answer:ty;)*) => {
+        /// A store in front of another one, which passes on what it does not do itself. Whatever is one is a [`Store`].
+        #[async_trait]
+        pub trait StoreLayer: Send + Sync + std::fmt::Debug {
+            /// The store that it is in front of.
+            fn beneath(&self) -> &dyn Store;
+
+            /// What comes before each call.
+            async fn before_call(&self) {}
+
+            /// What comes between each call and its answer.
+            async fn after_call(&self) {}
+
+            $(
+                #[doc = concat!("See [`Store::", stringify!($name), "`].")]
+                async fn $name(&self, $($arg: $ty),*) -> Result<$answer> {
+                    self.beneath().$name($($arg),*).await
+                }
+            )*
+        }
+
+        #[async_trait]
+        impl<L: StoreLayer> Store for L {
+            $(
+                async fn $name(&self, $($arg: $ty),*) -> Result<$answer> {
+                    self.before_call().await;
+                    let answer = StoreLayer::$name(self, $($arg),*).await;
+                    self.after_call().await;
+                    answer
+                }
+            )*
+        }
+    };
+}
+
+passed_on! {
+    get(request: &GetRequest) -> GetAnswer;
+    batch_get(request: &BatchGetRequest) -> BatchGetAnswer;
+    query(request: &QueryRequest) -> PageAnswer;
+    scan(request: &ScanRequest) -> PageAnswer;
+    transact_get(request: &TransactGetRequest) -> TransactGetAnswer;
+    put(request: &PutRequest) -> WriteAnswer;
+    update(request: &UpdateRequest) -> WriteAnswer;
+    delete(request: &DeleteRequest) -> WriteAnswer;
+    batch_write(request: &BatchWriteRequest) -> BatchWriteAnswer;
+    transact_write(request: &TransactWriteRequest) -> WriteAnswer;
+    create_table(spec: &TableSpec) -> ();
+    describe_table(table: &str) -> TableDescription;
+    update_table(table: &str, change: &TableChange) -> ();
+    delete_table(table: &str) -> ();
+    list_tables() -> Vec<String>;
+    update_ttl(table: &str, attribute: Option<&str>) -> ();
+    check_writes() -> ();
+    read_stream(request: &StreamRequest) -> StreamPage;
+}
