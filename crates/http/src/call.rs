@@ -24,6 +24,7 @@ use crate::rate::Left;
 use crate::routing::{Endpoint, Found};
 use crate::settings::Limits;
 use crate::system::System;
+use crate::watch::{self, Asked, Watchers, Watching};
 use crate::{answer, body, input, problem};
 
 /// A request, its path without the system's prefix.
@@ -50,11 +51,12 @@ pub(crate) struct Surroundings<'a> {
     /// What is written to its end though the client has gone.
     pub tasks: &'a TaskTracker,
     pub clock: &'a Clock,
+    pub watchers: &'a Watchers,
 }
 
 /// One request on its way.
 pub(crate) struct Call<'a> {
-    system: &'a System,
+    system: &'a Arc<System>,
     service: Surroundings<'a>,
     /// The read or write that was asked for, as far as it is known.
     of: &'a mut Operation,
@@ -65,7 +67,7 @@ pub(crate) struct Call<'a> {
 }
 
 impl<'a> Call<'a> {
-    pub fn new(system: &'a System, service: Surroundings<'a>, of: &'a mut Operation) -> Self {
+    pub fn new(system: &'a Arc<System>, service: Surroundings<'a>, of: &'a mut Operation) -> Self {
         Call {
             of,
             system,
@@ -170,6 +172,11 @@ impl<'a> Call<'a> {
         if explain {
             return Ok(answer::plan(model, &endpoint.name, system.engine.plan(&endpoint.name)));
         }
+        if incoming.method == Method::GET
+            && let Asked::Events = watch::asked(model, read, &incoming.headers)?
+        {
+            return self.watch(endpoint, request, incoming).await;
+        }
         let place = self.service.admission.enter()?;
         let held = Arc::new(self.service.admission.hold());
         let (engine, name) = (Arc::clone(&system.engine), endpoint.name.clone());
@@ -194,6 +201,25 @@ impl<'a> Call<'a> {
             })?;
         self.units = given.consumed.total();
         answer::read(model, read, given, (query, incoming), held)
+    }
+
+    async fn watch(&self, endpoint: &Endpoint, request: Request, incoming: &Incoming) -> Result<Response, Problem> {
+        if request.cursor.is_some() {
+            let place = Place::Query("cursor".to_owned());
+            let error = FieldError::new(place, "only the first page can be watched");
+            return Err(Problem::invalid(FieldErrors::one(error)));
+        }
+        let watching = Watching {
+            system: Arc::clone(self.system),
+            read: endpoint.name.clone(),
+            request,
+            headers: incoming.headers.clone(),
+            admission: Arc::clone(self.service.admission),
+            clock: self.service.clock.clone(),
+            time_max: self.service.limits.operation_time_max,
+        };
+        let problem = |error| self.problem(error, &incoming.request_id);
+        watch::respond(watching, self.service.watchers, problem).await
     }
 
     async fn write(

@@ -42,6 +42,7 @@ mod settings;
 mod surfaces;
 mod system;
 mod trace;
+mod watch;
 
 pub use clock::Clock;
 pub use proxies::Proxies;

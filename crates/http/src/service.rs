@@ -29,7 +29,8 @@ use crate::settings::Settings;
 use crate::surfaces::Surfaces;
 use crate::system::System;
 use crate::trace::{self, REQUEST_ID, TRACEPARENT};
-use crate::{assets, home};
+use crate::watch::Watchers;
+use crate::{assets, home, watch};
 
 /// Answers shorter than this are not compressed.
 const COMPRESSED_BYTES_MIN: u16 = 1024;
@@ -48,6 +49,7 @@ pub struct Service {
     closing: AtomicBool,
     tasks: TaskTracker,
     clock: Clock,
+    watchers: Watchers,
 }
 
 /// Where a request came from.
@@ -101,6 +103,7 @@ impl Service {
             long_reads: LongReads::default(),
             closing: AtomicBool::new(false),
             tasks: TaskTracker::new(),
+            watchers: Watchers::default(),
         })
     }
 
@@ -133,6 +136,7 @@ impl Service {
     pub(crate) fn close(&self) {
         self.closing.store(true, Ordering::Relaxed);
         self.tasks.close();
+        self.watchers.end();
     }
 
     /// Waits for what was begun and is not tied to a connection.
@@ -198,9 +202,12 @@ impl Service {
     }
 }
 
-/// Assets are stored compressed.
+/// Assets are stored compressed, and an event is sent when it happens.
 fn not_encoded(_: StatusCode, _: axum::http::Version, headers: &HeaderMap, _: &axum::http::Extensions) -> bool {
-    !headers.contains_key(header::CONTENT_ENCODING)
+    let is_events = headers
+        .get(header::CONTENT_TYPE)
+        .is_some_and(|media| media == watch::EVENTS);
+    !headers.contains_key(header::CONTENT_ENCODING) && !is_events
 }
 
 /// What was done for a request.
@@ -416,6 +423,7 @@ async fn dispatch(
         long_reads: &service.long_reads,
         tasks: &service.tasks,
         clock: &service.clock,
+        watchers: &service.watchers,
     };
     let mut call = Call::new(&system, surroundings, of);
     let mut result = call.answer(&incoming, body).await;

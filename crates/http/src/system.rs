@@ -14,6 +14,7 @@ use crate::location::Location;
 use crate::openapi;
 use crate::rate::RateLimit;
 use crate::routing::Routes;
+use crate::watch::Feed;
 
 /// What a deployment decides for one system.
 #[derive(Clone, Debug)]
@@ -52,6 +53,8 @@ pub struct System {
     pub(crate) authenticator: Authenticator,
     pub(crate) rate: Option<RateLimit>,
     pub(crate) openapi: Bytes,
+    /// The changes of its table, for who watches.
+    pub(crate) feed: Feed,
     patched: HashMap<String, Vec<Patched>>,
     locations: HashMap<String, Location>,
 }
@@ -77,6 +80,7 @@ impl System {
             read_only: settings.read_only,
             authenticator: Authenticator::new(&model.callers, &settings.jwt_keys, &settings.jwt, settings.api_keys),
             rate: rate.and_then(RateLimit::new),
+            feed: Feed::default(),
             openapi: Bytes::from(format!("{document:#}\n")),
             patched: model
                 .writes

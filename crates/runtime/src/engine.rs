@@ -9,6 +9,7 @@ mod neighbours;
 mod prepared;
 mod preview;
 mod tally;
+mod watched;
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -24,6 +25,7 @@ use singlet_plan::write::{WritePlan, plan_write};
 use singlet_store::{Consumed, Store};
 
 pub use preview::{Preview, Previewed};
+pub use watched::{Watched, unwatchable};
 
 use self::prepared::{Admission, Planned, Prepared};
 use crate::budget::{Memory, ReadBudget, Turns};

@@ -20,6 +20,7 @@ use super::shape;
 use crate::location::Location;
 use crate::routing::Endpoint;
 use crate::system::patched;
+use crate::watch;
 
 /// Describes what a method of a path answers.
 pub fn describe(
@@ -78,7 +79,11 @@ fn of_reads(
     names.extend(pages.then_some("Link"));
     names.extend(tagged.then_some("ETag"));
     let mut responses = Map::new();
-    let answer = json!({"description": "The answer", "headers": headers(deployed, &names), "content": {"application/json": {"schema": shape}}});
+    let mut content = json!({"application/json": {"schema": shape}});
+    if reads.iter().any(|read| watch::why_not(model, read).is_none()) {
+        insert(&mut content, watch::EVENTS, json!({"schema": {"type": "string"}}));
+    }
+    let answer = json!({"description": "The answer", "headers": headers(deployed, &names), "content": content});
     responses.insert("200".to_owned(), answer);
     if tagged {
         let same = json!({"description": "The client has this version", "headers": headers(deployed, &["ETag"])});

@@ -26,4 +26,5 @@ mod shutdown;
 mod signing;
 mod surfaces;
 mod tls;
+mod watching;
 mod writes;

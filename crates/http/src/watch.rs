@@ -1,0 +1,326 @@
+//! Watching a read: its first page, and whatever makes it another one, as server-sent events.
+//!
+//! A change only says *read again*: what is sent is what the read answers to its caller then, compared with what was sent before. So
+//! nobody sees a row that the read would not show, and whatever is missed in between is in the next comparison.
+
+mod feed;
+mod shown;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use axum::body::{Body, Bytes};
+use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
+use axum::response::Response;
+use futures_util::stream;
+use singlet_changes::{Change, ChangeKind};
+use singlet_item::Value;
+use singlet_model::Model;
+use singlet_model::model::Read;
+use singlet_runtime::{Caller, Memory, Request, RuntimeError, Watched, unwatchable};
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+pub(crate) use feed::Feed;
+
+use crate::admission::{Admission, overloaded};
+use crate::clock::Clock;
+use crate::problem::Problem;
+use crate::system::System;
+use feed::Subscription;
+use shown::Shown;
+
+/// The least time between two readings for one watcher.
+const READ_EVERY: Duration = Duration::from_millis(250);
+
+/// How long after a change it is read once more: an index may have been behind.
+const SETTLED_AFTER: Duration = Duration::from_secs(2);
+
+/// How often it is read again where time alone decides.
+const TIMED_EVERY: Duration = Duration::from_secs(30);
+
+/// How often something is sent, so that who has gone is noticed, and credentials are looked at again.
+const SIGN_OF_LIFE_EVERY: Duration = Duration::from_secs(15);
+
+/// How long it waits after a reading that failed.
+const FAILED_PAUSE: Duration = Duration::from_secs(1);
+
+/// How many watch at once.
+const WATCHERS_MAX: usize = 2_000;
+
+/// The media type.
+pub(crate) const EVENTS: &str = "text/event-stream";
+
+/// Everybody who watches.
+#[derive(Debug, Default)]
+pub(crate) struct Watchers {
+    now: Arc<AtomicUsize>,
+    ending: CancellationToken,
+}
+
+/// One place among them, until it is dropped.
+struct Place(Arc<AtomicUsize>);
+
+impl Watchers {
+    /// Ends everybody's watching.
+    pub fn end(&self) {
+        self.ending.cancel();
+    }
+
+    fn enter(&self) -> Result<Place, Problem> {
+        let before = self.now.fetch_add(1, Ordering::Relaxed);
+        let place = Place(Arc::clone(&self.now));
+        match before < WATCHERS_MAX {
+            true => Ok(place),
+            false => Err(overloaded(format!("{WATCHERS_MAX} watch, and no more do at once"))),
+        }
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// What a request asks for.
+pub(crate) enum Asked {
+    /// An answer.
+    Answer,
+    /// Events.
+    Events,
+}
+
+/// Whether a request asks for events.
+///
+/// # Errors
+///
+/// Where it accepts nothing else, and the read has none.
+pub(crate) fn asked(model: &Model, read: &Read, headers: &HeaderMap) -> Result<Asked, Problem> {
+    let accepted = headers
+        .get_all(header::ACCEPT)
+        .iter()
+        .filter_map(|value| value.to_str().ok());
+    let media: Vec<&str> = accepted
+        .flat_map(|value| value.split(','))
+        .map(|media| media.split(';').next().unwrap_or_default().trim())
+        .collect();
+    if !media.iter().any(|media| media.eq_ignore_ascii_case(EVENTS)) {
+        return Ok(Asked::Answer);
+    }
+    let Some(reason) = why_not(model, read) else {
+        return Ok(Asked::Events);
+    };
+    match media
+        .iter()
+        .any(|media| ["application/json", "application/*", "*/*"].contains(media))
+    {
+        true => Ok(Asked::Answer),
+        false => Err(Problem::new(StatusCode::NOT_ACCEPTABLE, "not_watchable", reason)),
+    }
+}
+
+/// Why a read has no events; nothing where it has.
+pub(crate) fn why_not(model: &Model, read: &Read) -> Option<&'static str> {
+    let without_stream = model.table.stream.is_none();
+    unwatchable(read).or_else(|| without_stream.then_some("the table has no stream that tells of changes"))
+}
+
+/// A read and who watches it.
+pub(crate) struct Watching {
+    pub system: Arc<System>,
+    pub read: String,
+    pub request: Request,
+    /// With the credentials, which are looked at again and again.
+    pub headers: HeaderMap,
+    pub admission: Arc<Admission>,
+    pub clock: Clock,
+    pub time_max: Duration,
+}
+
+/// The response that goes on for as long as somebody listens.
+///
+/// # Errors
+///
+/// Where the first reading fails, or too many watch.
+pub(crate) async fn respond(
+    watching: Watching,
+    watchers: &Watchers,
+    problem: impl Fn(RuntimeError) -> Problem,
+) -> Result<Response, Problem> {
+    let place = watchers.enter()?;
+    let engine = &watching.system.engine;
+    let watched = engine.watched(&watching.read, &watching.request).map_err(&problem)?;
+    let Some(watched) = watched else {
+        let detail = "only a list of rows of one entity can be watched";
+        return Err(Problem::new(StatusCode::NOT_ACCEPTABLE, "not_watchable", detail));
+    };
+    // Before the first reading: what changes after it is heard.
+    let heard = watching.system.feed.subscribe(engine).await;
+    let heard = heard.map_err(|error| problem(RuntimeError::Store(error)))?;
+    let rows = watching.read_rows().await.map_err(&problem)?;
+    let shown = watching.shown(&rows);
+    let returned = watching.headers.get("last-event-id").and_then(|id| id.to_str().ok());
+    let first = match returned == Some(shown.id().as_str()) {
+        // Who comes back to what it holds is told nothing.
+        true => sign_of_life(),
+        false => shown.page(),
+    };
+    let mut watcher = Watcher {
+        watched,
+        heard,
+        shown,
+        read_at: Instant::now(),
+        again_at: None,
+        ending: watchers.ending.clone(),
+        _place: place,
+        watching,
+    };
+    watcher.again_at = watcher.next_reading(&rows);
+    let events = stream::unfold((Some(first), watcher), |(first, mut watcher)| async move {
+        let text = match first {
+            Some(first) => first,
+            None => watcher.next_text().await?,
+        };
+        Some((Ok::<_, std::convert::Infallible>(Bytes::from(text)), (None, watcher)))
+    });
+    let mut response = Response::new(Body::from_stream(events));
+    let headers = response.headers_mut();
+    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(EVENTS));
+    // A proxy that gathers answers would keep events back.
+    headers.insert("x-accel-buffering", HeaderValue::from_static("no"));
+    Ok(response)
+}
+
+impl Watching {
+    async fn read_rows(&self) -> Result<Vec<Value>, RuntimeError> {
+        let _place = self.admission.enter().map_err(|_| RuntimeError::NoRoom)?;
+        let memory = Arc::new(self.admission.hold()) as Arc<dyn Memory>;
+        let engine = &self.system.engine;
+        let request = Request {
+            now: self.clock.now(),
+            ..self.request.clone()
+        };
+        let reading = engine.read_within(&self.read, &request, Some(memory));
+        let answer = tokio::time::timeout(self.time_max, reading).await;
+        let answer = answer.map_err(|_| RuntimeError::NoRoom)??;
+        Ok(match answer.value {
+            Some(Value::L(rows)) => rows,
+            _ => Vec::new(),
+        })
+    }
+
+    fn shown(&self, rows: &[Value]) -> Shown {
+        let model = self.system.model();
+        let read = model.reads.iter().find(|read| read.name == self.read);
+        let entity = read.and_then(|read| model.entity(read.selection.as_ref()?.entity()?));
+        let attributes = entity
+            .iter()
+            .flat_map(|entity| entity.attributes.iter().map(move |one| (entity, one)));
+        let key = attributes.filter(|(entity, one)| entity.is_key_attribute(&one.name));
+        let key: Vec<String> = key.map(|(_, one)| one.name.clone()).collect();
+        Shown::of(rows, &key)
+    }
+
+    /// Who calls, by the same credentials, now.
+    async fn is_still_known(&self) -> bool {
+        let caller: Result<Caller, Problem> = self.system.authenticator.caller(&self.headers).await;
+        caller.is_ok_and(|caller| caller == self.request.caller)
+    }
+}
+
+/// Somebody who watches.
+struct Watcher {
+    watching: Watching,
+    watched: Watched,
+    heard: Subscription,
+    shown: Shown,
+    read_at: Instant,
+    /// When to read again though nothing is heard.
+    again_at: Option<Instant>,
+    ending: CancellationToken,
+    _place: Place,
+}
+
+impl Watcher {
+    /// The next text to send; nothing at the end.
+    async fn next_text(&mut self) -> Option<String> {
+        let alive_at = Instant::now() + SIGN_OF_LIFE_EVERY;
+        loop {
+            let (engine, watched) = (&self.watching.system.engine, &self.watched);
+            let again_at = self.again_at.unwrap_or_else(|| alive_at + SIGN_OF_LIFE_EVERY);
+            let has_changed = tokio::select! {
+                biased;
+                () = self.ending.cancelled() => return None,
+                more = self.heard.concerned(|change| concerns(watched, engine, change)) => match more {
+                    true => true,
+                    false => return None,
+                },
+                () = tokio::time::sleep_until(again_at) => false,
+                () = tokio::time::sleep_until(alive_at) => match self.watching.is_still_known().await {
+                    true => return Some(sign_of_life()),
+                    false => return None,
+                },
+            };
+            let events = self.read_again(has_changed).await?;
+            if !events.is_empty() {
+                return Some(events);
+            }
+        }
+    }
+
+    /// Reads again, and answers the events that lead there; nothing where the caller may not read any more.
+    async fn read_again(&mut self, has_changed: bool) -> Option<String> {
+        tokio::time::sleep_until(self.read_at + READ_EVERY).await;
+        if !self.watching.is_still_known().await {
+            return None;
+        }
+        let rows = match self.watching.read_rows().await {
+            Ok(rows) => rows,
+            Err(RuntimeError::Unauthenticated | RuntimeError::Forbidden | RuntimeError::NotFound) => return None,
+            Err(error) => {
+                tracing::debug!(%error, read = self.watching.read, "a watched read failed, and is tried again");
+                self.again_at = Some(Instant::now() + FAILED_PAUSE);
+                return Some(String::new());
+            }
+        };
+        self.read_at = Instant::now();
+        self.again_at = self.next_reading(&rows);
+        if has_changed {
+            let settled = self.read_at + SETTLED_AFTER;
+            self.again_at = Some(self.again_at.map_or(settled, |again| again.min(settled)));
+        }
+        let next = self.watching.shown(&rows);
+        Some(self.shown.become_next(next))
+    }
+
+    /// When time is the next to change what is shown.
+    fn next_reading(&self, rows: &[Value]) -> Option<Instant> {
+        if !self.watched.is_timed {
+            return None;
+        }
+        let now = self.watching.clock.now();
+        let instant = self.watched.next_instant(&self.watching.system.engine, rows, now);
+        let until = instant
+            .and_then(|instant| u64::try_from(instant - now).ok())
+            .map(Duration::from_millis);
+        Some(Instant::now() + until.map_or(TIMED_EVERY, |until| until.min(TIMED_EVERY)))
+    }
+}
+
+fn concerns(watched: &Watched, engine: &singlet_runtime::Engine, change: &Change) -> bool {
+    let (before, after) = (change.before.as_ref(), change.after.as_ref());
+    // What a stream does not carry is not known.
+    let images = match change.kind {
+        ChangeKind::Created => after.is_some(),
+        ChangeKind::Updated => before.is_some() && after.is_some(),
+        ChangeKind::Deleted | ChangeKind::Expired => before.is_some(),
+    };
+    watched.concerns(engine, &change.entity, images.then_some([before, after]))
+}
+
+/// A comment, which clients pass over.
+fn sign_of_life() -> String {
+    ":\n\n".to_owned()
+}

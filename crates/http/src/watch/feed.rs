@@ -1,0 +1,139 @@
+//! The changes of one table, read once for all who watch.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use singlet_changes::{Change, ChangeReader, Told};
+use singlet_runtime::Engine;
+use singlet_store::{StoreError, StreamPosition};
+use tokio::sync::broadcast::error::RecvError;
+use tokio::sync::broadcast::{self, Receiver, Sender};
+
+/// How long the reader waits before it looks again where there was nothing: a stream of DynamoDB is paid for by looking.
+const LOOK_EVERY: Duration = Duration::from_millis(200);
+
+/// How long it waits after a failure.
+const FAILED_PAUSE: Duration = Duration::from_secs(1);
+
+/// How many changes a watcher may be behind; one further behind reads again without looking at them.
+const BEHIND_MAX: usize = 1024;
+
+/// The changes of a system's table, for as long as anybody wants them.
+#[derive(Debug, Default)]
+pub(crate) struct Feed {
+    told: Arc<Mutex<Option<Sender<Arc<News>>>>>,
+}
+
+/// What a watcher hears.
+#[derive(Debug)]
+enum News {
+    Change(Box<Change>),
+    /// Changes were missed.
+    Missed,
+}
+
+/// A watcher's ear.
+#[derive(Debug)]
+pub(super) struct Subscription(Receiver<Arc<News>>);
+
+impl Feed {
+    /// Listens. Every change that is made after this has returned is heard, or that some were missed.
+    pub(super) async fn subscribe(&self, engine: &Arc<Engine>) -> Result<Subscription, StoreError> {
+        if let Some(known) = lock(&self.told).as_ref() {
+            return Ok(Subscription(known.subscribe()));
+        }
+        let mut reader = reader(engine);
+        // Where it begins is known with its first page.
+        reader.next_page().await?;
+        let mut told = lock(&self.told);
+        if let Some(known) = told.as_ref() {
+            return Ok(Subscription(known.subscribe()));
+        }
+        let (sender, receiver) = broadcast::channel(BEHIND_MAX);
+        *told = Some(sender.clone());
+        tokio::spawn(read_on(Arc::clone(engine), reader, sender, Arc::clone(&self.told)));
+        Ok(Subscription(receiver))
+    }
+}
+
+fn reader(engine: &Arc<Engine>) -> ChangeReader {
+    let source = Arc::new(Arc::clone(engine.store()));
+    ChangeReader::new(Arc::clone(engine.model()), source, StreamPosition::Latest)
+}
+
+/// Reads until nobody listens.
+async fn read_on(
+    engine: Arc<Engine>,
+    mut reader: ChangeReader,
+    sender: Sender<Arc<News>>,
+    told: Arc<Mutex<Option<Sender<Arc<News>>>>>,
+) {
+    // Also where reading panics: those who listen hear that it is over, and whoever comes begins anew.
+    let _over = Over(sender.clone(), Arc::clone(&told));
+    loop {
+        {
+            // Under the lock: whoever listens from now on begins another one.
+            let mut told = lock(&told);
+            if sender.receiver_count() == 0 {
+                *told = None;
+                return;
+            }
+        }
+        match reader.next_page().await {
+            Ok(page) => {
+                let is_empty = page.is_empty();
+                for told in page.told {
+                    let news = match told {
+                        Told::Change(change) => News::Change(Box::new(change)),
+                        // Nobody knows what such a row was.
+                        Told::Misfit(_) => News::Missed,
+                    };
+                    let _ = sender.send(Arc::new(news));
+                }
+                if is_empty {
+                    tokio::time::sleep(LOOK_EVERY).await;
+                }
+            }
+            Err(error) => {
+                tracing::warn!(system = engine.model().name, %error, "changes cannot be read for those who watch");
+                if error.is_position_lost() {
+                    reader = self::reader(&engine);
+                    let _ = reader.next_page().await;
+                }
+                let _ = sender.send(Arc::new(News::Missed));
+                tokio::time::sleep(FAILED_PAUSE).await;
+            }
+        }
+    }
+}
+
+struct Over(Sender<Arc<News>>, Arc<Mutex<Option<Sender<Arc<News>>>>>);
+
+impl Drop for Over {
+    fn drop(&mut self) {
+        let mut told = lock(&self.1);
+        if told.as_ref().is_some_and(|known| known.same_channel(&self.0)) {
+            *told = None;
+        }
+    }
+}
+
+impl Subscription {
+    /// Waits for a change that concerns whoever asks, or until some were missed. Answers whether more can be heard.
+    pub async fn concerned(&mut self, concerns: impl Fn(&Change) -> bool) -> bool {
+        loop {
+            match self.0.recv().await {
+                Ok(news) => match &*news {
+                    News::Change(change) if !concerns(change) => {}
+                    News::Change(_) | News::Missed => return true,
+                },
+                Err(RecvError::Lagged(_)) => return true,
+                Err(RecvError::Closed) => return false,
+            }
+        }
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,216 @@
+//! What a read that is watched looks at, so that whoever watches knows when to read again.
+
+use std::collections::BTreeSet;
+
+use singlet_item::{Number, Value};
+use singlet_model::evaluate::{decided, evaluate_as};
+use singlet_model::expression::{Expr, ExprKind};
+use singlet_model::model::{Entity, LetValue, Read, Return, SelectionKind};
+use singlet_model::types::{EntityId, Type};
+use singlet_plan::write::changes_with_time;
+
+use super::{Engine, Request, arguments};
+use crate::error::RuntimeError;
+use crate::row;
+use crate::scope::{Attributes, Caller, Scope};
+
+/// A read with its arguments and its caller, of which it is known what it looks at.
+///
+/// **Invariant:** a change of which [`Watched::concerns`] says no changes nothing of what the read answers. Where that cannot be decided
+/// from the change alone, it says yes: reading once too often shows nothing wrong.
+#[derive(Debug)]
+pub struct Watched {
+    read: String,
+    entity: EntityId,
+    args: Attributes,
+    caller: Caller,
+    /// Entities of which any change may change the answer.
+    others: BTreeSet<EntityId>,
+    /// Whether the answer may change without a change of any row.
+    pub is_timed: bool,
+}
+
+/// Why a read cannot be watched; nothing where it can.
+pub fn unwatchable(read: &Read) -> Option<&'static str> {
+    let selection = read.selection.as_ref();
+    let lists = selection.is_some_and(|own| own.kind == SelectionKind::Find && own.entities.len() == 1);
+    match () {
+        () if !lists || read.each.is_some() || read.pages.is_some() => {
+            Some("only a list of rows of one entity can be watched")
+        }
+        () if read.at.is_some() || read.all_versions => Some("versions of the past do not change"),
+        () if read.scan.is_some() => Some("what reads the whole table is not read again at every change"),
+        () => None,
+    }
+}
+
+impl Engine {
+    /// What a read looks at, for who watches it; nothing where it cannot be watched.
+    ///
+    /// # Errors
+    ///
+    /// Where the arguments are not those of the read.
+    pub fn watched(&self, name: &str, request: &Request) -> Result<Option<Watched>, RuntimeError> {
+        let Some(prepared) = self.reads.get(name) else {
+            return Ok(None);
+        };
+        let read = &prepared.forward.read;
+        let model = self.model();
+        let own = read.selection.as_ref().and_then(|own| model.entity(own.entity()?));
+        let (None, Some(own)) = (unwatchable(read), own) else {
+            return Ok(None);
+        };
+        let sent = arguments::checked(read, &request.args)?;
+        let nothing = Attributes::new();
+        let scope = self.watch_scope(&nothing, &request.caller, &nothing, request.now);
+        let args = arguments::filled(read, &sent, scope)?.into_owned();
+        let source = model.source_of(own);
+        Ok(Some(Watched {
+            read: name.to_owned(),
+            entity: source.id,
+            args,
+            caller: request.caller.clone(),
+            others: others(read).map(|id| self.source_id(id)).collect(),
+            is_timed: is_timed_entity(source) || expressions(read).any(mentions_time) || !read.with.is_empty(),
+        }))
+    }
+
+    /// A row whose mirror is read changes as the row does.
+    fn source_id(&self, id: EntityId) -> EntityId {
+        let entity = self.model().entity(id);
+        entity.map_or(id, |entity| self.model().source_of(entity).id)
+    }
+
+    fn watch_scope<'a>(
+        &'a self,
+        args: &'a Attributes,
+        caller: &'a Caller,
+        nothing: &'a Attributes,
+        now: i64,
+    ) -> Scope<'a> {
+        Scope {
+            setting: &self.setting,
+            now,
+            args,
+            caller,
+            attributes: None,
+            row: None,
+            bound: nothing,
+        }
+    }
+}
+
+impl Watched {
+    /// Whether a change of a row of an entity may change the answer. An image is nothing where there was no row; where one is not
+    /// known, ask with `None` for `images`.
+    pub fn concerns(&self, engine: &Engine, entity: &str, images: Option<[Option<&Attributes>; 2]>) -> bool {
+        let Some(entity) = engine.model().entity_named(entity) else {
+            return true;
+        };
+        if self.others.contains(&entity.id) {
+            return true;
+        }
+        let Some(images) = images else {
+            return entity.id == self.entity;
+        };
+        entity.id == self.entity
+            && images
+                .into_iter()
+                .flatten()
+                .any(|row| self.may_show(engine, entity, row))
+    }
+
+    /// Whether the read may answer a row: nothing that can be decided from the row alone rules it out.
+    fn may_show(&self, engine: &Engine, entity: &Entity, row: &Attributes) -> bool {
+        let Some(prepared) = engine.reads.get(&self.read) else {
+            return true;
+        };
+        let filter = prepared.forward.read.selection.iter().flat_map(|own| &own.filter);
+        let nothing = Attributes::new();
+        let scope = engine.watch_scope(&self.args, &self.caller, &nothing, 0).with_row(row);
+        let is_of_row = |conjunct: &&Expr| {
+            let later = |name: &str| changes_with_time(engine.model(), entity, name);
+            let unsent = |name: &str| !self.args.contains_key(name);
+            !mentions_time(conjunct)
+                && !conjunct
+                    .any(|part| matches!(part.kind, ExprKind::Bound(_) | ExprKind::Row | ExprKind::Entity { .. }))
+                && !conjunct.attributes().into_iter().any(later)
+                && !conjunct.arguments().into_iter().any(unsent)
+        };
+        let mut decided_ones = filter.flat_map(Expr::conjuncts).filter(is_of_row);
+        !decided_ones.any(|conjunct| matches!(decided(conjunct, &scope), Ok(Some(false))))
+    }
+
+    /// The next instant after now at which time changes one of these rows: a state lapses, or the row expires. What cannot be computed
+    /// from what is shown of a row is left to looking again now and then.
+    pub fn next_instant(&self, engine: &Engine, rows: &[Value], now: i64) -> Option<i64> {
+        let model = engine.model();
+        let entity = model.entity(self.entity)?;
+        let (nothing, nobody) = (Attributes::new(), Caller::anonymous());
+        let instants = rows.iter().flat_map(|row| {
+            let Value::M(row) = row else { return Vec::new() };
+            let scope = engine.watch_scope(&nothing, &nobody, &nothing, now).with_row(row);
+            let lapses = entity.states.iter().flat_map(|states| {
+                let state = row.get(&states.of).and_then(Value::as_str);
+                states
+                    .lapses
+                    .iter()
+                    .filter(move |lapse| state == Some(lapse.from.as_str()))
+            });
+            let lapses = lapses.filter_map(|lapse| evaluate_as(&lapse.at, &Type::Millis, &scope).ok()?);
+            let mut all: Vec<i64> = lapses
+                .filter_map(|at| at.as_number().and_then(Number::to_i64))
+                .collect();
+            let expiry = row::expiry(model, entity, row, scope).ok().flatten();
+            all.extend(expiry.map(|seconds| seconds.saturating_mul(1_000)));
+            all
+        });
+        instants.filter(|instant| *instant > now).min()
+    }
+}
+
+/// The entities whose rows a read takes beside its own.
+fn others(read: &Read) -> impl Iterator<Item = EntityId> {
+    let with = read
+        .with
+        .iter()
+        .flat_map(|part| part.selection.entities.iter().copied());
+    let lets = read.lets.iter().flat_map(|bound| match &bound.value {
+        LetValue::Read(selection) => selection.entities.clone(),
+        LetValue::Value(_) => Vec::new(),
+    });
+    let mut named = Vec::new();
+    for expr in expressions(read) {
+        expr.walk(&mut |part| {
+            if let ExprKind::Entity { entity, .. } = &part.kind {
+                named.push(*entity);
+            }
+        });
+    }
+    with.chain(lets).chain(named)
+}
+
+/// Every expression that says what a read answers.
+fn expressions(read: &Read) -> impl Iterator<Item = &Expr> {
+    let lets = read.lets.iter().flat_map(|bound| match &bound.value {
+        LetValue::Read(selection) => selection.filter.as_ref(),
+        LetValue::Value(value) => Some(value),
+    });
+    let filters = read.selections().filter_map(|selection| selection.filter.as_ref());
+    let allowed = read.with.iter().filter_map(|part| part.allow.as_ref());
+    let returned: Vec<&Expr> = match &read.returns {
+        Return::Usual | Return::Nothing => Vec::new(),
+        Return::Value(value) => vec![value],
+        Return::Fields(fields) => fields.iter().map(|(_, value)| value).collect(),
+    };
+    lets.chain(filters).chain(allowed).chain(returned).chain([&read.allow])
+}
+
+fn mentions_time(expr: &Expr) -> bool {
+    expr.any(|part| matches!(part.kind, ExprKind::Now | ExprKind::Today))
+}
+
+fn is_timed_entity(entity: &Entity) -> bool {
+    let lapses = entity.states.as_ref().is_some_and(|states| !states.lapses.is_empty());
+    lapses || entity.expires.is_some()
+}
