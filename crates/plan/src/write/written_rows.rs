@@ -27,7 +27,15 @@ pub(super) struct Row<'a> {
     /// What it is to the entity, where it is not its own row: `the guards of`.
     pub what: &'static str,
     pub rows: Units,
-    pub entries: Vec<(&'a str, Units)>,
+    pub entries: Vec<EntryCost<'a>>,
+}
+
+/// What a write costs in one index.
+pub(super) struct EntryCost<'a> {
+    pub index: &'a str,
+    pub units: Units,
+    /// The same where a row that has expired and was not removed yet may stand where one is put: its entry goes, or is the same.
+    pub over_expired: Units,
 }
 
 impl Row<'_> {
@@ -78,11 +86,20 @@ impl<'a> Rows<'a> {
     }
 
     fn row(&self, entity: &'a Entity, change: &Change<'a>, rows: Units) -> Row<'a> {
+        let puts = change.is_create() || change.is_upsert();
         let entries = entity.index.iter().filter_map(|entry| {
             let index = self.model.index(entry.index)?;
             let units = change.entry_units(entry, &index.projection);
-            let certain = if rows.0 == 0 { 0 } else { units.0 };
-            Some((index.name.as_str(), (certain, units.1)))
+            let units = (if rows.0 == 0 { 0 } else { units.0 }, units.1);
+            let over_expired = match puts && self.expires(entity) {
+                true => (0, units.1.max(change.presence(entry.choices()).1 + 1)),
+                false => units,
+            };
+            Some(EntryCost {
+                index: &index.name,
+                units,
+                over_expired,
+            })
         });
         let entries = entries.collect();
         Row {
@@ -96,11 +113,20 @@ impl<'a> Rows<'a> {
     /// A row that may move to another key: it is then removed and put, and so are its index entries.
     fn moving(&self, entity: &'a Entity, change: &Change<'a>, rows: Units) -> Row<'a> {
         let mut row = self.row(entity, change, rows);
-        for (entry, (_, units)) in entity.index.iter().zip(&mut row.entries) {
+        for (entry, cost) in entity.index.iter().zip(&mut row.entries) {
             let (least, most) = change.presence(entry.choices());
-            *units = (units.0.min(2 * least), 2 * most);
+            cost.units = (cost.units.0.min(2 * least), 2 * most);
+            cost.over_expired = match self.expires(entity) {
+                true => (cost.units.0.min(least), cost.units.1 + 1),
+                false => cost.units,
+            };
         }
         row
+    }
+
+    /// Whether rows of an entity expire: a mirror's do with those that it mirrors.
+    fn expires(&self, entity: &Entity) -> bool {
+        self.model.source_of(entity).expires.is_some()
     }
 
     fn row_and_mirrors(&self, entity: &'a Entity, change: &Change<'a>, rekey: bool) -> Vec<Row<'a>> {
@@ -133,7 +159,10 @@ impl<'a> Rows<'a> {
         };
         if !always || change.is_create() || change.is_upsert() {
             // Or there is none, and the identity is claimed in its place.
-            last.entries.iter_mut().for_each(|(_, units)| units.0 = 0);
+            last.entries.iter_mut().for_each(|entry| {
+                entry.units.0 = 0;
+                entry.over_expired.0 = 0;
+            });
         }
         if change.is_create() {
             return vec![self.row(entity, change, (1, 1)), last];
