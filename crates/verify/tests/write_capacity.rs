@@ -26,6 +26,7 @@ table:
   key: {partition: PK, sort: SK}
   indexes:
     byDay: {partition: dayPk, sort: daySk}
+    held: {partition: heldPk, sort: heldSk, project: keys}
   type: kind
   ttl: ttl
 
@@ -45,7 +46,19 @@ entities:
       byDay: {dayPk: "U#{owner}", daySk: "D#{day}#{noteId}"}
     expires: createdAt + days(1)
 
+  Lease:
+    attributes: {noteId: Note.noteId, text: Note.text, createdAt: time = now}
+    key: {PK: "L#{noteId}", SK: "LEASE"}
+    index:
+      held: {heldPk: "HELD", heldSk: "{noteId}"}
+    expires: createdAt + days(1)
+
 writes:
+  takeLease:
+    allow: caller.authenticated
+    idempotency: none
+    do: [{create: Lease, take: [noteId, text]}]
+
   writeNote:
     allow: caller.authenticated
     idempotency: optional
@@ -153,6 +166,15 @@ async fn the_index_entries_of_an_expired_row_go_with_it() {
     notes.consumed("writeNote", "a", NOW, None).await;
     let units = notes.consumed("writeNote", "a", NOW + 2 * DAY, None).await;
     assert_eq!((units, notes.range_over_expired("writeNote")), (3, 1..=3));
+}
+
+#[tokio::test]
+async fn an_index_entry_that_is_that_of_an_expired_row_stays() {
+    let notes = Notes::open().await;
+    let units = notes.consumed("takeLease", "a", NOW, None).await;
+    assert_eq!((units, notes.range("takeLease")), (2, 2..=2));
+    let units = notes.consumed("takeLease", "b", NOW + 2 * DAY, None).await;
+    assert_eq!((units, notes.range_over_expired("takeLease")), (1, 1..=3));
 }
 
 #[tokio::test]
