@@ -243,7 +243,8 @@ impl Draft<'_> {
     }
 
     fn step(&mut self) {
-        match self.rng.u8(..13) {
+        match self.rng.u8(..14) {
+            13 => self.upsert_wide(),
             0 | 1 => self.update(),
             2 => self.upsert(),
             3 => self.delete(),
@@ -419,7 +420,13 @@ impl Draft<'_> {
 
     fn loop_of_numbers(&mut self) {
         self.args.insert("list", "list(int 0..9) ..3");
-        let lines = match self.rng.u8(..4) {
+        let lines = match self.rng.u8(..5) {
+            // What is added may leave the limits of the key.
+            4 => vec![
+                "- for: {x: args.list}",
+                "  upsert: Line(args.id, x + 5)",
+                "  set: {amount: x}",
+            ],
             0 => vec!["- for: {x: args.list}", "  create: Line", "  set: {id: args.id, no: x}"],
             1 => vec!["- for: {x: args.list}", "  line: {id: args.id, no: x}"],
             2 => vec![
@@ -511,6 +518,28 @@ impl Draft<'_> {
             ],
         };
         self.push(lines.into_iter().map(str::to_owned).collect());
+    }
+
+    /// A row that may be new, by a key whose values are wider than its attributes.
+    fn upsert_wide(&mut self) {
+        self.args.insert("wide", "int -1..10");
+        self.args.insert("long", "string");
+        let target = [
+            "Line(args.id, args.wide)",
+            "Line(args.long, 3)",
+            "Line(args.long, args.wide)",
+        ];
+        let target = self.rng.choice(target).unwrap_or_default();
+        let mut lines = vec![format!("- upsert: {target}"), "  add: {amount: 1}".to_owned()];
+        let otherwise = [
+            "",
+            "  require: ['amount < 5 else line_high']",
+            "  else: {no: no_such_number}",
+            "  else: skip",
+        ];
+        let otherwise = self.rng.choice(otherwise).unwrap_or_default();
+        lines.extend((!otherwise.is_empty()).then(|| otherwise.to_owned()));
+        self.push(lines);
     }
 
     fn call(&mut self) {
