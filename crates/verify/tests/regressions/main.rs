@@ -8,6 +8,7 @@
 )]
 
 mod cost;
+mod days;
 mod meaning;
 mod named;
 mod order;
