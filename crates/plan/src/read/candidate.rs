@@ -375,11 +375,14 @@ pub(super) fn attempt(path: &AccessPath<'_>, wanted: &Wanted<'_>, conjuncts: &[&
     }
     let (mut sort, settled_by_sort) = sort::bind(path, source, wanted, conjuncts);
     settled.extend(settled_by_sort.prefix);
+    let bound_parts = || partition.iter().chain(&sort.prefix);
     let fixed = |name: &str| {
-        let bound = partition.iter().chain(&sort.prefix);
-        bound
-            .into_iter()
-            .any(|part| part.path == name && part.exact && part.values.is_one())
+        let mut parts = bound_parts();
+        parts.any(|part| part.path == name && part.exact && part.values.is_one())
+    };
+    let bound = |name: &str| {
+        let mut parts = bound_parts();
+        parts.any(|part| part.path == name && part.exact && part.lapses.is_empty())
     };
     let changing = |order: &&Order| {
         let root = order.path.split('.').next().unwrap_or_default();
@@ -390,7 +393,7 @@ pub(super) fn attempt(path: &AccessPath<'_>, wanted: &Wanted<'_>, conjuncts: &[&
     let kept = match wanted.order.iter().find(changing) {
         _ if one_row_each && !wanted.order.is_empty() => order::Kept::merged(),
         Some(order) => return Err(Why::Order(order.path.clone())),
-        None => order::kept(path, &sort, &fixed, wanted.order).map_err(Why::Order)?,
+        None => order::kept(path, &sort, (&fixed, &bound), wanted.order).map_err(Why::Order)?,
     };
     if kept.fanned.is_empty() {
         settled.extend(settled_by_sort.ends);
