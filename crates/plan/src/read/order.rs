@@ -13,7 +13,8 @@ use crate::values::{self, Values};
 pub(super) fn kept(
     path: &AccessPath<'_>,
     sort: &SortBound,
-    (fixed, bound): (&dyn Fn(&str) -> bool, &dyn Fn(&str) -> bool),
+    fixed: &dyn Fn(&str) -> bool,
+    bound: &dyn Fn(&str) -> bool,
     order: &[Order],
 ) -> Result<Kept, String> {
     let open = order.iter().filter(|order| !fixed(&order.path));
