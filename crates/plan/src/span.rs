@@ -23,7 +23,7 @@ pub(crate) fn units_most(range: &DayRange) -> Option<u64> {
     let pairs = range
         .from
         .iter()
-        .flat_map(|from| range.to.iter().map(move |to| between_ends(from, to)));
+        .flat_map(|from| range.to.iter().map(move |to| between_ends(from, to, range.local)));
     let days = pairs.flatten().min()?;
     let slack = range.from.iter().chain(&range.to).filter(|end| end.nearby).count() as u64;
     let units = match range.unit {
@@ -40,19 +40,24 @@ pub(crate) fn days_most(from: &Expr, to: &Expr) -> Option<u64> {
     let end = |value: &Expr| DayEnd {
         value: value.clone(),
         excluded: false,
+        before: false,
         nearby: false,
     };
-    between_ends(&end(from), &end(to))
+    between_ends(&end(from), &end(to), true)
 }
 
-fn between_ends(from: &DayEnd, to: &DayEnd) -> Option<u64> {
+fn between_ends(from: &DayEnd, to: &DayEnd, local: bool) -> Option<u64> {
     // Years are numbers, with limits of their own.
     if let (Type::Int(_), Type::Int(_)) = (&from.value.ty, &to.value.ty) {
         let ((least, _), (_, most)) = (whole_numbers(&from.value)?, whole_numbers(&to.value)?);
         let years = most.checked_sub(least)?.checked_add(1)?;
         return Some(u64::try_from(years).unwrap_or(0).saturating_mul(YEAR_DAYS_MIN));
     }
-    let (first, last) = (place(&from.value)?, place(&to.value)?);
+    let (first, last) = (place(&from.value, local)?, place(&to.value, local)?);
+    let last = match to.before && !local && begins_day(&to.value) {
+        true => last.moved(-1, -1)?,
+        false => last,
+    };
     if first.start != last.start {
         return None;
     }
@@ -84,25 +89,36 @@ impl Place {
     }
 }
 
-fn place(expr: &Expr) -> Option<Place> {
+/// Whether an instant is the first of its day: `time(args.to, "00:00")`.
+fn begins_day(expr: &Expr) -> bool {
+    let ExprKind::Call(FunctionId::Time, args) = &expr.kind else {
+        return false;
+    };
+    let clock = args.get(1).and_then(Expr::literal);
+    matches!(clock, Some(Literal::Text(clock)) if clock == "00:00")
+}
+
+/// Where an expression lies; `local` where the model's zone is not UTC, whose days keys have.
+fn place(expr: &Expr, local: bool) -> Option<Place> {
+    // The day of an instant in the model's zone may be that before or after the one of UTC.
+    let slack = i64::from(local);
     match &expr.kind {
-        ExprKind::Literal(Literal::Text(text)) => written_day(text, &expr.ty),
+        ExprKind::Literal(Literal::Text(text)) => written_day(text, &expr.ty, slack),
         ExprKind::Binary(BinaryOp::Add, left, right) => {
             let (of, (least, most)) = match (days_in(left), days_in(right)) {
                 (None, Some(days)) => (left, days),
                 (Some(days), None) => (right, days),
                 _ => return None,
             };
-            place(of)?.moved(least, most)
+            place(of, local)?.moved(least, most)
         }
         ExprKind::Binary(BinaryOp::Sub, left, right) => {
             let (least, most) = days_in(right)?;
-            place(left)?.moved(most.checked_neg()?, least.checked_neg()?)
+            place(left, local)?.moved(most.checked_neg()?, least.checked_neg()?)
         }
-        // The day of an instant in the model's zone may be that before or after the one of UTC.
-        ExprKind::Call(FunctionId::Day | FunctionId::Time, args) => place(args.first()?)?.moved(-1, 1),
-        ExprKind::Call(FunctionId::Month, args) => place(args.first()?)?.moved(-MONTH_DAYS_MAX, 1),
-        ExprKind::Today => started("now", -1, 1),
+        ExprKind::Call(FunctionId::Day | FunctionId::Time, args) => place(args.first()?, local)?.moved(-slack, slack),
+        ExprKind::Call(FunctionId::Month, args) => place(args.first()?, local)?.moved(-MONTH_DAYS_MAX, slack),
+        ExprKind::Today => started("now", -slack, slack),
         ExprKind::Now => started("now", 0, 0),
         _ => started(&show::expression(expr), 0, 0),
     }
@@ -117,13 +133,13 @@ fn started(start: &str, least: i64, most: i64) -> Option<Place> {
 }
 
 /// A day, month or instant that is written out, as days since the epoch; a month as any of its days.
-fn written_day(text: &str, ty: &Type) -> Option<Place> {
+fn written_day(text: &str, ty: &Type, local_days: i64) -> Option<Place> {
     let number = |from: usize, to: usize| text.get(from..to)?.parse::<i64>().ok();
     let (year, month) = (number(0, 4)?, number(5, 7)?);
     let (day, slack) = match ty {
         Type::Month => (1, MONTH_DAYS_MAX),
         Type::Date => (number(8, 10)?, 0),
-        _ => (number(8, 10)?, 1),
+        _ => (number(8, 10)?, local_days),
     };
     let day = days_from_epoch(year, month, day);
     Some(Place {

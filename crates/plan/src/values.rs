@@ -54,6 +54,8 @@ pub struct DayRange {
     pub to: Vec<DayEnd>,
     /// What of a day the key has.
     pub unit: CalendarUnit,
+    /// Whether the model's zone is not UTC, so that an instant may lie on another day there than in a key.
+    pub local: bool,
 }
 
 /// An end of a range of days: a day, a month, a year or an instant.
@@ -63,6 +65,8 @@ pub struct DayEnd {
     pub value: Expr,
     /// Whether the unit that the value lies in is left out.
     pub excluded: bool,
+    /// Whether an instant is left out, so that a day which begins with it is not asked for.
+    pub before: bool,
     /// Whether the unit before and after it are asked for too: the value is a day of the model's zone, and the key has days of UTC.
     pub nearby: bool,
 }
@@ -116,7 +120,7 @@ pub fn bind<'a>(part: &KeyPart, entity: &Entity, conjuncts: &[&'a Expr], local: 
     equality(part, conjuncts)
         .filter(|bound| !(shifted && matches!(bound.values, Values::Formed(_))))
         .or_else(|| listed(part, conjuncts))
-        .or_else(|| days(part, conjuncts, shifted))
+        .or_else(|| days(part, conjuncts, local))
         .or_else(|| cells(part, entity, conjuncts))
         .or_else(|| truth(part, conjuncts))
         .or_else(|| small(part))
@@ -239,12 +243,14 @@ fn truth<'a>(part: &KeyPart, conjuncts: &[&'a Expr]) -> Option<Bound<'a>> {
 ///
 /// What is compared is the part itself (`day(at) <= args.to`), which the range then settles, or the attribute behind it
 /// (`at < args.until`), whose day is the last that is asked for and whose rows are checked.
-fn days<'a>(part: &KeyPart, conjuncts: &[&'a Expr], shifted: bool) -> Option<Bound<'a>> {
+fn days<'a>(part: &KeyPart, conjuncts: &[&'a Expr], local: bool) -> Option<Bound<'a>> {
     let unit = CalendarUnit::of(part)?;
+    let shifted = local && is_day_of_instant(part);
     let mut range = DayRange {
         from: Vec::new(),
         to: Vec::new(),
         unit,
+        local,
     };
     let mut settled = Vec::new();
     let whole = part.function.is_none();
@@ -253,6 +259,7 @@ fn days<'a>(part: &KeyPart, conjuncts: &[&'a Expr], shifted: bool) -> Option<Bou
         let end = |excluded: bool| DayEnd {
             value: value.clone(),
             excluded: excluded && exact && !shifted,
+            before: op == BinaryOp::Lt && value.ty.is_instant(),
             nearby: is_formed && shifted,
         };
         match op {

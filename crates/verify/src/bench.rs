@@ -397,7 +397,7 @@ fn reason(why: &Why) -> (u8, &'static str) {
         Why::Unused => (1, "nothing known of the key"),
         Why::Open(_) => (2, "open partition"),
         Why::Zone(_) => (2, "day of another zone"),
-        Why::Conditional => (3, "condition not implied"),
+        Why::Conditional | Why::Lapsed(..) => (3, "condition not implied"),
         Why::Unfollowed(_) => (3, "row not found from it"),
         Why::Sparse(_) => (4, "absent rows not in it"),
         Why::Order(_) => (5, "order not given"),

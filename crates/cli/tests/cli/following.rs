@@ -201,10 +201,20 @@ fn what_cannot_be_done_is_shown_tried_again_and_left_out() {
         (1, true),
         "{text}"
     );
+    let change = parked.split_whitespace().nth(3).unwrap();
+    let names_all = |order: &str| {
+        let (code, text) = said(&run(&folder, &[&CHANGES[..], &[order, "nope"]].concat()));
+        let named = text.contains("`nope` is neither") && text.contains("`share`") && text.contains(change);
+        assert_eq!((code, named), (1, true), "{text}");
+    };
+    names_all("retry");
     // The service is away, and the command does it by itself.
     assert!(served.end());
+    names_all("discard");
     let (code, text) = said(&run(&folder, &[&CHANGES[..], &["discard", "share"]].concat()));
     assert_eq!((code, text.as_str()), (0, "1 change left out for good\n"));
+    let (code, text) = said(&run(&folder, &[&CHANGES[..], &["retry", "share"]].concat()));
+    assert_eq!((code, text.as_str()), (0, "0 changes no longer parked\n"));
     assert_eq!(
         said(&run(&folder, &[&CHANGES[..], &["parked"]].concat())),
         (0, String::new())

@@ -33,6 +33,7 @@ pub(super) fn check(read: &Read, node: &Node, entities: &[Entity], out: &mut Dia
     }
     check_value(read, node, out);
     check_elements(read, node, out);
+    check_alone(read, node, out);
     if read.pages.is_some() {
         check_next(read, &own, node, out);
     }
@@ -92,6 +93,16 @@ fn check_elements(read: &Read, node: &Node, out: &mut Diagnostics) {
     if let Some(with) = node.entry("with") {
         let message = "`with` says nothing here: `each` answers elements, and rows come with a row";
         out.push(Diagnostic::new(&rules::NO_MEANING, with.key.span, message).help("remove it, or read without `each`"));
+    }
+}
+
+/// What `with` names is all of the answer where there is no row that it comes with, and nothing that `return` would be made of.
+fn check_alone(read: &Read, node: &Node, out: &mut Diagnostics) {
+    let is_alone = read.selection.is_none() && read.each.is_none() && !read.with.is_empty();
+    if let Some(entry) = node.entry("return").filter(|_| is_alone) {
+        let message = "`return` says nothing here: `with` alone answers what it names";
+        let help = "remove it, or read the row that the others come with: `get: …`";
+        out.push(Diagnostic::new(&rules::NO_MEANING, entry.key.span, message).help(help));
     }
 }
 

@@ -8,7 +8,9 @@ use singlet_model::types::Type;
 
 use super::{Call, Origin, RequestCost};
 use crate::bounds::Bounds;
-use crate::read::{Neighbours, OneRow, PartPlan, PartValues, Query, SelectionPlan, Together, one_row, plan_selection};
+use crate::read::{
+    Neighbours, OneRow, PartPlan, PartValues, Query, SelectionPlan, Together, one_row, plan_selection, reads_strangers,
+};
 use crate::values::Values;
 
 /// What follows a list.
@@ -292,7 +294,11 @@ impl Counting<'_> {
         let entity = self.model.entity(query.entity);
         let expires = entity.is_some_and(|entity| self.model.source_of(entity).expires.is_some());
         // A scan also meets rows that the model keeps for itself.
-        !query.rest.is_empty() || expires || query.scan || query.reads_past_ends(self.model)
+        !query.rest.is_empty()
+            || expires
+            || query.scan
+            || query.reads_past_ends(self.model)
+            || reads_strangers(self.model, query)
     }
 }
 

@@ -261,6 +261,8 @@ pub enum Why {
     Sparse(String),
     /// The path holds only rows of which a condition is true, and the meaning does not say it.
     Conditional,
+    /// Rows that the meaning includes are not there: stored in the first state, which has lapsed to the second.
+    Lapsed(String, String),
     /// The order by an attribute is not the key's.
     Order(String),
     /// It has only part of a row, and not the attribute by which the whole row is found.
@@ -284,6 +286,10 @@ impl std::fmt::Display for Why {
             Why::Unused => out.write_str("the meaning says nothing about its key: all of it would be read"),
             Why::Sparse(part) => write!(out, "rows without `{part}` are not in it"),
             Why::Conditional => out.write_str("it holds only rows of which its condition is true"),
+            Why::Lapsed(from, to) => write!(
+                out,
+                "rows that have lapsed to `{to}` are stored as `{from}`, and are not in it"
+            ),
             Why::Order(path) => write!(out, "its key does not give the order by `{path}`"),
             Why::Unfollowed(name) => write!(
                 out,
@@ -342,7 +348,10 @@ pub(super) fn attempt(path: &AccessPath<'_>, wanted: &Wanted<'_>, conjuncts: &[&
     let source = wanted.model.source_of(path.entity);
     let follow = !carries_all(path, wanted);
     if !implied::implies_choice(path, source, conjuncts) || depends_on_primary(path, follow, wanted) {
-        return Err(Why::Conditional);
+        let lapse = implied::lapse_in_the_way(path.choice, source, conjuncts);
+        return Err(lapse.map_or(Why::Conditional, |lapse| {
+            Why::Lapsed(lapse.from.clone(), lapse.to.clone())
+        }));
     }
     if let Some(name) = unknown_of_source(path, wanted).filter(|_| follow) {
         return Err(Why::Unfollowed(name));
@@ -375,11 +384,14 @@ pub(super) fn attempt(path: &AccessPath<'_>, wanted: &Wanted<'_>, conjuncts: &[&
     }
     let (mut sort, settled_by_sort) = sort::bind(path, source, wanted, conjuncts);
     settled.extend(settled_by_sort.prefix);
+    let bound_parts = || partition.iter().chain(&sort.prefix);
     let fixed = |name: &str| {
-        let bound = partition.iter().chain(&sort.prefix);
-        bound
-            .into_iter()
-            .any(|part| part.path == name && part.exact && part.values.is_one())
+        let mut parts = bound_parts();
+        parts.any(|part| part.path == name && part.exact && part.values.is_one())
+    };
+    let bound = |name: &str| {
+        let mut parts = bound_parts();
+        parts.any(|part| part.path == name && part.exact && part.lapses.is_empty())
     };
     let changing = |order: &&Order| {
         let root = order.path.split('.').next().unwrap_or_default();
@@ -390,7 +402,7 @@ pub(super) fn attempt(path: &AccessPath<'_>, wanted: &Wanted<'_>, conjuncts: &[&
     let kept = match wanted.order.iter().find(changing) {
         _ if one_row_each && !wanted.order.is_empty() => order::Kept::merged(),
         Some(order) => return Err(Why::Order(order.path.clone())),
-        None => order::kept(path, &sort, &fixed, wanted.order).map_err(Why::Order)?,
+        None => order::kept(path, &sort, &fixed, &bound, wanted.order).map_err(Why::Order)?,
     };
     if kept.fanned.is_empty() {
         settled.extend(settled_by_sort.ends);

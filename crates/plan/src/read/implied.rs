@@ -1,7 +1,7 @@
 //! What a meaning implies without saying: rows that end, versions that are not current, attributes that must be there.
 
 use singlet_model::expression::{BinaryOp, Expr, ExprKind, Facts, Literal};
-use singlet_model::model::{Entity, KeyChoice, Read};
+use singlet_model::model::{Entity, KeyChoice, Lapse, Read, States};
 use singlet_model::source::Span;
 use singlet_model::types::Type;
 
@@ -62,7 +62,20 @@ fn implies_when(choice: &KeyChoice, source: &Entity, conjuncts: &[&Expr]) -> boo
     };
     when.conjuncts()
         .iter()
-        .all(|needed| implies(needed, conjuncts) && held_when_stored(needed, source))
+        .all(|needed| implies(needed, conjuncts) && held_when_stored(needed, source, conjuncts))
+}
+
+/// The lapse alone for which rows that the conjuncts mean may lack a path's templates: they are stored in the state before it.
+pub(super) fn lapse_in_the_way<'s>(choice: &KeyChoice, source: &'s Entity, conjuncts: &[&Expr]) -> Option<&'s Lapse> {
+    let needed: Vec<&Expr> = choice.when.iter().flat_map(|when| when.conjuncts()).collect();
+    let states = source.states.as_ref()?;
+    let said = needed.iter().all(|needed| implies(needed, conjuncts));
+    let lost = needed
+        .iter()
+        .find(|needed| !held_when_stored(needed, source, conjuncts))
+        .filter(|_| said)?;
+    let mut lapses = lapses_meant(states, conjuncts).into_iter();
+    lapses.find(|lapse| holds_in_state(lost, states, &lapse.from) != Some(true))
 }
 
 /// Whether a condition holds of every row that the conjuncts mean: one of them says it, or something narrower.
@@ -89,18 +102,56 @@ fn tested_for_presence(condition: &Expr) -> Option<String> {
     }
 }
 
-/// Whether a condition that holds of a row as it is seen held when it was stored: only of a state that nothing lapses to.
-fn held_when_stored(condition: &Expr, source: &Entity) -> bool {
-    if !condition.attributes().iter().any(|name| time_changes(source, name)) {
+/// Whether a condition that holds of the rows that the conjuncts mean, as they are seen, held when they were stored: it is about
+/// nothing that time changes, or about the state alone, and holds of all that lapse to one that is meant.
+fn held_when_stored(condition: &Expr, source: &Entity, conjuncts: &[&Expr]) -> bool {
+    let names = condition.attributes();
+    if !names.iter().any(|name| time_changes(source, name)) {
         return true;
     }
-    let lapses = source.states.iter().flat_map(|states| &states.lapses);
-    match equality(condition) {
-        Some((attribute, Literal::Text(word))) => {
-            let of = source.states.as_ref().is_some_and(|states| states.of == attribute);
-            of && lapses.into_iter().all(|lapse| lapse.to != *word)
+    let states = source.states.as_ref().filter(|states| names == [states.of.as_str()]);
+    states.is_some_and(|states| {
+        let lapses = lapses_meant(states, conjuncts);
+        let held = |lapse: &&Lapse| holds_in_state(condition, states, &lapse.from) == Some(true);
+        lapses.iter().all(held)
+    })
+}
+
+/// The lapses by which a row may be in a state that the conjuncts mean, one after another.
+fn lapses_meant<'s>(states: &'s States, conjuncts: &[&Expr]) -> Vec<&'s Lapse> {
+    let is_meant = |state: &str| {
+        let mut said = conjuncts.iter().map(|conjunct| holds_in_state(conjunct, states, state));
+        said.all(|truth| truth != Some(false))
+    };
+    let mut found: Vec<&Lapse> = states.lapses.iter().filter(|lapse| is_meant(&lapse.to)).collect();
+    // A state that lapses to one of these was another before, at times.
+    let mut at = 0;
+    while let Some(known) = found.get(at).copied() {
+        let before = states.lapses.iter().filter(|lapse| lapse.to == known.from);
+        let new: Vec<&Lapse> = before
+            .filter(|lapse| !found.iter().any(|known| std::ptr::eq(*known, *lapse)))
+            .collect();
+        found.extend(new);
+        at += 1;
+    }
+    found
+}
+
+/// Whether a condition on the state holds in one of them, where it is over words that are written out.
+fn holds_in_state(condition: &Expr, states: &States, state: &str) -> Option<bool> {
+    match &condition.kind {
+        ExprKind::Not(inner) => holds_in_state(inner, states, state).map(|truth| !truth),
+        ExprKind::Binary(BinaryOp::And, left, right) => {
+            Some(holds_in_state(left, states, state)? && holds_in_state(right, states, state)?)
         }
-        _ => false,
+        ExprKind::Binary(BinaryOp::Or, left, right) => {
+            Some(holds_in_state(left, states, state)? || holds_in_state(right, states, state)?)
+        }
+        _ => {
+            let of = attribute(&states.of, Type::Unknown, false);
+            let word = literal(Literal::Text(state.to_owned()), Type::Unknown);
+            literals::follows_from(condition, &binary(BinaryOp::Eq, of, word))
+        }
     }
 }
 

@@ -17,6 +17,7 @@ mod order;
 mod reach;
 mod show;
 mod sort;
+mod strangers;
 mod together;
 
 pub use candidate::{PartValues, Query, Why};
@@ -31,6 +32,7 @@ pub use one_row::{OneRow, may_find_several, one_row};
 pub use reach::{CIRCLE_LATITUDE_DEGREES_MAX, Factor, FactorKind, Reach};
 pub use show::{PlanRow, condition, describe, plan_rows, plan_text, priced_plan_text};
 pub use sort::{End, SortBound};
+pub(crate) use strangers::reads_strangers;
 pub use together::{Apart, Together};
 
 use singlet_model::expression::Expr;

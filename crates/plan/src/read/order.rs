@@ -8,19 +8,26 @@ use crate::access::AccessPath;
 use crate::values::{self, Values};
 
 /// Whether the rows come in the order asked for, and in which direction the query runs; or the attribute that no key gives.
+///
+/// What is `fixed` has one value in all rows; what is `bound` has one in each range, so that merging the ranges orders by it.
 pub(super) fn kept(
     path: &AccessPath<'_>,
     sort: &SortBound,
     fixed: &dyn Fn(&str) -> bool,
+    bound: &dyn Fn(&str) -> bool,
     order: &[Order],
 ) -> Result<Kept, String> {
-    let wanted: Vec<&Order> = order.iter().filter(|order| !fixed(&order.path)).collect();
+    let open = order.iter().filter(|order| !fixed(&order.path));
+    let (merged, wanted): (Vec<&Order>, Vec<&Order>) = open.partition(|order| bound(&order.path));
+    let mut kept = Kept {
+        merged: !merged.is_empty(),
+        ..Kept::default()
+    };
     let Some(first) = wanted.first() else {
-        return Ok(Kept::default());
+        return Ok(kept);
     };
     let mut given = given(path, sort);
     let is_of = |part: &KeyPart, order: &Order| values::own_part(part, path.entity).path == order.path;
-    let mut kept = Kept::default();
     let mut direction: Option<bool> = None;
     for order in &wanted {
         // A part with few values that stands in the way is fanned out: each of its values is a query of its own.

@@ -264,14 +264,26 @@ impl<'a> Change<'a> {
                 let mut names = held.iter().map(|(name, _)| name.as_str());
                 names.any(|name| name == part.root())
             });
-        let Some(step) = self.step.filter(|_| self.is_create() && !filled && !of_state) else {
+        if !self.is_create() || filled || of_state || self.step.is_none() {
             return (0, 1);
-        };
-        let set = step.set.iter().find(|set| set.attribute == part.root());
-        let taken = step.take.iter().find(|taken| taken.attribute == part.root());
+        }
+        let (least, most) = self.set_presence(part.root());
+        (if part.path.contains('.') { 0 } else { least }, most)
+    }
+
+    /// Whether a create gives an attribute a value, whatever is sent.
+    pub fn sets_for_certain(&self, name: &str) -> bool {
+        self.is_create() && self.set_presence(name).0 == 1
+    }
+
+    /// Whether the step itself gives an attribute a value: never, maybe, always.
+    fn set_presence(&self, name: &str) -> Units {
+        let Some(step) = self.step else { return (0, 0) };
+        let set = step.set.iter().find(|set| set.attribute == name);
+        let taken = step.take.iter().find(|taken| taken.attribute == name);
         match (set, taken) {
             (Some(set), _) if set.value.is_absent() => (0, 0),
-            (Some(set), _) => (u64::from(!set.value.optional && !part.path.contains('.')), 1),
+            (Some(set), _) => (u64::from(!set.value.optional), 1),
             (None, Some(taken)) => (u64::from(taken.required), 1),
             (None, None) => (0, 0),
         }

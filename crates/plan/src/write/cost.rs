@@ -9,7 +9,7 @@ use singlet_model::model::{Entity, IdempotencyNeed, Role, Step, StepKind, Write}
 use super::change::Change;
 use super::named_rows::{self, LookedAt};
 use super::turns::{Turn, list_length, turns};
-use super::written_rows::{Row, Rows};
+use super::written_rows::{EntryCost, Row, Rows};
 use super::{RowPlan, StepPlan, WritePlan, plan_write};
 use crate::size::{SizeBound, bounds};
 
@@ -25,8 +25,28 @@ pub struct WriteCost {
     pub most: Option<u64>,
     /// At most, for the largest items that limits allow; nothing where they allow any.
     pub ceiling: Option<u64>,
+    /// The same two where rows that have expired and were not removed yet stand where new ones are put: their index entries are
+    /// replaced.
+    pub over_expired: (u64, Option<u64>),
     /// The sum in words: `1 for `Task``, `0 to 1 in `GSI2``.
     pub terms: Vec<String>,
+}
+
+impl WriteCost {
+    /// Adds units, which are others where an expired row is replaced.
+    fn count(&mut self, (least, most): (u64, Option<u64>), over_expired: (u64, Option<u64>)) {
+        let both = |all: Option<u64>, more: Option<u64>| all.zip(more).map(|(all, more)| all + more);
+        self.least += least;
+        self.most = both(self.most, most);
+        self.over_expired = (
+            self.over_expired.0 + over_expired.0,
+            both(self.over_expired.1, over_expired.1),
+        );
+    }
+
+    fn count_alike(&mut self, units: (u64, Option<u64>)) {
+        self.count(units, units);
+    }
 }
 
 /// What each write of a model costs in write units, in their order.
@@ -69,6 +89,7 @@ impl<'a> WriteCosts<'a> {
         let optional_record = !by_hand && is_optional;
         let mut cost = WriteCost {
             most: Some(0),
+            over_expired: (0, Some(0)),
             ceiling: (!optional_record).then_some(0),
             ..WriteCost::default()
         };
@@ -100,8 +121,7 @@ impl<'a> WriteCosts<'a> {
         }
         for rows in &checked {
             let most = rows.most.and_then(|most| most.checked_mul(CHECK_UNITS));
-            cost.least += rows.least * CHECK_UNITS;
-            cost.most = cost.most.zip(most).map(|(all, more)| all + more);
+            cost.count_alike((rows.least * CHECK_UNITS, most));
             cost.ceiling = None;
             let units = match most {
                 Some(most) => span_of((rows.least * CHECK_UNITS, most)),
@@ -120,14 +140,15 @@ impl<'a> WriteCosts<'a> {
         let times = (times_least(turn), turn.most());
         for row in rows {
             let table = (row.rows.0 * factor.0, row.rows.1 * factor.1);
-            let entries = row
-                .entries
-                .iter()
-                .fold((0, 0), |all, (_, units)| (all.0 + units.0, all.1 + units.1));
-            cost.least += (table.0 + entries.0) * times.0;
-            let most = times.1.and_then(|times| (table.1 + entries.1).checked_mul(times));
-            cost.most = cost.most.zip(most).map(|(all, more)| all + more);
-            let large = most
+            let sum = |of: fn(&EntryCost<'_>) -> Units| {
+                let entries = row.entries.iter().map(of);
+                let (least, most) = entries.fold(table, |all, units| (all.0 + units.0, all.1 + units.1));
+                (least * times.0, times.1.and_then(|times| most.checked_mul(times)))
+            };
+            let units = sum(|entry| entry.units);
+            cost.count(units, sum(|entry| entry.over_expired));
+            let large = units
+                .1
                 .zip(self.units_max(row.entity))
                 .map(|(units, each)| units.saturating_mul(each));
             cost.ceiling = cost.ceiling.zip(large).map(|(all, more)| all + more);
@@ -139,9 +160,13 @@ impl<'a> WriteCosts<'a> {
             };
             cost.terms
                 .extend((table.1 > 0).then(|| format!("{} for {what}`{}`{each}", span_of(table), row.entity.name)));
-            let present = row.entries.iter().filter(|(_, units)| units.1 > 0);
-            cost.terms
-                .extend(present.map(|(index, units)| format!("{} in `{index}`{each}", span_of(*units))));
+            let present = row.entries.iter().filter(|entry| entry.over_expired.1 > 0);
+            cost.terms.extend(present.map(|entry| {
+                let otherwise = (entry.over_expired != entry.units)
+                    .then(|| format!(" ({} over an expired row)", span_of(entry.over_expired)));
+                let otherwise = otherwise.unwrap_or_default();
+                format!("{} in `{}`{each}{otherwise}", span_of(entry.units), entry.index)
+            }));
         }
     }
 
@@ -151,18 +176,21 @@ impl<'a> WriteCosts<'a> {
         }
         let shaped = self.record.filter(|_| !write.is_trigger_alone());
         let entries = shaped.map_or(0, |entity| entity.index.len() as u64);
+        let least = record.0 * factor_of(Some(together.0));
         let most = record.1 * factor_of(together.1) + entries;
-        cost.least += record.0 * factor_of(Some(together.0));
-        cost.most = cost.most.map(|all| all + most);
+        // A record counts for a day, and one that no longer does may stand in its place.
+        cost.count((least, Some(most)), (least, Some(most + entries)));
         // A record holds the answer, whose size nothing limits.
         cost.ceiling = None;
+        let otherwise = (entries > 0).then(|| format!(" ({} over an expired one)", span_of((least, most + entries))));
         cost.terms.push(format!(
-            "{} for the {}",
-            span_of((record.0 * factor_of(Some(together.0)), most)),
+            "{} for the {}{}",
+            span_of((least, most)),
             match write.is_trigger_alone() {
                 true => "record of the change",
                 false => "idempotency record",
-            }
+            },
+            otherwise.unwrap_or_default()
         ));
     }
 
@@ -281,8 +309,7 @@ fn add_progress(cost: &mut WriteCost, write: &Write) {
     let turns: Option<u64> = turns.sum();
     let least = begins.0 + 1 + 2 * once.count() as u64;
     let most = turns.and_then(|turns| turns.checked_mul(2)?.checked_add(begins.1 + 1));
-    cost.least += least;
-    cost.most = cost.most.zip(most).map(|(all, more)| all + more);
+    cost.count_alike((least, most));
     cost.ceiling = None;
     cost.terms.push(match most {
         Some(most) => format!("{} for the progress", span_of((least, most))),

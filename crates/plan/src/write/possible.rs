@@ -218,6 +218,14 @@ fn causes(model: &Model, write: &Write, entity: &Entity, step: &Step) -> Vec<Why
         .filter(|change| limits(change).is_some_and(may_run_short));
     let leaving = set.chain(added).chain(appended).chain(removed);
     all.extend(leaving.map(|change| Why::Limit(change.attribute.clone())));
+    if let StepKind::Upsert(target) = &step.kind {
+        let key = key_of(write, target).into_iter().flatten();
+        let leaving = key.filter(|(name, value)| {
+            let attribute = entity.attribute(name);
+            attribute.is_some_and(|attribute| may_leave(&attribute.ty, value))
+        });
+        all.extend(leaving.map(|(name, _)| Why::Limit(name.clone())));
+    }
     if let (Some(states), Some(to)) = (&entity.states, &step.moves) {
         let goals = states.moves.iter().filter(|known| match to {
             MoveTo::Named(name, _) => known.name == *name,
@@ -226,6 +234,24 @@ fn causes(model: &Model, write: &Write, entity: &Entity, step: &Step) -> Vec<Why
         all.extend(goals.map(|known| Why::State(known.from.clone())));
     }
     all
+}
+
+/// The key by which a step, or the `let` that it is about, names its row.
+fn key_of<'a>(write: &'a Write, target: &'a Expr) -> Option<&'a [(String, Expr)]> {
+    let named = match &target.kind {
+        ExprKind::Bound(name) => {
+            let bound = write.lets.iter().find(|bound| bound.name == *name)?;
+            match &bound.value {
+                LetValue::Value(expr) => expr,
+                LetValue::Read(_) => return None,
+            }
+        }
+        _ => target,
+    };
+    match &named.kind {
+        ExprKind::Entity { key, .. } => Some(key),
+        _ => None,
+    }
 }
 
 /// Whether the key of a row that a step creates has a part that the service makes up, so that there is never one like it.

@@ -11,6 +11,8 @@ use singlet_model::types::EntityId;
 use super::change::Change;
 use super::copies::{holder_key, holders};
 use super::cost::Units;
+use super::named_rows::entities_named;
+use super::turns::{Turn, turns};
 use crate::show::expression;
 
 const CHECK_OF: &str = "the check of";
@@ -25,7 +27,15 @@ pub(super) struct Row<'a> {
     /// What it is to the entity, where it is not its own row: `the guards of`.
     pub what: &'static str,
     pub rows: Units,
-    pub entries: Vec<(&'a str, Units)>,
+    pub entries: Vec<EntryCost<'a>>,
+}
+
+/// What a write costs in one index.
+pub(super) struct EntryCost<'a> {
+    pub index: &'a str,
+    pub units: Units,
+    /// The same where a row that has expired and was not removed yet may stand where one is put: its entry goes, or is the same.
+    pub over_expired: Units,
 }
 
 impl Row<'_> {
@@ -66,12 +76,7 @@ impl<'a> Rows<'a> {
         };
         rows.extend(guards(entity, &change, step.rekey));
         if change.is_create() || change.is_upsert() {
-            let least = u64::from(change.is_create());
-            let none = entity
-                .excludes
-                .as_ref()
-                .map(|rows| plain("what must not be beside", entity, (least, excluded(rows))));
-            rows.extend(none);
+            rows.extend(self.excluded(entity, step, &change));
             rows.extend(self.sources(entity, step, &change));
         }
         if change.is_update() || change.is_upsert() {
@@ -81,11 +86,20 @@ impl<'a> Rows<'a> {
     }
 
     fn row(&self, entity: &'a Entity, change: &Change<'a>, rows: Units) -> Row<'a> {
+        let puts = change.is_create() || change.is_upsert();
         let entries = entity.index.iter().filter_map(|entry| {
             let index = self.model.index(entry.index)?;
             let units = change.entry_units(entry, &index.projection);
-            let certain = if rows.0 == 0 { 0 } else { units.0 };
-            Some((index.name.as_str(), (certain, units.1)))
+            let units = (if rows.0 == 0 { 0 } else { units.0 }, units.1);
+            let over_expired = match puts && self.expires(entity) {
+                true => (0, units.1.max(change.presence(entry.choices()).1 + 1)),
+                false => units,
+            };
+            Some(EntryCost {
+                index: &index.name,
+                units,
+                over_expired,
+            })
         });
         let entries = entries.collect();
         Row {
@@ -99,11 +113,20 @@ impl<'a> Rows<'a> {
     /// A row that may move to another key: it is then removed and put, and so are its index entries.
     fn moving(&self, entity: &'a Entity, change: &Change<'a>, rows: Units) -> Row<'a> {
         let mut row = self.row(entity, change, rows);
-        for (entry, (_, units)) in entity.index.iter().zip(&mut row.entries) {
+        for (entry, cost) in entity.index.iter().zip(&mut row.entries) {
             let (least, most) = change.presence(entry.choices());
-            *units = (units.0.min(2 * least), 2 * most);
+            cost.units = (cost.units.0.min(2 * least), 2 * most);
+            cost.over_expired = match self.expires(entity) {
+                true => (cost.units.0.min(least), cost.units.1 + 1),
+                false => cost.units,
+            };
         }
         row
+    }
+
+    /// Whether rows of an entity expire: a mirror's do with those that it mirrors.
+    fn expires(&self, entity: &Entity) -> bool {
+        self.model.source_of(entity).expires.is_some()
     }
 
     fn row_and_mirrors(&self, entity: &'a Entity, change: &Change<'a>, rekey: bool) -> Vec<Row<'a>> {
@@ -136,7 +159,10 @@ impl<'a> Rows<'a> {
         };
         if !always || change.is_create() || change.is_upsert() {
             // Or there is none, and the identity is claimed in its place.
-            last.entries.iter_mut().for_each(|(_, units)| units.0 = 0);
+            last.entries.iter_mut().for_each(|entry| {
+                entry.units.0 = 0;
+                entry.over_expired.0 = 0;
+            });
         }
         if change.is_create() {
             return vec![self.row(entity, change, (1, 1)), last];
@@ -153,27 +179,70 @@ impl<'a> Rows<'a> {
         }
     }
 
-    /// The rows that a new row copies from: they are checked, where the write does not write them itself.
+    /// The rows that must not be there beside a new one.
+    fn excluded(&self, entity: &'a Entity, step: &'a Step, change: &Change<'a>) -> Option<Row<'a>> {
+        let excludes = entity.excludes.as_ref()?;
+        let (certain, most) = excluded_rows(self.model, excludes);
+        let alone = entities_named(excludes)
+            .into_iter()
+            .all(|id| self.is_only_named_by(id, step));
+        let least = if alone && change.is_create() { certain } else { 0 };
+        (most > 0).then(|| plain("what must not be beside", entity, (least, most)))
+    }
+
+    /// The rows that a new row copies from: they are checked, where the write does not write them itself. Copies by different
+    /// references may be of one row, so that of each entity one is certain.
     fn sources(&self, entity: &'a Entity, step: &'a Step, change: &Change<'a>) -> Vec<Row<'a>> {
-        let mut found: Vec<String> = Vec::new();
+        let mut found: Vec<(String, EntityId)> = Vec::new();
         let mut rows = Vec::new();
         for copy in entity.attributes.iter().filter_map(|attribute| attribute.copy.as_ref()) {
             let source = self.model.entity(copy.entity);
             // Several attributes of one row are one row, wherever in the model they are named.
             let text = expression(&copy.source);
-            let Some(source) = source.filter(|_| !found.contains(&text)) else {
+            let Some(source) = source.filter(|_| !found.iter().any(|(known, _)| *known == text)) else {
                 continue;
             };
-            found.push(text);
+            let first = !found.iter().any(|(_, known)| *known == source.id);
+            found.push((text, source.id));
             if self.writes_source(step, &copy.source) {
                 continue;
             }
-            let steps = self.write.all_steps();
-            let mut others = steps.into_iter().filter(|other| !std::ptr::eq(*other, step));
-            let alone = !others.any(|other| other.entity() == Some(source.id)) && self.write.lets.is_empty();
-            rows.push(plain(CHECK_OF, source, (u64::from(alone && change.is_create()), 1)));
+            let certain = first && change.is_create() && self.is_only_named_by(source.id, step);
+            let certain = certain && self.is_sent(entity, &copy.source, change);
+            rows.push(plain(CHECK_OF, source, (u64::from(certain), 1)));
         }
         rows
+    }
+
+    /// Whether a reference is there for certain: nothing is copied by one that is absent.
+    fn is_sent(&self, entity: &Entity, reference: &Expr, change: &Change<'_>) -> bool {
+        let names = reference.attributes();
+        names.iter().all(|name| {
+            let attribute = entity.attribute(name);
+            attribute.is_some_and(|attribute| !attribute.optional) || change.sets_for_certain(name)
+        })
+    }
+
+    /// Whether no step before this one, no step that writes such rows, and no name stands for a row of an entity: else one check
+    /// may be of the same row as another.
+    fn is_only_named_by(&self, id: EntityId, step: &Step) -> bool {
+        let turns = turns(self.model, self.write);
+        let before = turns.iter().take_while(|turn| !std::ptr::eq(turn.step, step));
+        let mut others = turns.iter().filter(|turn| !std::ptr::eq(turn.step, step));
+        let names = |turn: &Turn<'_>| {
+            let entity = turn.step.entity().and_then(|id| self.model.entity(id));
+            entity.is_some_and(|entity| {
+                let mut copies = entity.attributes.iter().filter_map(|known| known.copy.as_ref());
+                copies.any(|copy| copy.entity == id)
+                    || entity
+                        .excludes
+                        .as_ref()
+                        .is_some_and(|excludes| entities_named(excludes).contains(&id))
+            })
+        };
+        self.write.lets.is_empty()
+            && !others.any(|turn| turn.step.entity() == Some(id))
+            && !before.into_iter().any(names)
     }
 
     /// Whether another step writes the very row that is copied from: its key is set from that row's own.
@@ -259,12 +328,27 @@ fn plain<'a>(what: &'static str, entity: &'a Entity, rows: Units) -> Row<'a> {
     }
 }
 
-/// How many rows an `excludes` names at most.
-fn excluded(excludes: &Expr) -> u64 {
+/// How many rows an `excludes` names, at least and at most. A row whose key no value can have is not looked for, and several
+/// may be one row.
+fn excluded_rows(model: &Model, excludes: &Expr) -> Units {
     match &excludes.kind {
-        ExprKind::List(rows) => rows.iter().fold(0, |all, row| all + excluded(row)),
-        ExprKind::Conditional(_, then, otherwise) => excluded(then).max(excluded(otherwise)),
-        ExprKind::Entity { .. } => 1,
-        _ => 0,
+        ExprKind::List(rows) => rows.iter().fold((0, 0), |all: Units, row| {
+            let (least, most) = excluded_rows(model, row);
+            (all.0.max(least), all.1 + most)
+        }),
+        ExprKind::Conditional(_, then, otherwise) => {
+            let (one, other) = (excluded_rows(model, then), excluded_rows(model, otherwise));
+            (one.0.min(other.0), one.1.max(other.1))
+        }
+        ExprKind::Entity { entity, key } => {
+            let named = model.entity(*entity);
+            let certain = |(name, part): &(String, Expr)| {
+                let attribute = named.and_then(|named| named.attribute(name));
+                let fits = part.literal().is_some() || attribute.is_some_and(|attribute| attribute.ty == part.ty);
+                fits && !part.optional
+            };
+            (u64::from(key.iter().all(certain)), 1)
+        }
+        _ => (0, 0),
     }
 }

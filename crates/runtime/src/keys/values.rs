@@ -231,7 +231,7 @@ fn day_of_end(end: &DayEnd, unit: CalendarUnit, scope: Scope<'_>) -> Result<Opti
     let ty = time::without_words(&end.value.ty);
     let text = match ty.is_instant() {
         true => match time::millis_of(&value, ty)? {
-            Some(millis) => time::day_of(millis, &TimeZone::UTC)?,
+            Some(millis) => time::day_of(millis - i64::from(end.before), &TimeZone::UTC)?,
             None => return Ok(None),
         },
         false => match text(value) {

@@ -180,7 +180,9 @@ impl<'a> Attempt<'a> {
                 self.update(step, plan, at).await
             }
             StepKind::Upsert(target) => {
-                let Some(at) = self.target(target, plan, true).await? else {
+                let at = self.target(target, plan, true).await?;
+                self.key_within_limits(step, target, at).await?;
+                let Some(at) = at else {
                     return Err(self.absence(step).await);
                 };
                 self.upsert(step, plan, at).await
@@ -243,6 +245,44 @@ impl<'a> Attempt<'a> {
             self.read(at).await?;
         }
         Ok(Some(at))
+    }
+
+    /// The key of a row that an upsert would make is within its limits, as a create's is; else the refusal.
+    async fn key_within_limits(&mut self, step: &'a Step, target: &'a Expr, at: Option<usize>) -> Result<(), Stop> {
+        let known = match at {
+            Some(at) if self.touched(at)?.row().is_some() => return Ok(()),
+            Some(at) => self.touched(at)?.named.clone(),
+            None => self.named_key(target).await?,
+        };
+        let entity = step.entity().ok_or_else(|| mistake("a step has no entity"))?;
+        let entity = self.entity(entity)?;
+        for (name, value) in known {
+            if let Some(attribute) = entity.attribute(&name) {
+                self.within_limits(step, entity, attribute, value, None).await?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The values of the key by which a step, or the `let` that it is about, names its row.
+    async fn named_key(&mut self, target: &'a Expr) -> Result<Attributes, Stop> {
+        let named = match &target.kind {
+            ExprKind::Bound(name) => {
+                let bound = self.operation.write.lets.iter().find(|bound| bound.name == *name);
+                bound.and_then(|bound| match &bound.value {
+                    LetValue::Value(expr) => Some(expr),
+                    LetValue::Read(_) => None,
+                })
+            }
+            _ => Some(target),
+        };
+        match named.map(|named| &named.kind) {
+            Some(ExprKind::Entity { entity, key }) => {
+                let entity = self.entity(*entity)?;
+                self.key_values(entity, key).await
+            }
+            _ => Ok(Attributes::new()),
+        }
     }
 
     /// What is said of a row that is not there.

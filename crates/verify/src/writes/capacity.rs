@@ -3,15 +3,12 @@
 use singlet_item::capacity::{WriteMode, write_units};
 use singlet_item::{Item, item_size_bytes};
 use singlet_model::Model;
-use singlet_model::model::{IdempotencyNeed, Step, StepKind, Write};
+use singlet_model::model::{IdempotencyNeed, Step, Write};
 use singlet_model::types::EntityId;
 use singlet_plan::write::WriteCost;
 use singlet_runtime::{Engine, WriteRequest};
 
 use super::dump;
-
-/// More turns than this a loop that is tried does not have.
-const TURNS_MAX: u64 = 100;
 
 /// What operations on a table may consume.
 #[derive(Debug)]
@@ -91,8 +88,9 @@ impl Range {
         }
         let is_open = write.bulk || any(&|step| step.repeat.is_some() || step.or_skip) || may_change_one_row(&steps);
         Range {
-            least: if is_open { 0 } else { cost.least },
-            most: cost.most.map(|most| most + entries_replaced(model, &steps)),
+            // Whether a row that has expired stands where one is put is not looked at.
+            least: if is_open { 0 } else { cost.over_expired.0 },
+            most: cost.over_expired.1,
             may_have_record: write.idempotency.need == IdempotencyNeed::Optional,
             is_keyed: write.idempotency.key.is_some(),
         }
@@ -106,25 +104,4 @@ fn may_change_one_row(steps: &[&Step]) -> bool {
     entities.sort_unstable();
     entities.dedup();
     entities.len() < all
-}
-
-/// The index entries of rows that expire and that a write makes or moves: where such a row stood before, its entries go.
-fn entries_replaced(model: &Model, steps: &[&Step]) -> u64 {
-    let put = steps.iter().filter(|step| {
-        matches!(
-            step.kind,
-            StepKind::Create(_) | StepKind::Upsert(_) | StepKind::Update(_)
-        )
-    });
-    let entities = put.filter_map(|step| step.entity().and_then(|id| model.entity(id)));
-    let expiring = entities.filter(|entity| entity.expires.is_some());
-    let entries = expiring.map(|entity| {
-        let mirrors = model.mirrors_of(entity.id).map(|mirror| mirror.index.len());
-        entity.index.len() + mirrors.sum::<usize>()
-    });
-    let entries = entries.sum::<usize>() as u64;
-    match steps.iter().any(|step| step.repeat.is_some()) {
-        true => entries * TURNS_MAX,
-        false => entries,
-    }
 }

@@ -40,6 +40,9 @@ const TEXTS: &[&str] = &[
     "EUR",
 ];
 
+/// A text for which no name has room: 41 characters.
+const TEXT_LONG: &str = "longer than any name that stands in a key";
+
 /// How many of the texts that fit are used, so that rows share some.
 const TEXTS_USUAL: usize = 5;
 
@@ -102,6 +105,9 @@ impl Draw {
         }
         let days = self.rng.i64(-2..4) * 86_400_000;
         Some(match ty {
+            Type::Text(limits) if limits.length.max.is_none() && limits.pattern.is_none() && self.rng.u8(..6) == 0 => {
+                Value::from(TEXT_LONG)
+            }
             Type::Text(_) => {
                 let fits = |text: &&str| values::checked(&Value::S((*text).to_owned()), ty).is_ok();
                 let texts: Vec<&str> = TEXTS.iter().copied().filter(fits).collect();

@@ -314,7 +314,7 @@ impl<'a> Operation<'a> {
         Ok(edits)
     }
 
-    fn limit(
+    pub(super) fn limit(
         &self,
         step: &Step,
         entity: &Entity,

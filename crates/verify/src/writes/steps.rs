@@ -440,8 +440,12 @@ impl<'a> Operation<'a> {
                     let names = world::key_variables(self.frame.model, entity).iter().cloned();
                     let identity = self.touched.get(at).map(|touched| touched.identity.clone());
                     let known = names.zip(identity.into_iter().flatten());
-                    let known = known.filter_map(|(name, value)| Some((name, value?))).collect();
-                    self.create(step, entity, known)
+                    let known: Attributes = known.filter_map(|(name, value)| Some((name, value?))).collect();
+                    let problems = self.key_limits(step, entity, &known)?;
+                    match self.refuse(step, problems)? {
+                        true => Ok(()),
+                        false => self.create(step, entity, known),
+                    }
                 }
                 None => self.absent(step),
             },
@@ -510,6 +514,16 @@ impl<'a> Operation<'a> {
             }
             _ => Ok(None),
         }
+    }
+
+    /// What is said of a key that no row can have.
+    fn key_limits(&self, step: &Step, entity: EntityId, key: &Attributes) -> Result<Vec<Refused>, Outcome> {
+        let entity = self.entity(entity)?;
+        let mut problems = Vec::new();
+        for (name, value) in key {
+            problems.extend(self.limit(step, entity, name, Some(value), None)?);
+        }
+        Ok(problems)
     }
 
     /// What is said of a row that is not there.

@@ -7,6 +7,8 @@
     reason = "a test fails by panicking, and says what it tried"
 )]
 
+mod cost;
+mod days;
 mod meaning;
 mod named;
 mod order;

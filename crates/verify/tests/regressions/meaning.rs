@@ -120,3 +120,43 @@ async fn side_by_side_rows_have_what_only_a_key_has() {
     let outcome = check_model(&text, &rows, args, &Caller::with_id("ada")).await;
     assert!(matches!(outcome, Outcome::Same(_)), "{outcome:?}");
 }
+
+/// Of a state that others lapse to, an index has the rows where its condition has those states too.
+#[tokio::test]
+async fn an_index_by_states_has_the_rows_that_lapse_within_them() {
+    let rows: [&[_]; 4] = [
+        &[("o", "a"), ("g", "x"), ("state", "free")],
+        // An hour ago, and in an hour.
+        &[("o", "b"), ("g", "x"), ("state", "held"), ("until", "1794826800")],
+        &[("o", "c"), ("g", "x"), ("state", "held"), ("until", "1794834000")],
+        &[("o", "d"), ("g", "x"), ("state", "gone")],
+    ];
+    let (free_or_held, not_free) = ("(state == \"free\" || state == \"held\")", "state != \"free\"");
+    let missing = Outcome::Unplanned("condition not implied");
+    for (when, meant, outcome) in [
+        (free_or_held, free_or_held, Outcome::Same(3)),
+        (free_or_held, "state == \"free\"", Outcome::Same(2)),
+        (free_or_held, "state == \"held\"", Outcome::Same(1)),
+        ("state in [\"held\", \"free\"]", free_or_held, Outcome::Same(3)),
+        ("state != \"gone\"", "state != \"gone\"", Outcome::Same(3)),
+        ("state <= \"held\"", free_or_held, Outcome::Same(3)),
+        (not_free, not_free, Outcome::Same(2)),
+        ("state == \"free\"", "state == \"free\"", missing),
+        ("state in [\"free\", \"gone\"]", "state == \"gone\"", Outcome::Same(1)),
+        (
+            "state in [\"free\", \"gone\"]",
+            "state in [\"gone\", \"free\"]",
+            missing,
+        ),
+    ] {
+        let entity = format!(
+            "    attributes: {{o: string 1..9, g: string 1..9, state: State, until: 'seconds?'}}\n    key: {{PK: \"P#{{o}}\", SK: \"E\"}}\n    \
+             index:\n      GX1: [{{when: '{when}', G1P: \"G#{{g}}\", G1S: \"{{o}}\"}}]\n    states:\n      of: state\n      start: free\n      \
+             moves: {{hold: free -> held, end: held -> gone}}\n      while: {{held: {{until: now + hours(1)}}}}\n      \
+             lapse: {{held: 'free at until'}}\n"
+        );
+        let read = format!("    args: {{g: string}}\n    where: 'g == args.g && {meant}'\n    order: o\n");
+        let args = attributes(&[("g", "x")]);
+        assert_eq!(check(&entity, &read, &rows, args).await, outcome, "{when}, {meant}");
+    }
+}

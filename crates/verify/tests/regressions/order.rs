@@ -145,3 +145,40 @@ async fn a_row_that_time_took_out_holds_up_no_other() {
     ];
     assert_eq!(check(entity, read, &rows, Attributes::new()).await, Outcome::Same(2));
 }
+
+/// Each range has one value of what a list binds, wherever it stands in the key.
+#[tokio::test]
+async fn ranges_of_listed_values_are_merged_by_them() {
+    let rows: [&[_]; 5] = [
+        &[("o", "a"), ("n", "7"), ("id", "x")],
+        &[("o", "a"), ("n", "10"), ("id", "b")],
+        &[("o", "a"), ("n", "7"), ("id", "c")],
+        &[("o", "b"), ("n", "9"), ("id", "d")],
+        &[("o", "b"), ("n", "10"), ("id", "a")],
+    ];
+    let numbers = [10, 7, 9, 10].map(|n| singlet_item::Value::from(i64::from(n)));
+    let words = ["b", "a", "b"].map(singlet_item::Value::from);
+    let args = Attributes::from([
+        ("ns".to_owned(), singlet_item::Value::L(numbers.to_vec())),
+        ("os".to_owned(), singlet_item::Value::L(words.to_vec())),
+    ]);
+    let keys = [
+        "{PK: \"P#{o}\", SK: \"N#{n}#{id}\"}",
+        "{PK: \"P#{n}\", SK: \"O#{o}#{id}\"}",
+        "{PK: \"P#{o}#{n}\", SK: \"{id}\"}",
+    ];
+    for key in keys {
+        let entity = format!("    attributes: {{o: string 1..9, n: 'int 0..1000', id: string 1..9}}\n    key: {key}\n");
+        for order in ["n", "-n", "o, n", "n, -o", "n, id", "-n, id", "o, -n, id", "o, n, -id"] {
+            let read = format!(
+                "    args: {{os: 'list(string 1..9) 1..4', ns: 'list(int 0..1000) 1..4'}}\n    where: 'o in args.os && n in args.ns'\n    order: {order}\n"
+            );
+            let outcome = check(&entity, &read, &rows, args.clone()).await;
+            let ties = !order.contains("id");
+            assert!(
+                outcome == Outcome::Same(5) || ties && outcome == Outcome::Ambiguous,
+                "{key}, {order}: {outcome:?}"
+            );
+        }
+    }
+}

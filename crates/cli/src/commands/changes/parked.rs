@@ -17,6 +17,9 @@ use crate::table::counted;
 /// How long a service is given for what is asked of it.
 const SERVICE_TIME_MAX: Duration = Duration::from_secs(30);
 
+/// How many parked changes are named where another was meant.
+const CHANGES_NAMED_MAX: usize = 5;
+
 /// How often it is looked whether it has done it.
 const LOOK_PAUSE: Duration = Duration::from_millis(200);
 
@@ -96,6 +99,9 @@ async fn order(opened: &Opened, order: ParkedOrder, of: Option<&str>) -> Result<
     let parked = ParkedChanges::new(opened.followers());
     let asked = parked.order(order, of).await;
     let asked = asked.map_err(|error| failed(&opened.model, &error))?;
+    if let Some(of) = of.filter(|of| asked == 0 && !runs_after_changes(opened, of)) {
+        return Err(unknown(opened, of).await?);
+    }
     if let Some(engine) = opened.engine.as_ref().filter(|_| asked > 0) {
         let noticed = Arc::new(Noticed::new(&opened.model.name, None));
         let done = async {
@@ -131,4 +137,35 @@ async fn order(opened: &Opened, order: ParkedOrder, of: Option<&str>) -> Result<
     }
     print(&(text + "\n"));
     Ok(code_of(&left))
+}
+
+fn runs_after_changes(opened: &Opened, name: &str) -> bool {
+    let mut writes = opened.model.writes.iter();
+    writes.any(|write| write.name == name && write.after.is_some())
+}
+
+/// What is said of a name that is neither a write's nor a parked change's: which there are.
+async fn unknown(opened: &Opened, of: &str) -> Result<ExitCode, ExitCode> {
+    let names = |names: Vec<&str>| format!("`{}`", names.join("`, `"));
+    let after = opened.model.writes.iter().filter(|write| write.after.is_some());
+    let writes: Vec<&str> = after.map(|write| write.name.as_str()).collect();
+    let listed = list(opened).await?;
+    let mut changes: Vec<&str> = listed.iter().map(|one| one.change.as_str()).collect();
+    changes.dedup();
+    eprintln!("error: `{of}` is neither a write that runs after changes nor a change that is parked");
+    match writes.is_empty() {
+        true => eprintln!("help: no write of this model runs after changes"),
+        false => eprintln!("help: the writes are {}", names(writes)),
+    }
+    if !changes.is_empty() {
+        let more = changes.len().saturating_sub(CHANGES_NAMED_MAX);
+        changes.truncate(CHANGES_NAMED_MAX);
+        let more = if more > 0 {
+            format!(" and {more} more")
+        } else {
+            String::new()
+        };
+        eprintln!("help: the changes are {}{more}", names(changes));
+    }
+    Ok(ExitCode::from(exit::FINDINGS))
 }

@@ -120,7 +120,12 @@ pub fn json(model: &Model, write: &Write) -> Json {
         "items": transaction_actions(model, write),
         "readFirst": read_first(model, write, &plan),
         "clauses": clauses.collect::<Vec<_>>(),
-        "units": {"least": cost.least, "most": cost.most, "of": cost.terms},
+        "units": {
+            "least": cost.least,
+            "most": cost.most,
+            "overExpired": {"least": cost.over_expired.0, "most": cost.over_expired.1},
+            "of": cost.terms,
+        },
         "refusals": refusals.collect::<Vec<_>>(),
         "after": write.after.as_ref().map(|trigger| trigger_text(model, trigger)),
         "then": following_writes(model, write).iter().map(|(next, _)| &next.name).collect::<Vec<_>>(),

@@ -46,11 +46,17 @@ pub(super) fn entities(rng: &mut Rng, first: &Traits) -> String {
       who: string 1..40
       code: string 4 = digits(4)
     key: {PK: "SLOT#{day}", SK: "{part}"}
-    excludes: 'part == "red" ? [Slot(day, "green"), Slot(day, "blue")] : [Slot(day, "red")]'
 "#
         .replace("string 4 =", "string 4..4 =")
         .as_str(),
     );
+    let excluded = [
+        r#"part == "red" ? [Slot(day, "green"), Slot(day, "blue")] : [Slot(day, "red")]"#,
+        r#"part == "red" ? [Slot(day, "green")] : []"#,
+        r#"part == "green" ? absent : [Slot(day, "green"), Slot(day - days(1), "green")]"#,
+    ];
+    let excluded = rng.choice(excluded).unwrap_or_default();
+    text.push_str(&format!("    excludes: '{excluded}'\n"));
     if has_card(first) {
         let kept = if rng.bool() { "transaction" } else { "frozen" };
         text.push_str(&format!(
@@ -58,6 +64,12 @@ pub(super) fn entities(rng: &mut Rng, first: &Traits) -> String {
              title: {{copy: \"E0(id).name\", kept: frozen}}\n      n: int 0..5 = 0\n      mark: uuid = uuid()\n      \
              trace: ksuid = ksuid()\n    key: {{PK: \"CARD#{{id}}\", SK: \"CARD\"}}\n"
         ));
+        // Two references that may be one row, or none.
+        text.push_str(
+            "  Pair:\n    attributes:\n      id: string 1..40\n      left: string? 1..40\n      right: string? 1..40\n      \
+             leftName: {copy: \"E0(left).name\", kept: frozen}\n      rightName: {copy: \"E0(right).name\", kept: frozen}\n      \
+             rightCount: {copy: \"E0(right).count\", kept: frozen}\n    key: {PK: \"PAIR#{id}\", SK: \"PAIR\"}\n",
+        );
     }
     if rng.u8(..3) == 0 {
         text.push_str(
@@ -231,7 +243,8 @@ impl Draft<'_> {
     }
 
     fn step(&mut self) {
-        match self.rng.u8(..13) {
+        match self.rng.u8(..14) {
+            13 => self.upsert_wide(),
             0 | 1 => self.update(),
             2 => self.upsert(),
             3 => self.delete(),
@@ -376,20 +389,44 @@ impl Draft<'_> {
     }
 
     fn card(&mut self) {
-        let mut lines = match self.rng.u8(..3) {
+        let mut lines = match self.rng.u8(..6) {
             0 => vec!["- update: Card(args.id)".to_owned(), "  add: {n: 1}".to_owned()],
             1 => vec!["- delete: Card(args.id)".to_owned()],
+            2 | 3 => self.pair(),
             _ => vec!["- create: Card".to_owned(), "  set: {id: args.id}".to_owned()],
         };
-        if lines.len() == 2 && self.one_in(2) && lines.first().is_some_and(|line| line.contains("create")) {
+        if lines.first().is_some_and(|line| line.contains("create")) && self.one_in(2) {
             lines.push("  else: {source: no_source}".to_owned());
         }
         self.push(lines);
     }
 
+    /// A row with two references, each of which is sent for certain, or maybe, or never.
+    fn pair(&mut self) -> Vec<String> {
+        let mut set = vec!["id: args.id".to_owned()];
+        let mut take = Vec::new();
+        for name in ["left", "right"] {
+            match self.rng.u8(..4) {
+                0 => set.push(format!("{name}: args.id")),
+                1 => take.push(format!("{name}!")),
+                2 => take.push(name.to_owned()),
+                _ => {}
+            }
+        }
+        let mut lines = vec!["- create: Pair".to_owned(), format!("  set: {{{}}}", set.join(", "))];
+        lines.extend((!take.is_empty()).then(|| format!("  take: [{}]", take.join(", "))));
+        lines
+    }
+
     fn loop_of_numbers(&mut self) {
         self.args.insert("list", "list(int 0..9) ..3");
-        let lines = match self.rng.u8(..4) {
+        let lines = match self.rng.u8(..5) {
+            // What is added may leave the limits of the key.
+            4 => vec![
+                "- for: {x: args.list}",
+                "  upsert: Line(args.id, x + 5)",
+                "  set: {amount: x}",
+            ],
             0 => vec!["- for: {x: args.list}", "  create: Line", "  set: {id: args.id, no: x}"],
             1 => vec!["- for: {x: args.list}", "  line: {id: args.id, no: x}"],
             2 => vec![
@@ -481,6 +518,28 @@ impl Draft<'_> {
             ],
         };
         self.push(lines.into_iter().map(str::to_owned).collect());
+    }
+
+    /// A row that may be new, by a key whose values are wider than its attributes.
+    fn upsert_wide(&mut self) {
+        self.args.insert("wide", "int -1..10");
+        self.args.insert("long", "string");
+        let target = [
+            "Line(args.id, args.wide)",
+            "Line(args.long, 3)",
+            "Line(args.long, args.wide)",
+        ];
+        let target = self.rng.choice(target).unwrap_or_default();
+        let mut lines = vec![format!("- upsert: {target}"), "  add: {amount: 1}".to_owned()];
+        let otherwise = [
+            "",
+            "  require: ['amount < 5 else line_high']",
+            "  else: {no: no_such_number}",
+            "  else: skip",
+        ];
+        let otherwise = self.rng.choice(otherwise).unwrap_or_default();
+        lines.extend((!otherwise.is_empty()).then(|| otherwise.to_owned()));
+        self.push(lines);
     }
 
     fn call(&mut self) {

@@ -1,0 +1,82 @@
+//! Rows of other entities among those that a query reads.
+
+use singlet_item::key::{Effort, Part, Template, Verdict, collision_within};
+use singlet_model::Model;
+use singlet_model::model::KeyTemplate;
+
+use super::candidate::Query;
+use crate::access::{self, AccessPath};
+
+/// The steps that deciding may take for one query; what is not decided within them is taken for possible.
+const DECISION_STEPS_MAX: u64 = 20_000;
+
+/// Whether rows of other entities, or of the entity under other templates, may lie in the range that a query reads: they are read
+/// for nothing, and dropped.
+pub(crate) fn reads_strangers(model: &Model, query: &Query) -> bool {
+    let entity = model.entity(query.entity);
+    let index = query.index.and_then(|index| model.index(index));
+    let is_there = |path: &AccessPath<'_>| path.index.map(|index| &index.name) == index.map(|index| &index.name);
+    let own = entity.and_then(|entity| {
+        let mut paths = access::own_paths(model, entity).into_iter();
+        paths.find(|path| is_there(path) && path.choice_at == query.choice)
+    });
+    let Some(own) = own else { return false };
+    let Some(range) = range_of(&own, query) else {
+        return true;
+    };
+    let effort = Effort::new(DECISION_STEPS_MAX);
+    let paths = model
+        .entities
+        .iter()
+        .flat_map(|entity| access::own_paths(model, entity));
+    let mut others = paths.filter(|path| {
+        let is_own = path.entity.id == own.entity.id && path.choice_at == own.choice_at;
+        is_there(path) && !is_own
+    });
+    others.any(|other| {
+        let keys = other.partition().iter().chain(other.sort()).take(range.len());
+        let templates: Vec<Template> = keys.map(|key| key.template.clone()).collect();
+        // A number that nothing bounds is any number.
+        let (left, right): (Vec<Template>, Vec<Template>) = range
+            .iter()
+            .cloned()
+            .zip(templates)
+            .filter_map(|(own, other)| Some((own?, other)))
+            .unzip();
+        !matches!(collision_within(&left, &right, &effort), Verdict::Never)
+    })
+}
+
+/// The templates of the keys that a query asks for, as far as they are bound; nothing in the place of one that is open.
+fn range_of(path: &AccessPath<'_>, query: &Query) -> Option<Vec<Option<Template>>> {
+    let partition = path.partition().iter().map(|key| Some(key.template.clone()));
+    let mut range: Vec<Option<Template>> = partition.collect();
+    let mut bound = query.sort.as_ref().map_or(0, |sort| sort.prefix.len());
+    for key in path.sort() {
+        let is_whole = bound >= key.parts.len();
+        range.push(match is_whole {
+            true => Some(key.template.clone()),
+            false => beginning(key, bound)?,
+        });
+        if !is_whole {
+            break;
+        }
+        bound -= key.parts.len();
+    }
+    Some(range)
+}
+
+/// Keys of which so many parts are bound, and what follows is anything; nothing where that is every key.
+fn beginning(key: &KeyTemplate, bound: usize) -> Option<Option<Template>> {
+    let mut seen = 0;
+    let before = key.template.parts().iter().take_while(|part| {
+        seen += usize::from(matches!(part, Part::Variable(_)));
+        seen <= bound
+    });
+    let mut parts: Vec<Part> = before.cloned().collect();
+    if parts.is_empty() {
+        return Some(None);
+    }
+    parts.push(Part::Anything);
+    Template::new(parts, key.template.delimiter()).ok().map(Some)
+}
