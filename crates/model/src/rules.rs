@@ -353,4 +353,18 @@ table: {name: shop, key: {partition: PK, sort: SK}, stream: keys_only}
 ```
 
 Way out: `stream: both_images` under `table`."
+
+BAD_SCHEDULE "M026" "bad-schedule" Error "A write cannot run by this clock.
+
+`every` says when a write runs by itself, in the zone of the model: `15min` or `1h`, from a minute to a day; `day at 03:30`; `monday at 07:00`. Nobody calls it then: arguments that it needs have defaults, and without a route there is nobody who may (`allow`), asks (`idempotency`, `if_match`) or is answered (`return`).
+
+```yaml
+writes:
+  forgetDrafts:
+    every: day at 03:30
+    bulk: true
+    do: [{for: {d: {find: Draft, where: createdAt < now - days(30)}}, delete: d}]
+```
+
+Way out: the message names the word."
 }

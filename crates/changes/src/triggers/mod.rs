@@ -25,8 +25,10 @@ use crate::followers::{FollowError, Followers};
 use crate::lease::Lease;
 use crate::source::ChangeSource;
 
+pub(crate) use parked::Parking;
 pub use parked::{PARKED_MAX, ParkedChange, ParkedChanges, ParkedOrder};
 pub use rate::RUNS_PER_MINUTE_MAX;
+pub(crate) use run::{ended, tried};
 
 /// The name under which all writes of a model that run after changes follow. No other follower can have it.
 pub const TRIGGERS_FOLLOWER: &str = "$triggers";
@@ -101,7 +103,7 @@ impl TriggerFollower {
     ) -> Result<Self, FollowError> {
         let followers = followers_of(&engine);
         let follower = Follower::start_kept(followers.clone(), TRIGGERS_FOLLOWER, now_millis.div_euclid(1_000)).await?;
-        let mut parked = ParkedChanges::new(followers.clone());
+        let parked = ParkedChanges::new(followers.clone());
         parked.look().await?;
         let timers = timers::Timers::are_needed(&engine).then(|| timers::Timers::new(followers.clone()));
         Ok(TriggerFollower {
@@ -189,7 +191,8 @@ impl TriggerFollower {
     /// Where the store fails.
     pub async fn follow_orders(&mut self, clock: &(dyn Fn() -> i64 + Sync)) -> Result<usize, FollowError> {
         self.parked.look().await?;
-        let ordered: Vec<(ParkedChange, ParkedOrder)> = self.parked.ordered();
+        let mut ordered: Vec<(ParkedChange, ParkedOrder)> = self.parked.ordered();
+        ordered.retain(|(parked, _)| !parked.is_tick());
         let count = ordered.len();
         for (parked, order) in ordered {
             match order {
@@ -218,7 +221,7 @@ pub async fn forget_unneeded(engine: &Arc<Engine>) -> Result<(), FollowError> {
     }
 }
 
-fn followers_of(engine: &Arc<Engine>) -> Followers {
+pub(crate) fn followers_of(engine: &Arc<Engine>) -> Followers {
     let source: Arc<dyn ChangeSource> = Arc::new(Arc::clone(engine.store()));
     Followers::new(Arc::clone(engine.model()), source)
 }

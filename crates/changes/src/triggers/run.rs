@@ -9,7 +9,7 @@ use singlet_model::model::{Trigger, Write};
 use singlet_runtime::{Attributes, ChangedRow, RuntimeError, TriggerOutcome, TriggerRun, Value};
 
 use super::parked::Parking;
-use super::{Followed, ParkedChange, RunEnd, TriggerFollower, is_of_kind};
+use super::{Followed, ParkedChange, RunEnd, TriggerFollower, TriggerObserver, is_of_kind};
 use crate::change::{Change, ChangeId};
 use crate::decode::{Decoded, Misfit};
 use crate::followers::FollowError;
@@ -189,7 +189,7 @@ impl TriggerFollower {
         }
     }
 
-    /// Runs it until it is done, refused, or fails by itself. What is only for a while is waited for.
+    /// Runs it until it is done, refused, or fails by itself.
     async fn tried(
         &self,
         write: &Write,
@@ -197,32 +197,16 @@ impl TriggerFollower {
         parked: Option<&singlet_item::Item>,
         clock: &(dyn Fn() -> i64 + Sync),
     ) -> Result<TriggerOutcome, RuntimeError> {
-        let (mut waits, mut failures) = (0_u32, 0);
-        loop {
+        let run = || {
             let run = TriggerRun {
                 write: &write.name,
                 change: changed,
                 now: clock(),
                 parked,
             };
-            match self.engine.run_after(run).await {
-                Ok(outcome) => return Ok(outcome),
-                Err(error) if error.is_temporary() => {
-                    if waits == 0 {
-                        self.observer.waits(&write.name, &error);
-                    }
-                    waits = waits.saturating_add(1);
-                }
-                Err(error) => {
-                    failures += 1;
-                    if failures >= TRIES_MAX {
-                        return Err(error);
-                    }
-                    waits = waits.saturating_add(1);
-                }
-            }
-            wait(waits).await;
-        }
+            self.engine.run_after(run)
+        };
+        tried(self.observer.as_ref(), &write.name, run).await
     }
 
     async fn park(&self, parking: &Parking, reason: String) -> Result<RunEnd, FollowError> {
@@ -284,6 +268,36 @@ impl TriggerFollower {
     }
 }
 
+/// Tries a run until it is done, refused, or fails by itself. What is only for a while is waited for.
+pub(crate) async fn tried<F>(
+    observer: &dyn TriggerObserver,
+    write: &str,
+    mut run: impl FnMut() -> F,
+) -> Result<TriggerOutcome, RuntimeError>
+where
+    F: Future<Output = Result<TriggerOutcome, RuntimeError>>,
+{
+    let (mut waits, mut failures) = (0_u32, 0);
+    loop {
+        match run().await {
+            Ok(outcome) => return Ok(outcome),
+            Err(error) if error.is_temporary() => {
+                if waits == 0 {
+                    observer.waits(write, &error);
+                }
+            }
+            Err(error) => {
+                failures += 1;
+                if failures >= TRIES_MAX {
+                    return Err(error);
+                }
+            }
+        }
+        waits = waits.saturating_add(1);
+        wait(waits).await;
+    }
+}
+
 /// Waits before the next try, longer each time.
 async fn wait(waits: u32) {
     let wait = WAIT_FIRST.saturating_mul(1 << waits.min(WAIT_DOUBLINGS_MAX));
@@ -299,7 +313,7 @@ fn row_mark(entity: &str, key: &Attributes) -> String {
     ChangeId::of_record("row", &named).item_mark().to_owned()
 }
 
-fn ended(outcome: TriggerOutcome) -> RunEnd {
+pub(crate) fn ended(outcome: TriggerOutcome) -> RunEnd {
     match outcome {
         TriggerOutcome::Done => RunEnd::Done,
         TriggerOutcome::DoneBefore | TriggerOutcome::NotMeant => RunEnd::DoneBefore,

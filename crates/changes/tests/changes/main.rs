@@ -13,5 +13,6 @@ mod kinds;
 mod lost_answers;
 mod snapshots;
 mod support;
+mod ticks;
 mod triggers;
 mod versions;

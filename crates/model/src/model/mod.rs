@@ -3,6 +3,7 @@
 mod attribute_list;
 mod entity;
 mod read;
+mod schedule;
 mod table;
 mod write;
 
@@ -15,6 +16,7 @@ pub use read::{
     Argument, Bounds, Claim, Comparison, Each, Let, LetValue, Order, ParamValue, Read, Return, Route, Selection,
     SelectionKind, Using, UsingKey, WithPart,
 };
+pub use schedule::{INTERVAL_MINUTES_MAX, INTERVAL_MINUTES_MIN, NoSchedule, Schedule, Tick};
 pub use table::{
     Accepted, Billing, Callers, Estimate, Index, IndexId, KeyAttribute, KeyType, Projection, Rate, Table, TableClaims,
     TableSpans,
@@ -82,6 +84,16 @@ impl Model {
         self.writes
             .iter()
             .filter_map(|write| Some((write, write.after.as_ref()?)))
+    }
+
+    /// The writes that run by the clock, each with when.
+    pub fn scheduled(&self) -> impl Iterator<Item = (&Write, Schedule)> {
+        self.writes.iter().filter_map(|write| Some((write, write.every?)))
+    }
+
+    /// Whether any write runs by itself, after changes or by the clock.
+    pub fn has_runs(&self) -> bool {
+        self.writes.iter().any(Write::runs_by_itself)
     }
 
     /// Whether a write runs after a change that only time makes of rows of an entity: a state that lapses, or their expiry.

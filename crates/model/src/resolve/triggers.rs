@@ -16,6 +16,13 @@ const EVENTS: [&str; 6] = ["create", "update", "delete", "enter", "expire", "rea
 /// Fields that only a caller gives a meaning.
 const OF_CALLERS: [&str; 4] = ["allow", "idempotency", "if_match", "return"];
 
+/// What has a write run by itself.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum RunBy {
+    Change,
+    Clock,
+}
+
 /// The change after which a write runs, before what it gives to the write is known.
 pub(super) struct TriggerHead<'n> {
     event: TriggerEvent,
@@ -37,7 +44,7 @@ impl Resolver<'_> {
             return None;
         };
         let (event, entity) = self.trigger_event(entry, entities)?;
-        self.check_caller_fields(node);
+        self.check_caller_fields(node, RunBy::Change);
         self.check_images(&event, entity, entry);
         let words = self.change_words(&event, entity);
         let when = node.get("when").and_then(Node::text).map(|text| {
@@ -269,18 +276,21 @@ impl Resolver<'_> {
     }
 
     /// Without a route nobody calls, and with one everything is as with any other write.
-    fn check_caller_fields(&mut self, node: &Node) {
+    pub(super) fn check_caller_fields(&mut self, node: &Node, by: RunBy) {
         let has_route = node.get("http").is_some();
         let stray = OF_CALLERS.iter().filter_map(|field| node.entry(field));
         for entry in stray.filter(|entry| !has_route || entry.key.text == "if_match") {
             let field = &entry.key.text;
+            let (who, rule) = match by {
+                RunBy::Change => ("a change", &rules::BAD_TRIGGER),
+                RunBy::Clock => ("the clock", &rules::BAD_SCHEDULE),
+            };
             let message = match has_route {
-                false => format!("`{field}` says nothing here: only a change calls this write"),
-                true => "a change knows no version of the row, which `if_match` asks for".to_owned(),
+                false => format!("`{field}` says nothing here: only {who} calls this write"),
+                true => format!("{who} knows no version of the row, which `if_match` asks for"),
             };
             let help = format!("remove `{field}`, or make two writes of it");
-            self.out
-                .push(Diagnostic::new(&rules::BAD_TRIGGER, entry.key.span, message).help(help));
+            self.out.push(Diagnostic::new(rule, entry.key.span, message).help(help));
         }
     }
 
