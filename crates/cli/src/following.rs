@@ -95,6 +95,10 @@ impl TriggerObserver for Noticed {
     fn waits(&self, write: &str, error: &RuntimeError) {
         tracing::warn!(system = self.system, write, %error, "what runs by itself waits");
     }
+
+    fn unfired(&self, entity: &str, error: &RuntimeError) {
+        tracing::warn!(system = self.system, entity, %error, "what time does to a row cannot be stored");
+    }
 }
 
 /// The following of a service's systems.

@@ -13,7 +13,8 @@ use singlet_runtime::values::json_text;
 use singlet_runtime::{Attributes, ChangedRow};
 use singlet_store::{DeleteRequest, Store, StreamEvent, StreamRecord};
 
-use crate::change::Change;
+use super::fire::REACHED;
+use super::run::Caused;
 use crate::decode::Misfit;
 use crate::followers::{FollowError, Followers, number, number_value, turn_of, unreadable};
 
@@ -105,18 +106,28 @@ struct KeptRecord {
 }
 
 impl Parking {
-    pub fn of_change(write: &str, row: &str, change: &Change, changed: &ChangedRow) -> Self {
+    pub(super) fn of_change(write: &str, caused: &Caused<'_>) -> Self {
         Parking {
             write: write.to_owned(),
-            id: changed.id.clone(),
-            entity: change.entity.clone(),
-            row_mark: row.to_owned(),
-            at_seconds: change.at_seconds,
-            row: changed.row.clone(),
-            before: changed.before.clone(),
+            id: caused.changed.id.clone(),
+            entity: caused.entity.to_owned(),
+            row_mark: caused.row.to_owned(),
+            at_seconds: caused.at_seconds,
+            row: caused.changed.row.clone(),
+            before: caused.changed.before.clone(),
             misfit: None,
             tick_at: None,
         }
+    }
+
+    /// Whether it is a run at an instant of its row, and no change.
+    pub fn is_reached(&self) -> bool {
+        self.id.starts_with(REACHED)
+    }
+
+    /// The entity.
+    pub fn entity(&self) -> &str {
+        &self.entity
     }
 
     pub fn of_tick(write: &str, tick: &Tick) -> Self {

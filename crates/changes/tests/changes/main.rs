@@ -11,6 +11,7 @@ mod dying;
 mod following;
 mod kinds;
 mod lost_answers;
+mod reach;
 mod snapshots;
 mod support;
 mod ticks;

@@ -96,21 +96,28 @@ impl Model {
         self.writes.iter().any(Write::runs_by_itself)
     }
 
-    /// Whether a write runs after a change that only time makes of rows of an entity: a state that lapses, or their expiry.
+    /// Whether a write runs after what time does to rows of an entity: a state that lapses, their expiry, or an instant of theirs.
     pub fn is_timed(&self, entity: &Entity) -> bool {
-        let of_entity = self.triggers().filter(|(_, trigger)| trigger.entity == entity.id);
+        let mut of_entity = self.triggers().filter(|(_, trigger)| trigger.entity == entity.id);
+        of_entity.any(|(_, trigger)| self.is_timed_by(trigger))
+    }
+
+    /// Whether time alone may do that after which a write runs.
+    pub fn is_timed_by(&self, trigger: &Trigger) -> bool {
+        let Some(entity) = self.entity(trigger.entity) else {
+            return false;
+        };
         let states = entity.states.as_ref().filter(|states| !states.lapses.is_empty());
-        let is_timed = |event: &TriggerEvent| match event {
+        let is_timed = match &trigger.event {
             TriggerEvent::Create | TriggerEvent::Delete => false,
             TriggerEvent::Update(None) => states.is_some(),
             TriggerEvent::Update(Some(name)) => states.is_some_and(|states| states.of == *name),
             TriggerEvent::Enter(state) => {
                 states.is_some_and(|states| states.lapses.iter().any(|lapse| lapse.to == *state))
             }
-            TriggerEvent::Expire => true,
+            TriggerEvent::Expire | TriggerEvent::Reach(_) => true,
         };
-        let has_room = has_room_for_timers(&self.table, &self.entities) && entity.history.is_none();
-        has_room && of_entity.map(|(_, trigger)| &trigger.event).any(is_timed)
+        is_timed && has_room_for_timers(&self.table, &self.entities) && entity.history.is_none()
     }
 
     /// Whether a write runs after changes of an entity.

@@ -69,6 +69,8 @@ pub enum TriggerEvent {
     Enter(String),
     /// It expires.
     Expire,
+    /// The instant that an attribute of it holds comes.
+    Reach(String),
 }
 
 impl TriggerEvent {
@@ -80,6 +82,7 @@ impl TriggerEvent {
             TriggerEvent::Delete => "delete",
             TriggerEvent::Enter(_) => "enter",
             TriggerEvent::Expire => "expire",
+            TriggerEvent::Reach(_) => "reach",
         }
     }
 }
@@ -89,7 +92,9 @@ impl Trigger {
     pub fn shown(&self, entity: &str) -> String {
         let word = self.event.word();
         match &self.event {
-            TriggerEvent::Update(Some(part)) | TriggerEvent::Enter(part) => format!("{word}: {entity}.{part}"),
+            TriggerEvent::Update(Some(part)) | TriggerEvent::Enter(part) | TriggerEvent::Reach(part) => {
+                format!("{word}: {entity}.{part}")
+            }
             TriggerEvent::Create | TriggerEvent::Update(None) | TriggerEvent::Delete | TriggerEvent::Expire => {
                 format!("{word}: {entity}")
             }

@@ -3,6 +3,7 @@
 use super::Resolver;
 use super::operation::KnownBefore;
 use crate::diagnostic::Diagnostic;
+use crate::evaluate::time::without_words;
 use crate::expression::{self, Args, Expr, ExprKind, Facts, Known, Scope, Words};
 use crate::model::{Entity, Trigger, TriggerEvent, has_room_for_timers};
 use crate::node::{Entry, Node};
@@ -50,6 +51,7 @@ impl Resolver<'_> {
         let when = node.get("when").and_then(Node::text).map(|text| {
             let scope = Scope {
                 words,
+                facts: event_facts(&event),
                 caller: None,
                 ..self.names.scope()
             };
@@ -79,11 +81,11 @@ impl Resolver<'_> {
                 ..Words::default()
             },
         };
-        let when = head.filter(|_| is_trigger_alone).and_then(|head| head.when.as_ref());
+        let head = head.filter(|_| is_trigger_alone);
         KnownBefore {
             has_caller: false,
             words,
-            facts: when.map_or_else(Facts::default, |when| Facts::of(when, true)),
+            facts: head.map_or_else(Facts::default, |head| known_facts(&head.event, head.when.as_ref())),
         }
     }
 
@@ -96,7 +98,7 @@ impl Resolver<'_> {
             entry,
         } = head;
         let given = entry.value.get("args").map_or(&[][..], Node::entries);
-        let facts = when.as_ref().map_or_else(Facts::default, |when| Facts::of(when, true));
+        let facts = known_facts(&event, when.as_ref());
         let mut values = Vec::new();
         for given in given {
             let Some(arg) = args.get(&given.key.text) else {
@@ -153,8 +155,7 @@ impl Resolver<'_> {
                     true => "`after` does not say what happens",
                     false => "`after` says two things that happen",
                 };
-                let help =
-                    "write one of `create: E`, `update: E`, `update: E.a`, `delete: E`, `enter: E.state`, `expire: E`";
+                let help = "write one of `create: E`, `update: E`, `update: E.a`, `delete: E`, `enter: E.state`, `expire: E`, `reach: E.a`";
                 self.out
                     .push(Diagnostic::new(&rules::BAD_TRIGGER, entry.key.span, message).help(help));
             }
@@ -190,13 +191,22 @@ impl Resolver<'_> {
                 self.check_timed(entity, entities, text)?;
                 Some((TriggerEvent::Expire, id))
             }
-            ("reach", _) => {
-                let what = "a write that runs at an instant of a row";
-                self.not_yet(
-                    event.key.span,
-                    what,
-                    "call the write over HTTP or from the command line until then",
-                );
+            ("reach", Some(attribute)) => {
+                let (ty, _) = self.find_attribute(id, &attribute)?;
+                if !matches!(
+                    without_words(&ty),
+                    Type::Time | Type::Seconds | Type::Millis | Type::Unknown
+                ) {
+                    let message = format!("`{}` holds no instant", attribute.text);
+                    let help = "name an attribute of type `time`, `seconds` or `millis`; of a day, compute one: `{is: time(due, \"07:00\")}`";
+                    self.bad_trigger(&attribute, &message, help);
+                    return None;
+                }
+                self.check_timed(entity, entities, text)?;
+                Some((TriggerEvent::Reach(attribute.text), id))
+            }
+            ("reach", None) => {
+                self.bad_trigger(text, "`reach` names an attribute", "write `reach: Task.remindAt`");
                 None
             }
             (word, Some(_)) => {
@@ -316,9 +326,11 @@ impl Resolver<'_> {
 
     fn check_images(&mut self, event: &TriggerEvent, entity: EntityId, entry: &Entry) {
         let needs_both = match event {
-            TriggerEvent::Delete | TriggerEvent::Enter(_) | TriggerEvent::Update(Some(_)) | TriggerEvent::Expire => {
-                true
-            }
+            TriggerEvent::Delete
+            | TriggerEvent::Enter(_)
+            | TriggerEvent::Update(Some(_))
+            | TriggerEvent::Expire
+            | TriggerEvent::Reach(_) => true,
             TriggerEvent::Create | TriggerEvent::Update(None) => false,
         };
         // Versions are told from both images.
@@ -370,4 +382,20 @@ impl Resolver<'_> {
             ..Words::default()
         }
     }
+}
+
+/// What the event alone tells: an instant that came is there.
+fn event_facts(event: &TriggerEvent) -> Facts {
+    let mut facts = Facts::default();
+    if let TriggerEvent::Reach(name) = event {
+        facts.add(format!("row.{name}"));
+    }
+    facts
+}
+
+/// What the event and its `when` tell.
+fn known_facts(event: &TriggerEvent, when: Option<&Expr>) -> Facts {
+    let mut facts = event_facts(event);
+    facts.extend(when.map_or_else(Facts::default, |when| Facts::of(when, true)));
+    facts
 }

@@ -120,7 +120,12 @@ impl Engine {
     /// Where `when` has no value for this change.
     pub fn is_meant(&self, trigger: &Trigger, change: &ChangedRow) -> Result<bool, RuntimeError> {
         let happened = match &trigger.event {
-            TriggerEvent::Create | TriggerEvent::Delete | TriggerEvent::Expire | TriggerEvent::Update(None) => true,
+            TriggerEvent::Create
+            | TriggerEvent::Delete
+            | TriggerEvent::Expire
+            | TriggerEvent::Update(None)
+            // Whoever fires it has seen that its instant has come.
+            | TriggerEvent::Reach(_) => true,
             TriggerEvent::Update(Some(name)) => {
                 let before = change.before.as_ref().and_then(|before| before.get(name));
                 before != change.row.get(name)

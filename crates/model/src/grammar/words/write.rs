@@ -86,7 +86,7 @@ pub(super) static AFTER: Record = record(
             "A row came to a state, or was created in it: `Item.given`.",
         ),
         optional("expire", Name, "A row expired."),
-        optional("reach", Text, "An instant of a row came: `Task.remindAt`; not yet."),
+        optional("reach", Text, "An instant of a row came: `Task.remindAt`."),
         optional(
             "args",
             Names("argument", &Expr),
