@@ -10,7 +10,8 @@
 //!   requests, progress and control rows are none.
 //! - A *misfit* is a record of an entity's row that is not as the model has it. It is told with its reason, never dropped.
 //!
-//! - A *trigger* is a write that runs after a change; what runs them is one follower for all.
+//! - A *trigger* is a write that runs after a change; what runs them is one follower for all. A *tick* is a time at which a write
+//!   runs by the clock.
 //! - A *follower* reads changes under a name, and notes in the table how far it is. A *gap* is what was gone before it came.
 //!
 //! # What it is not
@@ -26,6 +27,7 @@ mod lease;
 mod reader;
 mod snapshot;
 mod source;
+mod ticks;
 mod triggers;
 mod versions;
 
@@ -39,6 +41,7 @@ pub use snapshot::{SnapshotReader, SnapshotRow};
 pub use source::{
     Beside, ChangeSource, ItemsBeside, KeptPut, ScanItems, get_row_in, items_beside_in, put_row_in, scan_items_in,
 };
+pub use ticks::{NotedSchedule, NotedTicks, Ticker, noted_schedules, noted_ticks};
 pub use triggers::{
     Followed, PARKED_MAX, ParkedChange, ParkedChanges, ParkedOrder, RUNS_PER_MINUTE_MAX, RunEnd, TRIGGERS_FOLLOWER,
     TriggerFollower, TriggerObserver, Unobserved, forget_unneeded,

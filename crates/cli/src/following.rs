@@ -1,10 +1,11 @@
-//! Writes that run after changes, while a process serves or only follows.
+//! Writes that run after changes, or by the clock, while a process serves or only follows.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use singlet_changes::{FollowError, Lease, RunEnd, TriggerFollower, TriggerObserver, forget_unneeded};
+use futures_util::future::try_join_all;
+use singlet_changes::{FollowError, Lease, RunEnd, Ticker, TriggerFollower, TriggerObserver, forget_unneeded};
 use singlet_face::Company;
 use singlet_http::Service;
 use singlet_runtime::{Engine, RuntimeError};
@@ -27,6 +28,9 @@ const ORDERS_PAUSE: Duration = Duration::from_secs(1);
 
 /// How often it is looked for timers that are due.
 const TIMERS_PAUSE: Duration = Duration::from_secs(1);
+
+/// How often the clock is looked at for ticks; it may jump.
+const TICKS_PAUSE: Duration = Duration::from_secs(1);
 
 /// How often it is looked whether a model was taken up.
 const SYSTEMS_PAUSE: Duration = Duration::from_millis(500);
@@ -64,16 +68,22 @@ impl TriggerObserver for Noticed {
         let system = self.system.as_str();
         let outcome = match ended {
             RunEnd::Done => {
-                tracing::info!(system, write, change, "ran after a change");
+                tracing::info!(system, write, change, "ran by itself");
                 "done"
             }
             RunEnd::DoneBefore => return,
             RunEnd::Refused(refused) => {
-                tracing::info!(system, write, change, refused = refused.name, "refused after a change");
+                tracing::info!(
+                    system,
+                    write,
+                    change,
+                    refused = refused.name,
+                    "refused what ran by itself"
+                );
                 "refused"
             }
             RunEnd::Parked(reason) => {
-                tracing::warn!(system, write, change, "a change is parked: {reason}");
+                tracing::warn!(system, write, change, "it is parked: {reason}");
                 "parked"
             }
         };
@@ -83,7 +93,11 @@ impl TriggerObserver for Noticed {
     }
 
     fn waits(&self, write: &str, error: &RuntimeError) {
-        tracing::warn!(system = self.system, write, %error, "what runs after a change waits");
+        tracing::warn!(system = self.system, write, %error, "what runs by itself waits");
+    }
+
+    fn unfired(&self, entity: &str, error: &RuntimeError) {
+        tracing::warn!(system = self.system, entity, %error, "what time does to a row cannot be stored");
     }
 }
 
@@ -109,16 +123,17 @@ struct FollowedSystem {
     task: JoinHandle<()>,
 }
 
-/// Makes sure that the table knows where following its changes begins, where the model has anything run after them.
+/// Makes sure that the table knows where following its changes and its clocks begins, where the model has anything run by itself.
 ///
 /// # Errors
 ///
 /// Where the store fails, or the table has no stream that can be followed.
 pub async fn enter(engine: &Arc<Engine>) -> Result<(), FollowError> {
+    let unheard: Arc<dyn TriggerObserver> = Arc::new(Noticed::new("", None));
+    Ticker::start_all(engine, &unheard, now()).await?;
     if engine.model().triggers().next().is_none() {
         return Ok(());
     }
-    let unheard: Arc<dyn TriggerObserver> = Arc::new(Noticed::new("", None));
     TriggerFollower::start(Arc::clone(engine), unheard, now()).await?;
     Ok(())
 }
@@ -166,38 +181,100 @@ async fn follow_system(engine: Arc<Engine>, noticed: Arc<Noticed>, company: Comp
     if let Err(error) = forget_unneeded(&engine).await {
         tracing::warn!(system = noticed.system, %error, "it cannot be looked whether anything follows");
     }
-    if engine.model().triggers().next().is_none() {
-        return;
-    }
-    let mut lease = None;
+    let mut leases = (None, None);
     tokio::select! {
         _ = ended.changed() => {}
-        () = follow_for_ever(&engine, &noticed, company, &mut lease) => {}
+        // A long run by the clock must not hold up what runs after changes, nor the other way round.
+        _ = async {
+            tokio::join!(
+                follow_for_ever(&engine, &noticed, company, &mut leases.0),
+                tick_for_ever(&engine, &noticed, company, &mut leases.1),
+            )
+        } => {}
     }
-    if let Some(lease) = &mut lease
-        && let Err(error) = lease.give_back(now()).await
-    {
-        tracing::debug!(%error, "the lease ends by itself");
+    for lease in [leases.0, leases.1].iter_mut().flatten() {
+        if let Err(error) = lease.give_back(now()).await {
+            tracing::debug!(%error, "the lease ends by itself");
+        }
     }
 }
 
 /// Whatever is dropped half-way here is as if the process had ended there: it comes again.
 async fn follow_for_ever(engine: &Arc<Engine>, noticed: &Arc<Noticed>, company: Company, lease: &mut Option<Lease>) {
+    if engine.model().triggers().next().is_none() {
+        return;
+    }
     let mut failures = 0_u32;
     loop {
-        match follow_while_held(engine, noticed, company, lease, &mut failures).await {
-            Ok(()) => tokio::time::sleep(LEASE_PAUSE).await,
-            // Another process is further; where it goes on is read anew.
-            Err(FollowError::Overtaken) => tokio::time::sleep(HEAD_PAUSE_SHARED).await,
-            Err(error) => {
-                if failures == 0 {
-                    tracing::warn!(system = noticed.system, %error, "changes cannot be followed for now");
+        let ended = follow_while_held(engine, noticed, company, lease, &mut failures).await;
+        pause_after(ended, noticed, &mut failures).await;
+    }
+}
+
+/// The same for the clocks of writes.
+async fn tick_for_ever(engine: &Arc<Engine>, noticed: &Arc<Noticed>, company: Company, lease: &mut Option<Lease>) {
+    if engine.model().scheduled().next().is_none() {
+        return;
+    }
+    let mut failures = 0_u32;
+    loop {
+        let ended = tick_while_held(engine, noticed, company, lease, &mut failures).await;
+        pause_after(ended, noticed, &mut failures).await;
+    }
+}
+
+/// Waits after another process has the lease, or the store has failed.
+async fn pause_after(ended: Result<(), FollowError>, noticed: &Noticed, failures: &mut u32) {
+    match ended {
+        Ok(()) => tokio::time::sleep(LEASE_PAUSE).await,
+        // Another process is further; where it goes on is read anew.
+        Err(FollowError::Overtaken) => tokio::time::sleep(HEAD_PAUSE_SHARED).await,
+        Err(error) => {
+            if *failures == 0 {
+                tracing::warn!(system = noticed.system, %error, "changes and clocks cannot be followed for now");
+            }
+            *failures = failures.saturating_add(1);
+            let pause = HEAD_PAUSE_SHARED.saturating_mul(1 << (*failures).min(10));
+            tokio::time::sleep(pause.min(AWAY_PAUSE_MAX)).await;
+        }
+    }
+}
+
+/// Runs the ticks of all writes for as long as this process has the lease, which is renewed while they run.
+async fn tick_while_held(
+    engine: &Arc<Engine>,
+    noticed: &Arc<Noticed>,
+    company: Company,
+    lease: &mut Option<Lease>,
+    failures: &mut u32,
+) -> Result<(), FollowError> {
+    let lease = lease.get_or_insert_with(|| Ticker::lease(engine));
+    let shared = company == Company::Shared;
+    if shared && !lease.hold(now()).await? {
+        return Ok(());
+    }
+    let observer: Arc<dyn TriggerObserver> = noticed.clone();
+    let mut tickers = Ticker::start_all(engine, &observer, now()).await?;
+    *failures = 0;
+    let mut ticking = Box::pin(try_join_all(tickers.iter_mut().map(tick_write)));
+    loop {
+        tokio::select! {
+            ended = &mut ticking => return ended.map(|_| ()),
+            () = tokio::time::sleep(LEASE_PAUSE) => {
+                if shared && !lease.hold(now()).await? {
+                    return Ok(());
                 }
-                failures = failures.saturating_add(1);
-                let pause = HEAD_PAUSE_SHARED.saturating_mul(1 << failures.min(10));
-                tokio::time::sleep(pause.min(AWAY_PAUSE_MAX)).await;
             }
         }
+    }
+}
+
+/// Runs the ticks of one write until the store fails.
+async fn tick_write(ticker: &mut Ticker) -> Result<(), FollowError> {
+    loop {
+        ticker.run_due(now()).await?;
+        ticker.follow_orders().await?;
+        tokio::time::sleep(TICKS_PAUSE).await;
     }
 }
 
@@ -256,6 +333,13 @@ pub async fn follow_alone(
         return Ok(0);
     }
     let observer: Arc<dyn TriggerObserver> = noticed;
+    let mut tickers = Ticker::start_all(&engine, &observer, now()).await?;
+    for ticker in &mut tickers {
+        ticker.run_due(now()).await?;
+    }
+    if engine.model().triggers().next().is_none() {
+        return Ok(tickers.iter().map(Ticker::parked).sum());
+    }
     let mut follower = TriggerFollower::start(engine, observer, now()).await?;
     let begun = now() / 1_000;
     follower.fire_due(now()).await?;

@@ -1,4 +1,4 @@
-//! Which writes run after which: a drawing, and the same as Mermaid.
+//! Which writes run after which, and by the clock: a drawing, and the same as Mermaid.
 
 use std::fmt::Write as _;
 
@@ -25,7 +25,7 @@ fn all(model: &Model) -> Vec<Follows<'_>> {
 fn writes<'m>(model: &'m Model, follows: &[Follows<'m>]) -> Vec<&'m Write> {
     let has_part = |write: &&Write| {
         let is = |other: &Write| other.name == write.name;
-        write.after.is_some() || follows.iter().any(|(from, to, _)| is(from) || is(to))
+        write.runs_by_itself() || follows.iter().any(|(from, to, _)| is(from) || is(to))
     };
     model.writes.iter().filter(has_part).collect()
 }
@@ -38,7 +38,7 @@ pub fn graph(model: &Model) -> Graph {
     let nodes = writes.iter().map(|write| Node {
         title: write.name.clone(),
         lines: Vec::new(),
-        form: if write.after.is_some() { Form::Round } else { Form::Box },
+        form: if write.runs_by_itself() { Form::Round } else { Form::Box },
     });
     let edges = follows.iter().filter_map(|(from, to, trigger)| {
         Some(Edge {
@@ -51,7 +51,7 @@ pub fn graph(model: &Model) -> Graph {
         })
     });
     Graph {
-        title: "What runs after changes".to_owned(),
+        title: "What runs by itself".to_owned(),
         nodes: nodes.collect(),
         edges: edges.collect(),
     }
@@ -64,7 +64,7 @@ pub fn diagram(model: &Model) -> String {
     let mut out = String::from("flowchart TD\n");
     for (number, write) in writes.iter().enumerate() {
         let name = mermaid(&write.name);
-        let _ = match write.after.is_some() {
+        let _ = match write.runs_by_itself() {
             true => writeln!(out, "  w{number}([\"{name}\"])"),
             false => writeln!(out, "  w{number}[\"{name}\"]"),
         };
@@ -79,7 +79,7 @@ pub fn diagram(model: &Model) -> String {
     out
 }
 
-/// Each write that runs after a change; nothing where there is none.
+/// Each write that runs by itself; nothing where there is none.
 pub fn table(model: &Model) -> String {
     let mut table = Table::new(["Write", "Runs after", "Which these make"]);
     for (write, trigger) in model.triggers() {
@@ -90,6 +90,10 @@ pub fn table(model: &Model) -> String {
             prose(&trigger_text(model, trigger)),
             makers.join(", "),
         ]);
+    }
+    for (write, schedule) in model.scheduled() {
+        let clock = format!("every {schedule}, by the clock of {}", model.zone);
+        table.row(vec![code(&write.name), prose(&clock), String::new()]);
     }
     table.text()
 }

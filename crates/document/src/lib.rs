@@ -123,9 +123,9 @@ impl Writer {
         if table.is_empty() {
             return;
         }
-        self.heading("What runs after changes");
+        self.heading("What runs by itself");
         self.out
-            .push_str("Each runs once for each change, in a transaction of its own, soon after it.\n\n");
+            .push_str("Each runs once for each change, in a transaction of its own, soon after it, or once for each tick of its clock.\n\n");
         self.diagram("changes", &follows::graph(model), &follows::diagram(model));
         self.out.push_str(&table);
     }

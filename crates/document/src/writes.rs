@@ -6,8 +6,8 @@ use singlet_model::Model;
 use singlet_model::model::{Assignment, IdempotencyNeed, LetValue, MoveTo, Step, StepKind, Write};
 use singlet_plan::read::describe;
 use singlet_plan::write::{
-    Clause, Place, RowPlan, StepPlan, WriteCost, WritePlan, plan_write, possible_refusals, requirement_status,
-    transaction_actions, trigger_text, write_costs,
+    Clause, MonthCost, Place, RowPlan, StepPlan, WriteCost, WritePlan, plan_write, possible_refusals,
+    requirement_status, transaction_actions, trigger_text, write_costs,
 };
 
 use crate::escape::{code, markdown, prose};
@@ -26,8 +26,8 @@ pub fn table(model: &Model) -> String {
         table.row(vec![
             format!("**{}**", markdown(&write.name)),
             write.http.as_ref().map(|http| code(&route(http))).unwrap_or_default(),
-            match write.is_trigger_alone() {
-                true => "nobody: it runs after a change".to_owned(),
+            match write.is_uncalled() {
+                true => "nobody: it runs by itself".to_owned(),
                 false => allowed(model, &write.allow),
             },
             actions,
@@ -55,6 +55,13 @@ pub fn section(model: &Model, write: &Write) -> String {
     }
     if let Some(trigger) = &write.after {
         let _ = writeln!(out, "Runs after {}.\n", code(&trigger_text(model, trigger)));
+    }
+    if let Some(schedule) = &write.every {
+        let mut costs = model.writes.iter().zip(write_costs(model));
+        let cost = costs.find(|(known, _)| known.name == write.name);
+        let month = cost.and_then(|(_, cost)| MonthCost::of(write, &cost));
+        let month = month.map_or_else(String::new, |month| format!(": {month}"));
+        let _ = writeln!(out, "Runs every {}{month}.\n", code(&schedule.to_string()));
     }
     out.push_str(&read_first(model, &plan));
     out.push_str(&conditions(model, write, &plan));
@@ -109,7 +116,7 @@ fn why_read(row: &RowPlan) -> &str {
 /// What must hold, where it is decided, and what is said when it does not.
 fn conditions(model: &Model, write: &Write, plan: &WritePlan) -> String {
     let mut table = Table::new(["Must hold", "Decided", "Else"]);
-    for clause in plan.allow.iter().filter(|_| !write.is_trigger_alone()) {
+    for clause in plan.allow.iter().filter(|_| !write.is_uncalled()) {
         let refused = match clause.place {
             Place::Request => "401 or 403",
             _ => "404, as if it were not there",

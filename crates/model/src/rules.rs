@@ -332,7 +332,7 @@ Way out: a default, `id: ulid = ulid()`, which a create sets once; in a write, `
 
 BAD_TRIGGER "M024" "bad-trigger" Error "A write cannot run after this change.
 
-`after` names one thing that happens to rows of an entity: `create: Bid`, `update: Auction`, `update: Auction.leaderId`, `delete: Bid`, `enter: Item.given` or `expire: Hold`. What time does is fired by timers, which need a table with a sort key of text. `when` and `args` are computed from the change alone: `row`, what it became, and, for updates, `before`, what it was. Where only a change calls the write, nobody may (`allow`), asks (`idempotency`, `if_match`) or is answered (`return`).
+`after` names one thing that happens to rows of an entity: `create: Bid`, `update: Auction`, `update: Auction.leaderId`, `delete: Bid`, `enter: Item.given`, `expire: Hold` or `reach: Task.remindAt`, an instant that its rows hold. What time does is fired by timers, which need a table with a sort key of text. `when` and `args` are computed from the change alone: `row`, what it became, and, for updates, `before`, what it was. Where only a change calls the write, nobody may (`allow`), asks (`idempotency`, `if_match`) or is answered (`return`).
 
 ```yaml
 writes:
@@ -346,11 +346,25 @@ Way out: the message names the word. To change the row itself, name it with `let
 
 STREAM_TOO_NARROW "M025" "stream-too-narrow" Error "A write runs after a change that the stream of the table does not carry.
 
-What follows changes reads the table's stream. `delete`, `expire`, `enter`, `update` of one attribute and rows with history need the row before and after, `both_images`; `create` and `update` of an entity the row after, `new_image`.
+What follows changes reads the table's stream. `delete`, `expire`, `enter`, `reach`, `update` of one attribute and rows with history need the row before and after, `both_images`; `create` and `update` of an entity the row after, `new_image`.
 
 ```yaml
 table: {name: shop, key: {partition: PK, sort: SK}, stream: keys_only}
 ```
 
 Way out: `stream: both_images` under `table`."
+
+BAD_SCHEDULE "M026" "bad-schedule" Error "A write cannot run by this clock.
+
+`every` says when a write runs by itself, in the zone of the model: `15min` or `1h`, from a minute to a day; `day at 03:30`; `monday at 07:00`. Nobody calls it then: arguments that it needs have defaults, and without a route there is nobody who may (`allow`), asks (`idempotency`, `if_match`) or is answered (`return`).
+
+```yaml
+writes:
+  forgetDrafts:
+    every: day at 03:30
+    bulk: true
+    do: [{for: {d: {find: Draft, where: createdAt < now - days(30)}}, delete: d}]
+```
+
+Way out: the message names the word."
 }

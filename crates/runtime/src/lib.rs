@@ -45,7 +45,7 @@ pub use open::{Deployment, Unsound};
 pub use scope::{Attributes, Caller, Scope, Setting};
 pub use typed::{Call, Page};
 pub use write::{
-    ChangedRow, Deadline, Precondition, Refused, TriggerOutcome, TriggerRun, WriteRequest, Written, kept_row,
+    ChangedRow, Deadline, Precondition, Refused, TickRun, TriggerOutcome, TriggerRun, WriteRequest, Written, kept_row,
 };
 
 // What a program needs of other crates to embed an engine.

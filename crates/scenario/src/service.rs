@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use singlet_changes::{TriggerFollower, Unobserved};
+use singlet_changes::{Ticker, TriggerFollower, TriggerObserver, Unobserved};
 use singlet_http::auth::{ApiKeys, JwtKeys, JwtSettings, LocalToken, Secret};
 use singlet_http::{Clock, Server, Service, Settings, System, SystemSettings};
 use singlet_model::Model;
@@ -22,6 +22,9 @@ const SECRET: &str = "the secret of scenarios";
 /// How long a token is good, in seconds of the machine's clock.
 const TOKEN_SECONDS: u64 = 3_600;
 
+/// The most instants at which time does something while the clock is moved once.
+const INSTANTS_PER_MOVE_MAX: usize = 1_000;
+
 /// A service that ends with it.
 pub struct Running {
     pub address: SocketAddr,
@@ -29,6 +32,9 @@ pub struct Running {
     pub clock: Arc<AtomicI64>,
     /// What runs writes after changes, where the model has such writes and the service writes at all.
     follower: Option<TriggerFollower>,
+    /// What runs writes by the clock, once the clock stands somewhere.
+    tickers: Option<Vec<Ticker>>,
+    read_only: bool,
     secret: Secret,
     task: JoinHandle<bool>,
 }
@@ -79,28 +85,59 @@ impl Running {
             engine,
             clock,
             follower,
+            tickers: None,
+            read_only,
             secret,
             task,
         })
     }
 
-    /// Moves the clock on, and on the way does what time does: each thing at its instant, and what runs after it.
+    /// Moves the clock on, and on the way does what time does: each thing at its instant, and what runs after it. Of ticks beyond so
+    /// many, as where nobody was there, the last alone.
     pub async fn move_clock(&mut self, to: i64) -> Result<(), String> {
+        self.start_clocks().await?;
         self.follow_to_rest().await?;
-        while let Some(next) = self.next_instant().filter(|next| *next <= to) {
-            self.clock.store(next, Ordering::SeqCst);
-            if let Some(follower) = &mut self.follower {
-                let fired = follower.fire_set(next).await;
-                fired.map_err(|error| error.to_string())?;
-            }
-            self.follow_to_rest().await?;
+        for _ in 0..INSTANTS_PER_MOVE_MAX {
+            let Some(next) = self.next_instant().filter(|next| *next <= to) else {
+                break;
+            };
+            self.pass(next).await?;
         }
-        self.clock.store(to, Ordering::SeqCst);
+        self.pass(to).await
+    }
+
+    /// Has the clock stand at an instant, and does what is due there.
+    async fn pass(&mut self, now: i64) -> Result<(), String> {
+        self.clock.store(now, Ordering::SeqCst);
+        if let Some(follower) = &mut self.follower {
+            let fired = follower.fire_set(now).await;
+            fired.map_err(|error| error.to_string())?;
+        }
+        for ticker in self.tickers.iter_mut().flatten() {
+            ticker.run_due(now).await.map_err(|error| error.to_string())?;
+            if ticker.parked() > 0 {
+                return Err(format!("`{}` cannot run by the clock", ticker.write()));
+            }
+        }
+        self.follow_to_rest().await
+    }
+
+    async fn start_clocks(&mut self) -> Result<(), String> {
+        if self.tickers.is_none() && !self.read_only {
+            let now = self.clock.load(Ordering::SeqCst);
+            let observer: Arc<dyn TriggerObserver> = Arc::new(Unobserved);
+            let started = Ticker::start_all(&self.engine, &observer, now).await;
+            self.tickers = Some(started.map_err(|error| error.to_string())?);
+        }
         Ok(())
     }
 
+    /// The next instant at which time does something.
     fn next_instant(&self) -> Option<i64> {
-        self.follower.as_ref().and_then(TriggerFollower::next_instant)
+        let now = self.clock.load(Ordering::SeqCst);
+        let ticks = self.tickers.iter().flatten().filter_map(Ticker::next_instant);
+        let fired = self.follower.as_ref().and_then(TriggerFollower::next_instant);
+        ticks.filter(|tick| *tick > now).chain(fired).min()
     }
 
     /// Waits until everything has run that is to run after changes; says what cannot.

@@ -39,7 +39,7 @@ const UNDRAWN_WORDS: &[(&str, &str)] = &[
         "it runs once a change is told, and drawn operations do not wait",
     ),
     ("write.when", "only with `after`"),
-    ("write.every", "not yet in the language"),
+    ("write.every", "runs by the clock, and nobody calls it"),
     ("attribute.kept stream", "nothing follows the stream yet"),
     ("attribute.found", "only with `kept: stream`"),
 ];

@@ -120,7 +120,7 @@ fn floors(name: &str, text: &str, tally: &WriteTally) -> Vec<String> {
     let model = model_of(text);
     let mut wrong = Vec::new();
     // What only runs after changes nobody calls.
-    for write in model.writes.iter().filter(|write| !write.is_trigger_alone()) {
+    for write in model.writes.iter().filter(|write| !write.is_uncalled()) {
         let done = tally.of(&write.name, "done");
         if done < DONE_MIN {
             wrong.push(format!("{name}: `{}` is done {done} times", write.name));

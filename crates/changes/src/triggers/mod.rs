@@ -9,6 +9,7 @@
 //! - A change is *parked* for a write that cannot be done for it, with all that is known of it; later changes of its row
 //!   queue behind it, for that write.
 
+mod fire;
 mod parked;
 mod rate;
 mod run;
@@ -25,8 +26,10 @@ use crate::followers::{FollowError, Followers};
 use crate::lease::Lease;
 use crate::source::ChangeSource;
 
+pub(crate) use parked::Parking;
 pub use parked::{PARKED_MAX, ParkedChange, ParkedChanges, ParkedOrder};
 pub use rate::RUNS_PER_MINUTE_MAX;
+pub(crate) use run::{ended, tried};
 
 /// The name under which all writes of a model that run after changes follow. No other follower can have it.
 pub const TRIGGERS_FOLLOWER: &str = "$triggers";
@@ -41,6 +44,9 @@ pub trait TriggerObserver: Send + Sync {
 
     /// A run cannot be done for now, and is tried again.
     fn waits(&self, _write: &str, _error: &RuntimeError) {}
+
+    /// What time does to a row cannot be done, and is left to the next write of the row.
+    fn unfired(&self, _entity: &str, _error: &RuntimeError) {}
 }
 
 /// Nobody looks.
@@ -101,7 +107,7 @@ impl TriggerFollower {
     ) -> Result<Self, FollowError> {
         let followers = followers_of(&engine);
         let follower = Follower::start_kept(followers.clone(), TRIGGERS_FOLLOWER, now_millis.div_euclid(1_000)).await?;
-        let mut parked = ParkedChanges::new(followers.clone());
+        let parked = ParkedChanges::new(followers.clone());
         parked.look().await?;
         let timers = timers::Timers::are_needed(&engine).then(|| timers::Timers::new(followers.clone()));
         Ok(TriggerFollower {
@@ -152,31 +158,6 @@ impl TriggerFollower {
         Ok(followed)
     }
 
-    /// Stores what time has done to rows that something follows: it is told as a change, and what runs after it runs then. How
-    /// many timers that was.
-    ///
-    /// # Errors
-    ///
-    /// Where the store fails; what was not fired is fired later.
-    pub async fn fire_due(&mut self, now_millis: i64) -> Result<usize, FollowError> {
-        match &mut self.timers {
-            Some(timers) => timers.fire_due(&self.engine, now_millis).await,
-            None => Ok(0),
-        }
-    }
-
-    /// The same for one who has followed from the beginning and moves a clock by hand: only the timers that it has set itself.
-    ///
-    /// # Errors
-    ///
-    /// Where the store fails.
-    pub async fn fire_set(&mut self, now_millis: i64) -> Result<usize, FollowError> {
-        match &mut self.timers {
-            Some(timers) => timers.fire_set(&self.engine, now_millis).await,
-            None => Ok(0),
-        }
-    }
-
     /// The earliest instant at which time does something, of those that this one was told.
     pub fn next_instant(&self) -> Option<i64> {
         self.timers.as_ref().and_then(timers::Timers::next_instant)
@@ -189,7 +170,8 @@ impl TriggerFollower {
     /// Where the store fails.
     pub async fn follow_orders(&mut self, clock: &(dyn Fn() -> i64 + Sync)) -> Result<usize, FollowError> {
         self.parked.look().await?;
-        let ordered: Vec<(ParkedChange, ParkedOrder)> = self.parked.ordered();
+        let mut ordered: Vec<(ParkedChange, ParkedOrder)> = self.parked.ordered();
+        ordered.retain(|(parked, _)| !parked.is_tick());
         let count = ordered.len();
         for (parked, order) in ordered {
             match order {
@@ -218,7 +200,7 @@ pub async fn forget_unneeded(engine: &Arc<Engine>) -> Result<(), FollowError> {
     }
 }
 
-fn followers_of(engine: &Arc<Engine>) -> Followers {
+pub(crate) fn followers_of(engine: &Arc<Engine>) -> Followers {
     let source: Arc<dyn ChangeSource> = Arc::new(Arc::clone(engine.store()));
     Followers::new(Arc::clone(engine.model()), source)
 }
@@ -231,5 +213,7 @@ fn is_of_kind(event: &TriggerEvent, change: &Change) -> bool {
         TriggerEvent::Delete => change.kind == ChangeKind::Deleted,
         TriggerEvent::Expire => change.kind == ChangeKind::Expired,
         TriggerEvent::Enter(_) => matches!(change.kind, ChangeKind::Created | ChangeKind::Updated),
+        // A timer runs it.
+        TriggerEvent::Reach(_) => false,
     }
 }

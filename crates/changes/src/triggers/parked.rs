@@ -8,16 +8,21 @@ use std::sync::{Mutex, PoisonError};
 
 use serde::{Deserialize, Serialize};
 use singlet_item::{Item, Value};
+use singlet_model::model::Tick;
 use singlet_runtime::values::json_text;
 use singlet_runtime::{Attributes, ChangedRow};
 use singlet_store::{DeleteRequest, Store, StreamEvent, StreamRecord};
 
-use crate::change::Change;
+use super::fire::REACHED;
+use super::run::Caused;
 use crate::decode::Misfit;
 use crate::followers::{FollowError, Followers, number, number_value, turn_of, unreadable};
 
 const LIST_KIND: &str = "parked";
 const PIECE_KIND: &str = "parked-change";
+
+/// What ticks have in place of the mark of a row, which is a hash.
+const TICK_MARK: &str = "tick";
 
 const ENTRIES: &str = "$entries";
 const BODY: &str = "$body";
@@ -75,7 +80,7 @@ impl ParkedOrder {
 
 /// All that is kept of a change.
 #[derive(Debug, Serialize, Deserialize)]
-pub(super) struct Parking {
+pub(crate) struct Parking {
     pub write: String,
     pub id: String,
     entity: String,
@@ -85,6 +90,9 @@ pub(super) struct Parking {
     before: Option<Attributes>,
     /// Of a row that did not fit, the record.
     misfit: Option<KeptRecord>,
+    /// Of a tick of the clock, its planned instant.
+    #[serde(default)]
+    tick_at: Option<i64>,
 }
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -98,17 +106,50 @@ struct KeptRecord {
 }
 
 impl Parking {
-    pub fn of_change(write: &str, row: &str, change: &Change, changed: &ChangedRow) -> Self {
+    pub(super) fn of_change(write: &str, caused: &Caused<'_>) -> Self {
         Parking {
             write: write.to_owned(),
-            id: changed.id.clone(),
-            entity: change.entity.clone(),
-            row_mark: row.to_owned(),
-            at_seconds: change.at_seconds,
-            row: changed.row.clone(),
-            before: changed.before.clone(),
+            id: caused.changed.id.clone(),
+            entity: caused.entity.to_owned(),
+            row_mark: caused.row.to_owned(),
+            at_seconds: caused.at_seconds,
+            row: caused.changed.row.clone(),
+            before: caused.changed.before.clone(),
             misfit: None,
+            tick_at: None,
         }
+    }
+
+    /// Whether it is a run at an instant of its row, and no change.
+    pub fn is_reached(&self) -> bool {
+        self.id.starts_with(REACHED)
+    }
+
+    /// The entity.
+    pub fn entity(&self) -> &str {
+        &self.entity
+    }
+
+    pub fn of_tick(write: &str, tick: &Tick) -> Self {
+        Parking {
+            write: write.to_owned(),
+            id: tick.id.clone(),
+            entity: String::new(),
+            row_mark: TICK_MARK.to_owned(),
+            at_seconds: tick.at.div_euclid(1_000),
+            row: Attributes::new(),
+            before: None,
+            misfit: None,
+            tick_at: Some(tick.at),
+        }
+    }
+
+    /// The tick, where it is one.
+    pub fn tick(&self) -> Option<Tick> {
+        Some(Tick {
+            at: self.tick_at?,
+            id: self.id.clone(),
+        })
     }
 
     pub fn of_misfit(write: &str, row: &str, misfit: &Misfit) -> Self {
@@ -129,6 +170,7 @@ impl Parking {
                 new: record.new.clone(),
                 expired: record.expired,
             }),
+            tick_at: None,
         }
     }
 
@@ -218,12 +260,12 @@ impl ParkedChanges {
         Ok(count)
     }
 
-    pub(super) fn seen(&self) -> Vec<ParkedChange> {
+    pub(crate) fn seen(&self) -> Vec<ParkedChange> {
         self.seen.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// Looks at the list anew.
-    pub(super) async fn look(&mut self) -> Result<(), FollowError> {
+    pub(crate) async fn look(&self) -> Result<(), FollowError> {
         let (entries, _) = self.list_and_turn().await?;
         self.remember(&entries);
         Ok(())
@@ -236,7 +278,7 @@ impl ParkedChanges {
     }
 
     /// Those of which something was asked for, as last seen.
-    pub(super) fn ordered(&self) -> Vec<(ParkedChange, ParkedOrder)> {
+    pub(crate) fn ordered(&self) -> Vec<(ParkedChange, ParkedOrder)> {
         let seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
         seen.iter()
             .filter_map(|entry| Some((entry.clone(), entry.order?)))
@@ -250,7 +292,7 @@ impl ParkedChanges {
     }
 
     /// Keeps a change. What is parked already, by a process that was killed before it noted that, stays as it is.
-    pub(super) async fn park(&self, parking: &Parking, reason: &str) -> Result<(), FollowError> {
+    pub(crate) async fn park(&self, parking: &Parking, reason: &str) -> Result<(), FollowError> {
         let body = serde_json::to_string(parking).map_err(|_| unreadable())?;
         let pieces = pieces_of(&body);
         let count = pieces.len();
@@ -285,7 +327,7 @@ impl ParkedChanges {
     }
 
     /// What is kept of a change, and the key of its first row; nothing, where that row is gone: its write ran.
-    pub(super) async fn body(&self, parked: &ParkedChange) -> Result<Option<(Item, Parking)>, FollowError> {
+    pub(crate) async fn body(&self, parked: &ParkedChange) -> Result<Option<(Item, Parking)>, FollowError> {
         let first = self.piece_row(&parked.write, &parked.change, 0)?;
         let mut text = String::new();
         for at in 0..parked.pieces {
@@ -300,7 +342,7 @@ impl ParkedChanges {
     }
 
     /// Removes a change from the list, and its rows.
-    pub(super) async fn remove(&self, store: &dyn Store, parked: &ParkedChange) -> Result<(), FollowError> {
+    pub(crate) async fn remove(&self, store: &dyn Store, parked: &ParkedChange) -> Result<(), FollowError> {
         for at in 0..parked.pieces {
             let row = self.piece_row(&parked.write, &parked.change, at)?;
             let request = DeleteRequest {
@@ -319,7 +361,7 @@ impl ParkedChanges {
     }
 
     /// Notes that a change still cannot be done, and that what was asked for was tried.
-    pub(super) async fn still(&self, parked: &ParkedChange, reason: &str) -> Result<(), FollowError> {
+    pub(crate) async fn still(&self, parked: &ParkedChange, reason: &str) -> Result<(), FollowError> {
         self.change_list(|entries| {
             for entry in entries.iter_mut().filter(|entry| entry.is_same(parked)) {
                 entry.reason = reason.chars().take(REASON_CHARS_MAX).collect();
@@ -375,6 +417,11 @@ impl ParkedChanges {
 }
 
 impl ParkedChange {
+    /// Whether it is a tick of the clock, and no change of a row.
+    pub fn is_tick(&self) -> bool {
+        self.row == TICK_MARK
+    }
+
     fn is_same(&self, other: &ParkedChange) -> bool {
         self.write == other.write && self.change == other.change
     }

@@ -5,18 +5,19 @@ use std::pin::Pin;
 use std::time::Duration;
 
 use futures_util::{StreamExt, stream};
-use singlet_model::model::{Trigger, Write};
+use singlet_model::model::{Trigger, TriggerEvent, Write};
 use singlet_runtime::{Attributes, ChangedRow, RuntimeError, TriggerOutcome, TriggerRun, Value};
 
+use super::fire::SetTimersError;
 use super::parked::Parking;
-use super::{Followed, ParkedChange, RunEnd, TriggerFollower, is_of_kind};
+use super::{Followed, ParkedChange, RunEnd, TriggerFollower, TriggerObserver, is_of_kind};
 use crate::change::{Change, ChangeId};
 use crate::decode::{Decoded, Misfit};
 use crate::followers::FollowError;
 use crate::reader::{ChangePage, Told};
 
 /// How many rows have their writes run at once.
-const ROWS_AT_ONCE: usize = 16;
+pub(super) const ROWS_AT_ONCE: usize = 16;
 
 /// How often a run that fails by itself is tried before its change is parked.
 const TRIES_MAX: u32 = 3;
@@ -26,7 +27,28 @@ const WAIT_FIRST: Duration = Duration::from_millis(50);
 const WAIT_DOUBLINGS_MAX: u32 = 8;
 
 /// The runs of one row.
-type RowRun<'r> = Pin<Box<dyn Future<Output = Result<Vec<RunEnd>, FollowError>> + Send + 'r>>;
+pub(super) type RowRun<'r> = Pin<Box<dyn Future<Output = Result<Vec<RunEnd>, FollowError>> + Send + 'r>>;
+
+/// Why a write runs: what happened to which row.
+#[derive(Clone, Copy)]
+pub(super) struct Caused<'c> {
+    pub entity: &'c str,
+    /// What tells the row from others.
+    pub row: &'c str,
+    pub at_seconds: i64,
+    pub changed: &'c ChangedRow,
+}
+
+impl<'c> Caused<'c> {
+    fn of_change(row: &'c str, change: &'c Change, changed: &'c ChangedRow) -> Self {
+        Caused {
+            entity: &change.entity,
+            row,
+            at_seconds: change.at_seconds,
+            changed,
+        }
+    }
+}
 
 /// A change, or a row that does not fit, of one row.
 enum OfRow<'p> {
@@ -85,7 +107,7 @@ impl TriggerFollower {
         Ok(followed)
     }
 
-    fn triggers_of<'s>(&'s self, entity: &str) -> impl Iterator<Item = (&'s Write, &'s Trigger)> + use<'s> {
+    pub(super) fn triggers_of<'s>(&'s self, entity: &str) -> impl Iterator<Item = (&'s Write, &'s Trigger)> + use<'s> {
         let model = self.engine.model();
         let id = model.catalog.entity(entity);
         model.triggers().filter(move |(_, trigger)| Some(trigger.entity) == id)
@@ -118,14 +140,23 @@ impl TriggerFollower {
                     }
                 }
                 OfRow::Change(change) => {
-                    self.set_timers(change, clock).await?;
+                    match self.set_timers(change, clock).await {
+                        Ok(fired) => ends.extend(fired),
+                        Err(SetTimersError::Deadline(error)) => {
+                            ends.extend(self.park_deadline(row, change, &error).await?);
+                        }
+                        Err(SetTimersError::Follow(error)) => return Err(error),
+                    }
                     if change.by.is_some() {
                         continue;
                     }
                     let Some(changed) = changed_row(change) else { continue };
                     let triggers = self.triggers_of(&change.entity);
                     for (write, _) in triggers.filter(|(_, trigger)| is_of_kind(&trigger.event, change)) {
-                        ends.extend(self.run_change(write, row, (change, &changed), clock).await?);
+                        ends.extend(
+                            self.run_change(write, &Caused::of_change(row, change, &changed), clock)
+                                .await?,
+                        );
                     }
                 }
             }
@@ -133,30 +164,37 @@ impl TriggerFollower {
         Ok(ends)
     }
 
-    /// Sets the timers of a row; a store that is away is waited for.
-    async fn set_timers(&self, change: &Change, clock: &(dyn Fn() -> i64 + Sync)) -> Result<(), FollowError> {
-        let Some(timers) = &self.timers else { return Ok(()) };
-        let mut waits = 0_u32;
-        loop {
-            match timers.set(&self.engine, change, clock()).await {
-                Err(error) if error.is_temporary() => {
-                    waits = waits.saturating_add(1);
-                    wait(waits).await;
-                }
-                ended => return Ok(ended?),
-            }
+    /// Parks a change whose row has a deadline that cannot be computed, for every write that may run by it.
+    async fn park_deadline(
+        &self,
+        row: &str,
+        change: &Change,
+        error: &RuntimeError,
+    ) -> Result<Vec<RunEnd>, FollowError> {
+        let mut ends = Vec::new();
+        let Some(changed) = changed_row(change) else {
+            return Ok(ends);
+        };
+        let caused = Caused::of_change(row, change, &changed);
+        let model = self.engine.model();
+        let triggers = self.triggers_of(&change.entity);
+        for (write, _) in triggers.filter(|(_, trigger)| model.is_timed_by(trigger)) {
+            let parking = Parking::of_change(&write.name, &caused);
+            let reason = format!("a deadline of the row: {error}");
+            ends.push(self.park(&parking, reason).await?);
         }
+        Ok(ends)
     }
 
     /// One write after one change; nothing, where the model does not mean it.
-    async fn run_change(
+    pub(super) async fn run_change(
         &self,
         write: &Write,
-        row: &str,
-        (change, changed): (&Change, &ChangedRow),
+        caused: &Caused<'_>,
         clock: &(dyn Fn() -> i64 + Sync),
     ) -> Result<Option<RunEnd>, FollowError> {
-        let parking = || Parking::of_change(&write.name, row, change, changed);
+        let Caused { row, changed, .. } = *caused;
+        let parking = || Parking::of_change(&write.name, caused);
         let is_meant = write
             .after
             .as_ref()
@@ -189,7 +227,7 @@ impl TriggerFollower {
         }
     }
 
-    /// Runs it until it is done, refused, or fails by itself. What is only for a while is waited for.
+    /// Runs it until it is done, refused, or fails by itself.
     async fn tried(
         &self,
         write: &Write,
@@ -197,32 +235,16 @@ impl TriggerFollower {
         parked: Option<&singlet_item::Item>,
         clock: &(dyn Fn() -> i64 + Sync),
     ) -> Result<TriggerOutcome, RuntimeError> {
-        let (mut waits, mut failures) = (0_u32, 0);
-        loop {
+        let run = || {
             let run = TriggerRun {
                 write: &write.name,
                 change: changed,
                 now: clock(),
                 parked,
             };
-            match self.engine.run_after(run).await {
-                Ok(outcome) => return Ok(outcome),
-                Err(error) if error.is_temporary() => {
-                    if waits == 0 {
-                        self.observer.waits(&write.name, &error);
-                    }
-                    waits = waits.saturating_add(1);
-                }
-                Err(error) => {
-                    failures += 1;
-                    if failures >= TRIES_MAX {
-                        return Err(error);
-                    }
-                    waits = waits.saturating_add(1);
-                }
-            }
-            wait(waits).await;
-        }
+            self.engine.run_after(run)
+        };
+        tried(self.observer.as_ref(), &write.name, run).await
     }
 
     async fn park(&self, parking: &Parking, reason: String) -> Result<RunEnd, FollowError> {
@@ -230,6 +252,14 @@ impl TriggerFollower {
         let end = RunEnd::Parked(reason);
         self.observer.ran(&parking.write, &parking.id, &end);
         Ok(end)
+    }
+
+    /// What was parked because of a deadline that still cannot be computed stays.
+    async fn not_set(&self, parked: &ParkedChange, error: RuntimeError) -> Result<(), FollowError> {
+        match error.is_temporary() {
+            true => Err(error.into()),
+            false => self.parked.still(parked, &error.to_string()).await,
+        }
     }
 
     /// Runs a write after a parked change, and removes the change with it. What still cannot be done stays.
@@ -251,11 +281,31 @@ impl TriggerFollower {
             return self.parked.remove(store, parked).await;
         };
         let changed = match parking.misfit_record() {
-            None => parking.changed(),
+            None if parking.is_reached() => parking.changed(),
+            None => {
+                let changed = parking.changed();
+                if let Some(changed) = &changed {
+                    let images = (changed.before.as_ref(), &changed.row);
+                    if let Err(error) = self.set_timers_again(parking.entity(), images, clock()).await {
+                        return self.not_set(parked, error).await;
+                    }
+                }
+                // Of a write that runs at an instant, only its deadline was parked: the timer runs it.
+                let is_timer_run = |after: &Trigger| matches!(after.event, TriggerEvent::Reach(_));
+                changed.filter(|_| !write.after.as_ref().is_some_and(is_timer_run))
+            }
             Some(record) => {
                 let decoder = crate::decode::ChangeDecoder::new(std::sync::Arc::clone(self.engine.model()));
                 match decoder.decode(self.followers.source().as_ref(), record).await? {
                     Decoded::Changes(changes) => {
+                        for change in &changes {
+                            let images = change.after.as_ref().map(|after| (change.before.as_ref(), after));
+                            if let Some(images) = images
+                                && let Err(error) = self.set_timers_again(&change.entity, images, clock()).await
+                            {
+                                return self.not_set(parked, error).await;
+                            }
+                        }
                         let meant = |change: &&Change| {
                             write
                                 .after
@@ -284,8 +334,38 @@ impl TriggerFollower {
     }
 }
 
+/// Tries a run until it is done, refused, or fails by itself. What is only for a while is waited for.
+pub(crate) async fn tried<F>(
+    observer: &dyn TriggerObserver,
+    write: &str,
+    mut run: impl FnMut() -> F,
+) -> Result<TriggerOutcome, RuntimeError>
+where
+    F: Future<Output = Result<TriggerOutcome, RuntimeError>>,
+{
+    let (mut waits, mut failures) = (0_u32, 0);
+    loop {
+        match run().await {
+            Ok(outcome) => return Ok(outcome),
+            Err(error) if error.is_temporary() => {
+                if waits == 0 {
+                    observer.waits(write, &error);
+                }
+            }
+            Err(error) => {
+                failures += 1;
+                if failures >= TRIES_MAX {
+                    return Err(error);
+                }
+            }
+        }
+        waits = waits.saturating_add(1);
+        wait(waits).await;
+    }
+}
+
 /// Waits before the next try, longer each time.
-async fn wait(waits: u32) {
+pub(super) async fn wait(waits: u32) {
     let wait = WAIT_FIRST.saturating_mul(1 << waits.min(WAIT_DOUBLINGS_MAX));
     tokio::time::sleep(wait.mul_f64(0.5 + fastrand::f64() / 2.0)).await;
 }
@@ -299,7 +379,7 @@ fn row_mark(entity: &str, key: &Attributes) -> String {
     ChangeId::of_record("row", &named).item_mark().to_owned()
 }
 
-fn ended(outcome: TriggerOutcome) -> RunEnd {
+pub(crate) fn ended(outcome: TriggerOutcome) -> RunEnd {
     match outcome {
         TriggerOutcome::Done => RunEnd::Done,
         TriggerOutcome::DoneBefore | TriggerOutcome::NotMeant => RunEnd::DoneBefore,

@@ -1,20 +1,21 @@
-//! Timers: rows that say when time changes another row, side by side in buckets of a minute.
+//! Timers: rows that say when time does something to another row, side by side in buckets of a minute.
 //!
-//! A timer is a hint. Whoever follows writes it when it is told a row that has a deadline, and at that instant looks at the row: what is
-//! due is stored, which is a change as any other; what is not, because the deadline has moved or somebody was faster, is nothing. So a
-//! timer that comes twice, late or for a row that is gone does no harm, and a deadline that moves has another timer.
+//! A timer is a hint. Whoever follows writes it when it is told a row that has a deadline, and at that instant looks at the row
+//! ([`super::fire`]). So a timer that comes twice, late or for a row that is gone does no harm, and a deadline that moves has another timer.
 //!
 //! **Invariant:** every timer of a minute before the noted one was fired. A minute counts as read only when it is past by more than
 //! clocks differ, and reading begins that much before what is noted.
 
 use std::collections::BTreeSet;
+use std::ops::RangeInclusive;
 use std::sync::{Mutex, PoisonError};
 
-use singlet_item::{Item, Number, Value};
-use singlet_runtime::{Engine, RuntimeError};
+use singlet_item::{Item, Value};
+use singlet_model::model::Entity;
+use singlet_runtime::{Attributes, Engine, RuntimeError};
 use singlet_store::{DeleteRequest, KeyRange, PutRequest, QueryRequest};
 
-use crate::change::{Change, ChangeId};
+use crate::change::ChangeId;
 use crate::followers::{FollowError, Followers, number, number_value, turn_of};
 
 const KIND: &str = "timers";
@@ -32,6 +33,28 @@ const CLOCKS_DIFFER_MINUTES: i64 = 2;
 /// How many timers are read at once.
 const TIMERS_PAGE: u32 = 100;
 
+/// What becomes of deadlines that are due when they are set.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Late {
+    /// They are given to be fired.
+    Given,
+    /// They have timers too.
+    Timed,
+}
+
+/// One deadline of one row.
+#[derive(Clone, Debug)]
+pub(super) struct Timer {
+    /// The key of the timer's own row; none where it was due before it was set.
+    place: Option<Item>,
+    /// The entity of the row.
+    pub entity: String,
+    /// The key of the row.
+    pub key: Item,
+    /// The deadline.
+    pub at: i64,
+}
+
 /// The timers of a model's table.
 pub(super) struct Timers {
     followers: Followers,
@@ -40,7 +63,7 @@ pub(super) struct Timers {
     /// The instants of those timers, for who moves a clock by hand.
     instants: Mutex<BTreeSet<i64>>,
     /// Every timer before this minute was fired, as far as this process knows.
-    read: Option<i64>,
+    read: Mutex<Option<i64>>,
 }
 
 impl Timers {
@@ -49,11 +72,11 @@ impl Timers {
             followers,
             set: Mutex::default(),
             instants: Mutex::default(),
-            read: None,
+            read: Mutex::default(),
         }
     }
 
-    /// Whether any change of the model is made by time.
+    /// Whether anything runs after what time does.
     pub fn are_needed(engine: &Engine) -> bool {
         let model = engine.model();
         model.entities.iter().any(|entity| model.is_timed(entity))
@@ -64,35 +87,41 @@ impl Timers {
         lock(&self.instants).first().copied()
     }
 
-    /// Sets the timers of a row that changed; those that are due are stored at once.
-    pub async fn set(&self, engine: &Engine, change: &Change, now: i64) -> Result<(), RuntimeError> {
-        let entity = engine.model().entity_named(&change.entity);
-        let (Some(entity), Some(after)) = (entity.filter(|entity| engine.model().is_timed(entity)), &change.after)
-        else {
-            return Ok(());
-        };
-        let before = match &change.before {
-            Some(before) => engine.deadlines(entity, before)?,
-            None => Vec::new(),
-        };
+    /// Sets the timers of a row that changed; gives those that are due already, unless they are wanted as timers too.
+    pub async fn set(
+        &self,
+        engine: &Engine,
+        entity: &Entity,
+        (before, after): (Option<&Attributes>, &Attributes),
+        late: Late,
+        now: i64,
+    ) -> Result<Vec<Timer>, RuntimeError> {
+        let mut due = Vec::new();
+        // A row whose deadline could not be computed had no timer.
+        let before = before.map(|before| engine.deadlines(entity, before).unwrap_or_default());
         for deadline in engine.deadlines(entity, after)? {
-            if before.contains(&deadline) {
+            if before.as_ref().is_some_and(|before| before.contains(&deadline)) {
                 continue;
             }
             let Some(key) = engine.key_of_row(entity, after)? else {
                 continue;
             };
-            if deadline.at <= now {
-                engine.store_due(&entity.name, &key, now).await?;
-                continue;
+            match deadline.at <= now && late == Late::Given {
+                true => due.push(Timer {
+                    place: None,
+                    entity: entity.name.clone(),
+                    key,
+                    at: deadline.at,
+                }),
+                false => self.put(engine, &entity.name, key, deadline.at, now).await?,
             }
-            self.put(engine, &entity.name, key, deadline.at).await?;
         }
-        Ok(())
+        Ok(due)
     }
 
-    async fn put(&self, engine: &Engine, entity: &str, key: Item, at: i64) -> Result<(), RuntimeError> {
-        let minute = at.div_euclid(MINUTE_MILLIS);
+    /// Minutes that are past are not read again: what is late stands in this one.
+    async fn put(&self, engine: &Engine, entity: &str, key: Item, at: i64, now: i64) -> Result<(), RuntimeError> {
+        let minute = minute_of(at.max(now));
         let mut item = self.followers.row(KIND, &[&minute.to_string()])?;
         // In the order of their instants; one for each row and instant.
         let mark = ChangeId::of_record(&format!("{at:015}"), &key);
@@ -109,58 +138,66 @@ impl Timers {
         };
         engine.store().put(&request).await?;
         lock(&self.set).insert(minute);
-        lock(&self.instants).insert(at);
+        lock(&self.instants).insert(at.max(now));
         Ok(())
     }
 
-    /// Fires what is due, of every minute since the last that was read; how many timers that was.
-    pub async fn fire_due(&mut self, engine: &Engine, now: i64) -> Result<usize, FollowError> {
-        let this_minute = now.div_euclid(MINUTE_MILLIS);
-        let row = self.followers.row(READ_KIND, &[])?;
-        let read = match self.read {
+    /// The minutes whose timers may not have been fired by an instant.
+    pub async fn minutes_due(&self, now: i64) -> Result<RangeInclusive<i64>, FollowError> {
+        let this_minute = minute_of(now);
+        let known = *lock(&self.read);
+        let read = match known {
             Some(read) => read,
-            None => match self.followers.get(&row).await? {
+            None => match self.followers.get(&self.followers.row(READ_KIND, &[])?).await? {
                 Some(item) => number(item.get(MINUTE)).unwrap_or(this_minute),
                 None => this_minute,
             },
         };
-        let mut fired = 0;
-        for minute in read - CLOCKS_DIFFER_MINUTES..=this_minute {
-            fired += self.fire_minute(engine, minute, now).await?;
-        }
-        if self.read != Some(this_minute) {
-            let there = self.followers.get(&row).await?;
-            let noted = there.as_ref().and_then(|item| number(item.get(MINUTE)));
-            if noted.is_none_or(|noted| noted < this_minute) {
-                let turn = there.as_ref().map(turn_of).transpose()?;
-                let mut row = row;
-                row.insert(MINUTE.to_owned(), number_value(this_minute));
-                // Where another process was faster, it has noted the same.
-                self.followers.put_item(row, turn).await?;
-            }
-            self.read = Some(this_minute);
-        }
-        Ok(fired)
+        Ok(read - CLOCKS_DIFFER_MINUTES..=this_minute)
     }
 
-    /// Fires what is due of the minutes for which this process has set timers: for who moves a clock by hand, over months.
-    pub async fn fire_set(&mut self, engine: &Engine, now: i64) -> Result<usize, FollowError> {
-        let this_minute = now.div_euclid(MINUTE_MILLIS);
-        let minutes: Vec<i64> = lock(&self.set).range(..=this_minute).copied().collect();
-        let mut fired = 0;
-        for minute in minutes {
-            fired += self.fire_minute(engine, minute, now).await?;
+    /// Notes that everything that was due by an instant was fired.
+    pub async fn note_fired(&self, now: i64) -> Result<(), FollowError> {
+        let this_minute = minute_of(now);
+        if *lock(&self.read) == Some(this_minute) {
+            return Ok(());
         }
-        lock(&self.set).retain(|minute| *minute >= this_minute);
+        let mut row = self.followers.row(READ_KIND, &[])?;
+        let there = self.followers.get(&row).await?;
+        let noted = there.as_ref().and_then(|item| number(item.get(MINUTE)));
+        if noted.is_none_or(|noted| noted < this_minute) {
+            let turn = there.as_ref().map(turn_of).transpose()?;
+            row.insert(MINUTE.to_owned(), number_value(this_minute));
+            // Where another process was faster, it has noted the same.
+            self.followers.put_item(row, turn).await?;
+        }
+        *lock(&self.read) = Some(this_minute);
+        Ok(())
+    }
+
+    /// The minutes for which this process has set timers that are due: for who moves a clock by hand, over months.
+    pub fn minutes_set(&self, now: i64) -> Vec<i64> {
+        lock(&self.set).range(..=minute_of(now)).copied().collect()
+    }
+
+    /// Forgets what this process has set and fired.
+    pub fn forget_set(&self, now: i64) {
+        lock(&self.set).retain(|minute| *minute >= minute_of(now));
         lock(&self.instants).retain(|instant| *instant > now);
-        Ok(fired)
     }
 
-    async fn fire_minute(&self, engine: &Engine, minute: i64, now: i64) -> Result<usize, FollowError> {
+    /// Timers of a minute that are due, a page of them, and where the next page begins.
+    pub async fn due_page(
+        &self,
+        engine: &Engine,
+        minute: i64,
+        start: Option<Item>,
+        now: i64,
+    ) -> Result<(Vec<Timer>, Option<Item>), FollowError> {
         let model = engine.model();
         let row = self.followers.row(KIND, &[&minute.to_string()])?;
         let Some((name, value)) = model.table.key.first().and_then(|key| row.get_key_value(&key.name)) else {
-            return Ok(0);
+            return Ok((Vec::new(), None));
         };
         let mut request = QueryRequest::new(
             model.table.name.clone(),
@@ -168,40 +205,48 @@ impl Timers {
         );
         request.consistent = true;
         request.limit = Some(TIMERS_PAGE);
-        let mut fired = 0;
-        loop {
-            let page = engine.store().query(&request).await?;
-            for item in &page.items {
-                let due = item.get(DUE).and_then(Value::as_number).and_then(Number::to_i64);
-                // They come in the order of their instants.
-                if due.is_some_and(|due| due > now) {
-                    return Ok(fired);
-                }
-                self.fire(engine, item, now).await?;
-                fired += 1;
+        request.start = start;
+        let page = engine.store().query(&request).await?;
+        let mut due = Vec::new();
+        for item in &page.items {
+            let timer = self.timer_in(item);
+            // They come in the order of their instants.
+            if timer.as_ref().is_some_and(|timer| timer.at > now) {
+                return Ok((due, None));
             }
-            match page.last_key {
-                Some(last) => request.start = Some(last),
-                None => return Ok(fired),
-            }
+            due.extend(timer);
         }
+        Ok((due, page.last_key))
     }
 
-    /// Looks at a timer's row, stores what is due, and removes the timer. Killed before that, it is looked at again.
-    async fn fire(&self, engine: &Engine, timer: &Item, now: i64) -> Result<(), FollowError> {
-        let entity = timer.get(ENTITY).and_then(Value::as_str);
-        if let (Some(entity), Some(Value::M(key))) = (entity, timer.get(KEY)) {
-            engine.store_due(entity, key, now).await?;
-        }
+    fn timer_in(&self, item: &Item) -> Option<Timer> {
+        let Some(Value::M(key)) = item.get(KEY) else {
+            return None;
+        };
+        Some(Timer {
+            place: Some(self.followers.key_of(item)),
+            entity: item.get(ENTITY).and_then(Value::as_str)?.to_owned(),
+            key: key.clone(),
+            at: number(item.get(DUE))?,
+        })
+    }
+
+    /// Removes a timer that was fired.
+    pub async fn remove(&self, engine: &Engine, timer: &Timer) -> Result<(), FollowError> {
+        let Some(key) = &timer.place else { return Ok(()) };
         let request = DeleteRequest {
             table: engine.model().table.name.clone(),
-            key: self.followers.key_of(timer),
+            key: key.clone(),
             condition: None,
             return_old: false,
         };
         engine.store().delete(&request).await?;
         Ok(())
     }
+}
+
+fn minute_of(instant: i64) -> i64 {
+    instant.div_euclid(MINUTE_MILLIS)
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {

@@ -73,6 +73,10 @@ impl System {
         let mut sent = Attributes::new();
         for (name, value) in args.as_object().unwrap() {
             let arg = write.args.iter().find(|arg| arg.name == *name).unwrap();
+            if value.is_null() {
+                sent.insert(name.clone(), singlet_item::Value::Null);
+                continue;
+            }
             let tree = Tree::parse(&value.to_string()).unwrap();
             sent.insert(name.clone(), values::from_tree(&tree, &arg.ty).unwrap());
         }

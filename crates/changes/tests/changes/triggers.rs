@@ -505,7 +505,7 @@ writes:
 const MINUTE: i64 = 60_000;
 
 /// Follows what there is at an instant, and fires what is due.
-async fn at(follower: &mut TriggerFollower, now: i64) {
+pub async fn at(follower: &mut TriggerFollower, now: i64) {
     loop {
         let page = follower.follow_page(&|| now).await.unwrap();
         let fired = follower.fire_due(now).await.unwrap();

@@ -1,6 +1,7 @@
 //! `singlet changes`.
 
 mod parked;
+mod schedule;
 mod show;
 mod tail;
 
@@ -44,6 +45,7 @@ pub struct Changes {
 enum Action {
     Tail(Tail),
     Lag(Lag),
+    Schedule(schedule::ShowSchedule),
     Forget(Forget),
     Acknowledge(Acknowledge),
     Parked(parked::Parked),
@@ -100,6 +102,7 @@ impl Changes {
         match self.action {
             Action::Tail(tail) => tail.run(opened).await,
             Action::Lag(_) => lag(&opened).await,
+            Action::Schedule(schedule) => schedule.run(&opened).await,
             Action::Forget(forget) => {
                 let done = opened.followers().forget(&forget.name).await;
                 done.map_err(|error| failed(&opened.model, &error))?;

@@ -17,18 +17,18 @@ use crate::store::StoreArgs;
 use crate::table::counted;
 use crate::{exit, model};
 
-/// Run the writes of a model that run after changes, and serve nothing.
+/// Run the writes of a model that run after changes or by the clock, and serve nothing.
 ///
 /// A service follows by itself, unless it was started with `--no-follow` or `--read-only`. Several processes may follow one table in
 /// DynamoDB: one of them does, the others wait for it to end. Whatever is killed half-way goes on where it was, and no write runs
-/// twice after one change.
+/// twice after one change, nor for one tick.
 ///
 /// With `--once`, the exit code is 1 where changes are parked.
 #[derive(Args)]
 pub struct Follow {
     /// The model file.
     model: PathBuf,
-    /// End with the last change instead of waiting for others.
+    /// End with the ticks that are due and the last change, instead of waiting for others.
     #[arg(long)]
     once: bool,
     #[command(flatten)]
@@ -52,8 +52,8 @@ impl Follow {
     async fn follow(self) -> Result<ExitCode, ExitCode> {
         log::start(self.log, &self.log_level).map_err(|reason| model::fail(&reason))?;
         let loaded = model::load_sound(&self.model, self.errors.accept_errors)?;
-        if loaded.triggers().next().is_none() {
-            let reason = format!("no write of `{}` runs after a change", loaded.name);
+        if !loaded.has_runs() {
+            let reason = format!("no write of `{}` runs after a change or by the clock", loaded.name);
             return Err(model::fail(&reason));
         }
         let place = self.store.place().map_err(|reason| model::fail(&reason))?;

@@ -3,6 +3,7 @@
 mod attribute_list;
 mod entity;
 mod read;
+mod schedule;
 mod table;
 mod write;
 
@@ -15,6 +16,7 @@ pub use read::{
     Argument, Bounds, Claim, Comparison, Each, Let, LetValue, Order, ParamValue, Read, Return, Route, Selection,
     SelectionKind, Using, UsingKey, WithPart,
 };
+pub use schedule::{INTERVAL_MINUTES_MAX, INTERVAL_MINUTES_MIN, NoSchedule, Schedule, Tick};
 pub use table::{
     Accepted, Billing, Callers, Estimate, Index, IndexId, KeyAttribute, KeyType, Projection, Rate, Table, TableClaims,
     TableSpans,
@@ -84,21 +86,38 @@ impl Model {
             .filter_map(|write| Some((write, write.after.as_ref()?)))
     }
 
-    /// Whether a write runs after a change that only time makes of rows of an entity: a state that lapses, or their expiry.
+    /// The writes that run by the clock, each with when.
+    pub fn scheduled(&self) -> impl Iterator<Item = (&Write, Schedule)> {
+        self.writes.iter().filter_map(|write| Some((write, write.every?)))
+    }
+
+    /// Whether any write runs by itself, after changes or by the clock.
+    pub fn has_runs(&self) -> bool {
+        self.writes.iter().any(Write::runs_by_itself)
+    }
+
+    /// Whether a write runs after what time does to rows of an entity: a state that lapses, their expiry, or an instant of theirs.
     pub fn is_timed(&self, entity: &Entity) -> bool {
-        let of_entity = self.triggers().filter(|(_, trigger)| trigger.entity == entity.id);
+        let mut of_entity = self.triggers().filter(|(_, trigger)| trigger.entity == entity.id);
+        of_entity.any(|(_, trigger)| self.is_timed_by(trigger))
+    }
+
+    /// Whether time alone may do that after which a write runs.
+    pub fn is_timed_by(&self, trigger: &Trigger) -> bool {
+        let Some(entity) = self.entity(trigger.entity) else {
+            return false;
+        };
         let states = entity.states.as_ref().filter(|states| !states.lapses.is_empty());
-        let is_timed = |event: &TriggerEvent| match event {
+        let is_timed = match &trigger.event {
             TriggerEvent::Create | TriggerEvent::Delete => false,
             TriggerEvent::Update(None) => states.is_some(),
             TriggerEvent::Update(Some(name)) => states.is_some_and(|states| states.of == *name),
             TriggerEvent::Enter(state) => {
                 states.is_some_and(|states| states.lapses.iter().any(|lapse| lapse.to == *state))
             }
-            TriggerEvent::Expire => true,
+            TriggerEvent::Expire | TriggerEvent::Reach(_) => true,
         };
-        let has_room = has_room_for_timers(&self.table, &self.entities) && entity.history.is_none();
-        has_room && of_entity.map(|(_, trigger)| &trigger.event).any(is_timed)
+        is_timed && has_room_for_timers(&self.table, &self.entities) && entity.history.is_none()
     }
 
     /// Whether a write runs after changes of an entity.

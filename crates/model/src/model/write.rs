@@ -1,6 +1,7 @@
 //! Writes: one business operation each.
 
 use super::read::{Argument, Claim, Let, LetValue, Return, Route};
+use super::schedule::Schedule;
 use crate::expression::Expr;
 use crate::source::Span;
 use crate::types::EntityId;
@@ -18,7 +19,9 @@ pub struct Write {
     pub lets: Vec<Let>,
     /// The change after which it runs by itself.
     pub after: Option<Trigger>,
-    /// Who may; nobody, where only a change calls it.
+    /// When it runs by the clock.
+    pub every: Option<Schedule>,
+    /// Who may; nobody, where nobody calls it.
     pub allow: Expr,
     /// What must hold.
     pub requirements: Vec<Requirement>,
@@ -66,6 +69,8 @@ pub enum TriggerEvent {
     Enter(String),
     /// It expires.
     Expire,
+    /// The instant that an attribute of it holds comes.
+    Reach(String),
 }
 
 impl TriggerEvent {
@@ -77,6 +82,7 @@ impl TriggerEvent {
             TriggerEvent::Delete => "delete",
             TriggerEvent::Enter(_) => "enter",
             TriggerEvent::Expire => "expire",
+            TriggerEvent::Reach(_) => "reach",
         }
     }
 }
@@ -86,7 +92,9 @@ impl Trigger {
     pub fn shown(&self, entity: &str) -> String {
         let word = self.event.word();
         match &self.event {
-            TriggerEvent::Update(Some(part)) | TriggerEvent::Enter(part) => format!("{word}: {entity}.{part}"),
+            TriggerEvent::Update(Some(part)) | TriggerEvent::Enter(part) | TriggerEvent::Reach(part) => {
+                format!("{word}: {entity}.{part}")
+            }
             TriggerEvent::Create | TriggerEvent::Update(None) | TriggerEvent::Delete | TriggerEvent::Expire => {
                 format!("{word}: {entity}")
             }
@@ -95,9 +103,14 @@ impl Trigger {
 }
 
 impl Write {
-    /// Whether only a change calls it: then its steps know the row that changed, and nobody is there who may.
-    pub fn is_trigger_alone(&self) -> bool {
-        self.after.is_some() && self.http.is_none()
+    /// Whether nobody calls it, but only a change or the clock: then its steps know the row that changed, and nobody is there who may.
+    pub fn is_uncalled(&self) -> bool {
+        self.runs_by_itself() && self.http.is_none()
+    }
+
+    /// Whether it runs after a change or by the clock, whoever else may call it.
+    pub fn runs_by_itself(&self) -> bool {
+        self.after.is_some() || self.every.is_some()
     }
 
     /// Every step, those inside groups included.

@@ -31,6 +31,7 @@ mod reads;
 mod refusals;
 mod route;
 mod routes;
+mod schedules;
 mod selection;
 mod steps;
 mod table;

@@ -49,6 +49,16 @@ impl Default for KnownBefore {
     }
 }
 
+impl KnownBefore {
+    /// A tick of the clock: nobody calls, and nothing has changed.
+    pub(super) fn tick() -> Self {
+        KnownBefore {
+            has_caller: false,
+            ..KnownBefore::default()
+        }
+    }
+}
+
 /// The route of a read or write.
 pub(super) enum Http {
     /// There is none.

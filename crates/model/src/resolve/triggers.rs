@@ -3,6 +3,7 @@
 use super::Resolver;
 use super::operation::KnownBefore;
 use crate::diagnostic::Diagnostic;
+use crate::evaluate::time::without_words;
 use crate::expression::{self, Args, Expr, ExprKind, Facts, Known, Scope, Words};
 use crate::model::{Entity, Trigger, TriggerEvent, has_room_for_timers};
 use crate::node::{Entry, Node};
@@ -15,6 +16,13 @@ const EVENTS: [&str; 6] = ["create", "update", "delete", "enter", "expire", "rea
 
 /// Fields that only a caller gives a meaning.
 const OF_CALLERS: [&str; 4] = ["allow", "idempotency", "if_match", "return"];
+
+/// What has a write run by itself.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum RunBy {
+    Change,
+    Clock,
+}
 
 /// The change after which a write runs, before what it gives to the write is known.
 pub(super) struct TriggerHead<'n> {
@@ -37,12 +45,13 @@ impl Resolver<'_> {
             return None;
         };
         let (event, entity) = self.trigger_event(entry, entities)?;
-        self.check_caller_fields(node);
+        self.check_caller_fields(node, RunBy::Change);
         self.check_images(&event, entity, entry);
         let words = self.change_words(&event, entity);
         let when = node.get("when").and_then(Node::text).map(|text| {
             let scope = Scope {
                 words,
+                facts: event_facts(&event),
                 caller: None,
                 ..self.names.scope()
             };
@@ -72,11 +81,11 @@ impl Resolver<'_> {
                 ..Words::default()
             },
         };
-        let when = head.filter(|_| is_trigger_alone).and_then(|head| head.when.as_ref());
+        let head = head.filter(|_| is_trigger_alone);
         KnownBefore {
             has_caller: false,
             words,
-            facts: when.map_or_else(Facts::default, |when| Facts::of(when, true)),
+            facts: head.map_or_else(Facts::default, |head| known_facts(&head.event, head.when.as_ref())),
         }
     }
 
@@ -89,7 +98,7 @@ impl Resolver<'_> {
             entry,
         } = head;
         let given = entry.value.get("args").map_or(&[][..], Node::entries);
-        let facts = when.as_ref().map_or_else(Facts::default, |when| Facts::of(when, true));
+        let facts = known_facts(&event, when.as_ref());
         let mut values = Vec::new();
         for given in given {
             let Some(arg) = args.get(&given.key.text) else {
@@ -146,8 +155,7 @@ impl Resolver<'_> {
                     true => "`after` does not say what happens",
                     false => "`after` says two things that happen",
                 };
-                let help =
-                    "write one of `create: E`, `update: E`, `update: E.a`, `delete: E`, `enter: E.state`, `expire: E`";
+                let help = "write one of `create: E`, `update: E`, `update: E.a`, `delete: E`, `enter: E.state`, `expire: E`, `reach: E.a`";
                 self.out
                     .push(Diagnostic::new(&rules::BAD_TRIGGER, entry.key.span, message).help(help));
             }
@@ -183,13 +191,22 @@ impl Resolver<'_> {
                 self.check_timed(entity, entities, text)?;
                 Some((TriggerEvent::Expire, id))
             }
-            ("reach", _) => {
-                let what = "a write that runs at an instant of a row";
-                self.not_yet(
-                    event.key.span,
-                    what,
-                    "call the write over HTTP or from the command line until then",
-                );
+            ("reach", Some(attribute)) => {
+                let (ty, _) = self.find_attribute(id, &attribute)?;
+                if !matches!(
+                    without_words(&ty),
+                    Type::Time | Type::Seconds | Type::Millis | Type::Unknown
+                ) {
+                    let message = format!("`{}` holds no instant", attribute.text);
+                    let help = "name an attribute of type `time`, `seconds` or `millis`; of a day, compute one: `{is: time(due, \"07:00\")}`";
+                    self.bad_trigger(&attribute, &message, help);
+                    return None;
+                }
+                self.check_timed(entity, entities, text)?;
+                Some((TriggerEvent::Reach(attribute.text), id))
+            }
+            ("reach", None) => {
+                self.bad_trigger(text, "`reach` names an attribute", "write `reach: Task.remindAt`");
                 None
             }
             (word, Some(_)) => {
@@ -269,18 +286,21 @@ impl Resolver<'_> {
     }
 
     /// Without a route nobody calls, and with one everything is as with any other write.
-    fn check_caller_fields(&mut self, node: &Node) {
+    pub(super) fn check_caller_fields(&mut self, node: &Node, by: RunBy) {
         let has_route = node.get("http").is_some();
         let stray = OF_CALLERS.iter().filter_map(|field| node.entry(field));
         for entry in stray.filter(|entry| !has_route || entry.key.text == "if_match") {
             let field = &entry.key.text;
+            let (who, rule) = match by {
+                RunBy::Change => ("a change", &rules::BAD_TRIGGER),
+                RunBy::Clock => ("the clock", &rules::BAD_SCHEDULE),
+            };
             let message = match has_route {
-                false => format!("`{field}` says nothing here: only a change calls this write"),
-                true => "a change knows no version of the row, which `if_match` asks for".to_owned(),
+                false => format!("`{field}` says nothing here: only {who} calls this write"),
+                true => format!("{who} knows no version of the row, which `if_match` asks for"),
             };
             let help = format!("remove `{field}`, or make two writes of it");
-            self.out
-                .push(Diagnostic::new(&rules::BAD_TRIGGER, entry.key.span, message).help(help));
+            self.out.push(Diagnostic::new(rule, entry.key.span, message).help(help));
         }
     }
 
@@ -306,9 +326,11 @@ impl Resolver<'_> {
 
     fn check_images(&mut self, event: &TriggerEvent, entity: EntityId, entry: &Entry) {
         let needs_both = match event {
-            TriggerEvent::Delete | TriggerEvent::Enter(_) | TriggerEvent::Update(Some(_)) | TriggerEvent::Expire => {
-                true
-            }
+            TriggerEvent::Delete
+            | TriggerEvent::Enter(_)
+            | TriggerEvent::Update(Some(_))
+            | TriggerEvent::Expire
+            | TriggerEvent::Reach(_) => true,
             TriggerEvent::Create | TriggerEvent::Update(None) => false,
         };
         // Versions are told from both images.
@@ -360,4 +382,20 @@ impl Resolver<'_> {
             ..Words::default()
         }
     }
+}
+
+/// What the event alone tells: an instant that came is there.
+fn event_facts(event: &TriggerEvent) -> Facts {
+    let mut facts = Facts::default();
+    if let TriggerEvent::Reach(name) = event {
+        facts.add(format!("row.{name}"));
+    }
+    facts
+}
+
+/// What the event and its `when` tell.
+fn known_facts(event: &TriggerEvent, when: Option<&Expr>) -> Facts {
+    let mut facts = event_facts(event);
+    facts.extend(when.map_or_else(Facts::default, |when| Facts::of(when, true)));
+    facts
 }

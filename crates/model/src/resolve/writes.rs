@@ -1,6 +1,6 @@
 //! Pass 6, second half: writes and named steps.
 
-use super::operation::{Http, Unused, arguments};
+use super::operation::{Http, KnownBefore, Unused, arguments};
 use super::reads::returned;
 use super::steps::StepScope;
 use super::table::{flag, whole};
@@ -89,14 +89,18 @@ impl Resolver<'_> {
     fn write(&mut self, entry: &Entry, entities: &[Entity], named: &[NamedStep], types: &mut TypeTable) -> Write {
         let node = &entry.value;
         self.check_name(&entry.key, "a write");
-        self.refuse_schedules(node);
         let head = self.trigger_head(node, entities);
+        let every = self.schedule(node);
         let http = Http::of(node.get("http"), false, self.out);
         let mut args = self.declare_args(node.get("args"), &http, types);
         taken::declare(node, &self.names.catalog, entities, &mut args);
         let mut bound: Vec<Bound> = Vec::new();
-        let is_trigger_alone = node.get("after").is_some() && node.get("http").is_none();
-        let known = self.known_before(head.as_ref(), is_trigger_alone);
+        let runs_by_itself = node.get("after").is_some() || node.get("every").is_some();
+        let is_uncalled = runs_by_itself && node.get("http").is_none();
+        let known = match node.get("every") {
+            Some(_) if node.get("after").is_none() => KnownBefore::tick(),
+            _ => self.known_before(head.as_ref(), is_uncalled),
+        };
         let lets = self.lets(node.get("let"), &known, &args, &mut bound);
         self.check_found_bounded(&lets);
         let bulk = flag(node, "bulk");
@@ -106,13 +110,13 @@ impl Resolver<'_> {
             words: write_words(bulk, &known.words),
             ..self.names.scope()
         };
-        let allow = match is_trigger_alone {
+        let allow = match is_uncalled {
             true => nobody(entry.key.span),
             false => allowed(entry, &scope, self.out),
         };
         scope = scope.with_facts_of(&allow, true);
         scope.facts.extend(known.facts);
-        // Whom `allow` admits is not there where a change calls.
+        // Whom `allow` admits is not there where a change or the clock calls.
         scope.caller = scope.caller.filter(|_| known.has_caller);
         let mut requirements: Vec<Requirement> = Vec::new();
         for text in node
@@ -127,7 +131,7 @@ impl Resolver<'_> {
             }
         }
         let idempotency = idempotency(node.get("idempotency"), &scope, self.out);
-        if idempotency.need == IdempotencyNeed::Required && head.is_none() {
+        if idempotency.need == IdempotencyNeed::Required && !runs_by_itself {
             scope.words.request = Known::Always;
         }
         let mut step_scope = StepScope {
@@ -162,6 +166,7 @@ impl Resolver<'_> {
             args: arguments(&args, defaults, unused, self.out),
             lets,
             after,
+            every,
             allow,
             requirements,
             steps,
@@ -175,6 +180,9 @@ impl Resolver<'_> {
         self.check_if_match(&write, node, entities);
         if let Some(trigger) = &write.after {
             self.check_trigger_args(trigger, &write.args);
+        }
+        if let Some(entry) = node.entry("every") {
+            self.check_schedule_args(entry, &write.args);
         }
         write
     }
@@ -213,13 +221,6 @@ impl Resolver<'_> {
                 .push(Diagnostic::new(&rules::NO_MEANING, entry.key.span, message).help(help));
         }
     }
-
-    fn refuse_schedules(&mut self, node: &Node) {
-        if let Some(entry) = node.entry("every") {
-            let help = "call the write over HTTP or from the command line until then";
-            self.not_yet(entry.key.span, "a write that runs on a schedule", help);
-        }
-    }
 }
 
 /// What `allow` says. Where it is missing, nobody may, and that is said.
@@ -232,7 +233,7 @@ fn allowed(entry: &Entry, scope: &Scope<'_>, out: &mut Diagnostics) -> Expr {
     condition(node, scope, out)
 }
 
-/// Whom `allow` admits where only a change calls: nobody.
+/// Whom `allow` admits where only a change or the clock calls: nobody.
 fn nobody(span: Span) -> Expr {
     Expr {
         kind: ExprKind::Literal(Literal::Bool(false)),

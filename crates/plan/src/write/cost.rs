@@ -1,6 +1,8 @@
 //! What a write costs in write units, for small items: every row of the table 1 (2 in a transaction), every index entry made
 //! or removed 1, changed 1, moved to another key 2.
 
+use std::fmt;
+
 use singlet_item::capacity::{WriteMode, write_units};
 use singlet_model::Model;
 use singlet_model::expression::ExprKind;
@@ -49,6 +51,49 @@ impl WriteCost {
     }
 }
 
+/// What a write that runs by the clock costs in 30 days: its runs, and after each a note of how far it is; one more before it where it
+/// is done in chunks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MonthCost {
+    /// How often it runs, in tenths.
+    pub tenth_runs: i64,
+    /// Write units, at least, for small items.
+    pub least: u64,
+    /// At most; nothing where a list has no limit.
+    pub most: Option<u64>,
+}
+
+impl MonthCost {
+    /// Of a write, by what one run costs.
+    pub fn of(write: &Write, cost: &WriteCost) -> Option<Self> {
+        let tenth_runs = write.every?.tenths_a_month();
+        let notes = if write.bulk { 2 } else { 1 };
+        let runs = u64::try_from(tenth_runs).unwrap_or_default();
+        let in_month = |units: u64| units.saturating_add(notes).saturating_mul(runs).div_ceil(10);
+        Some(MonthCost {
+            tenth_runs,
+            least: in_month(cost.least),
+            most: cost.most.map(in_month),
+        })
+    }
+}
+
+/// `30 runs in 30 days, 120 to 150 write units with their notes`.
+impl fmt::Display for MonthCost {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let runs = match self.tenth_runs % 10 {
+            0 => (self.tenth_runs / 10).to_string(),
+            part => format!("{}.{part}", self.tenth_runs / 10),
+        };
+        let units = match self.most {
+            Some(most) if most == self.least => most.to_string(),
+            Some(most) => format!("{} to {most}", self.least),
+            None => format!("{} or more", self.least),
+        };
+        write!(out, "{runs} runs in 30 days, {units} write units with their notes")
+    }
+}
+
 /// What each write of a model costs in write units, in their order.
 pub fn write_costs(model: &Model) -> Vec<WriteCost> {
     let costs = WriteCosts::new(model);
@@ -79,13 +124,13 @@ impl<'a> WriteCosts<'a> {
         let by_hand = turns.iter().any(|turn| turn.step.using.is_some());
         let rows = Rows::new(self.model, write);
         let steps: Vec<(Turn<'_>, Vec<Row<'_>>)> = turns.iter().map(|turn| (*turn, rows.of(turn.step))).collect();
-        let record = match (by_hand, write.is_trigger_alone()) {
+        let record = match (by_hand, write.is_uncalled()) {
             (true, _) => (0, 0),
-            // The record of the change.
+            // The record of the change, or of the tick.
             (false, true) => (1, 1),
             (false, false) => record_rows(write.idempotency.need),
         };
-        let is_optional = write.idempotency.need == IdempotencyNeed::Optional && !write.is_trigger_alone();
+        let is_optional = write.idempotency.need == IdempotencyNeed::Optional && !write.is_uncalled();
         let optional_record = !by_hand && is_optional;
         let mut cost = WriteCost {
             most: Some(0),
@@ -174,7 +219,7 @@ impl<'a> WriteCosts<'a> {
         if record.1 == 0 {
             return;
         }
-        let shaped = self.record.filter(|_| !write.is_trigger_alone());
+        let shaped = self.record.filter(|_| !write.is_uncalled());
         let entries = shaped.map_or(0, |entity| entity.index.len() as u64);
         let least = record.0 * factor_of(Some(together.0));
         let most = record.1 * factor_of(together.1) + entries;
@@ -186,9 +231,10 @@ impl<'a> WriteCosts<'a> {
         cost.terms.push(format!(
             "{} for the {}{}",
             span_of((least, most)),
-            match write.is_trigger_alone() {
-                true => "record of the change",
-                false => "idempotency record",
+            match (write.is_uncalled(), &write.every) {
+                (true, None) => "record of the change",
+                (true, Some(_)) => "record of the tick",
+                (false, _) => "idempotency record",
             },
             otherwise.unwrap_or_default()
         ));

@@ -85,6 +85,10 @@ impl Done {
                 TriggerEvent::Delete => self.deletes,
                 // Time does it, and no write.
                 TriggerEvent::Expire => false,
+                // Later, when the instant has come.
+                TriggerEvent::Reach(name) => {
+                    self.creates || self.updates.as_ref().is_some_and(|all| all.contains(name))
+                }
                 TriggerEvent::Update(None) => self.updates.is_some(),
                 TriggerEvent::Update(Some(name)) => self.updates.as_ref().is_some_and(|all| all.contains(name)),
                 TriggerEvent::Enter(state) => {

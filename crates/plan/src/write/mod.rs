@@ -24,7 +24,7 @@ mod written_rows;
 
 pub use answered::{AnsweredSteps, answered_steps, only_counts};
 pub use copies::{holder_key, holders};
-pub use cost::{Units, WriteCost, WriteCosts, span_of, write_costs};
+pub use cost::{MonthCost, Units, WriteCost, WriteCosts, span_of, write_costs};
 pub use exclusive::exclusive;
 pub use follows::{following_writes, trigger_cycles};
 pub use needs::{Change, old_values_needed};

@@ -14,7 +14,10 @@ pub fn write_text(model: &Model, write: &Write, plan: &WritePlan) -> String {
     if let Some(trigger) = &write.after {
         line(&mut out, 1, &format!("after    {}", trigger_text(model, trigger)));
     }
-    for clause in plan.allow.iter().filter(|_| !write.is_trigger_alone()) {
+    if let Some(schedule) = &write.every {
+        line(&mut out, 1, &format!("every    {schedule}"));
+    }
+    for clause in plan.allow.iter().filter(|_| !write.is_uncalled()) {
         line(&mut out, 1, &format!("allow    {}", clause_text(clause)));
     }
     for (name, row) in &plan.rows {

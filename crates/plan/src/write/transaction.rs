@@ -98,13 +98,13 @@ impl<'a> Transaction<'a, '_> {
     fn bound(&self) -> TransactionBound {
         let whole = TransactionBound::of(1, ITEM_SIZE_BYTES_MAX as u64);
         let record = match self.write.idempotency.need {
-            IdempotencyNeed::None if self.write.after.is_none() => TransactionBound::default(),
+            IdempotencyNeed::None if !self.write.runs_by_itself() => TransactionBound::default(),
             IdempotencyNeed::None | IdempotencyNeed::Optional | IdempotencyNeed::Required => whole,
         };
-        // A change that was parked is done with the removal of its row.
-        let record = match self.write.after {
-            Some(_) => record.and(TransactionBound::of(1, 0)),
-            None => record,
+        // A change or a tick that was parked is done with the removal of its row.
+        let record = match self.write.runs_by_itself() {
+            true => record.and(TransactionBound::of(1, 0)),
+            false => record,
         };
         let looked = named_rows::of_write(self.model, self.write);
         let outside = looked

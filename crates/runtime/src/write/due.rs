@@ -3,10 +3,10 @@
 use std::collections::HashSet;
 
 use singlet_item::{Item, Number, Value};
-use singlet_model::evaluate::evaluate_as;
+use singlet_model::evaluate::{evaluate_as, time};
 use singlet_model::model::{Entity, TriggerEvent};
 use singlet_model::types::Type;
-use singlet_store::{Condition, Path};
+use singlet_store::{Condition, GetRequest, Path};
 
 use super::attempt::Attempt;
 use super::touched::{Action, Before, Check, Doing, Touched};
@@ -17,7 +17,7 @@ use crate::error::RuntimeError;
 use crate::scope::{Attributes, Caller};
 use crate::{retry, row, stream};
 
-/// An instant at which time changes a row.
+/// An instant at which time does something to a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Deadline {
     /// In epoch milliseconds.
@@ -25,7 +25,8 @@ pub struct Deadline {
 }
 
 impl Engine {
-    /// The instants at which time changes a row in a way that something follows: its state lapses, or it expires.
+    /// The instants at which time does something to a row that something follows: its state lapses, it expires, or an instant comes
+    /// that it holds.
     ///
     /// # Errors
     ///
@@ -46,15 +47,51 @@ impl Engine {
                 found.extend(at.map(|at| Deadline { at }));
             }
         }
-        let of_entity = |event: &TriggerEvent| *event == TriggerEvent::Expire;
-        let mut triggers = model.triggers().filter(|(_, trigger)| trigger.entity == entity.id);
-        if triggers.any(|(_, trigger)| of_entity(&trigger.event)) {
-            let seconds = row::expiry(model, entity, row, scope)?;
-            found.extend(seconds.map(|seconds| Deadline {
-                at: seconds.saturating_mul(1_000),
-            }));
+        for (_, trigger) in model.triggers().filter(|(_, trigger)| trigger.entity == entity.id) {
+            let at = match &trigger.event {
+                TriggerEvent::Expire => {
+                    let seconds = row::expiry(model, entity, row, scope)?;
+                    seconds.map(|seconds| seconds.saturating_mul(1_000))
+                }
+                TriggerEvent::Reach(name) => instant_in(entity, row, name)?,
+                TriggerEvent::Create | TriggerEvent::Update(_) | TriggerEvent::Delete | TriggerEvent::Enter(_) => None,
+            };
+            let deadline = at.map(|at| Deadline { at });
+            found.extend(deadline.filter(|deadline| !found.contains(deadline)));
         }
         Ok(found)
+    }
+
+    /// A row as it is at an instant, where an attribute of it holds another instant: the deadline for which it was looked at.
+    ///
+    /// # Errors
+    ///
+    /// Where the store fails, or the row is not as the model has it.
+    pub async fn row_reaching(
+        &self,
+        entity: &Entity,
+        key: &Item,
+        (attribute, at): (&str, i64),
+        now: i64,
+    ) -> Result<Option<Attributes>, RuntimeError> {
+        let model = self.model().as_ref();
+        let request = GetRequest {
+            table: model.table.name.clone(),
+            key: key.clone(),
+            consistent: true,
+            projection: Vec::new(),
+        };
+        let answer = retry::retried(self.bounds(), || self.store().get(&request)).await?;
+        let Some(item) = answer.item.filter(|item| stream::is_of(model, entity, item)) else {
+            return Ok(None);
+        };
+        let (nothing, nobody) = (Attributes::new(), Caller::anonymous());
+        let mut scope = self.change_scope(&nothing, &nobody, &nothing);
+        scope.now = now;
+        let Some(row) = row::decode(model, entity, &item, scope)? else {
+            return Ok(None);
+        };
+        Ok((instant_in(entity, &row, attribute)? == Some(at)).then_some(row))
     }
 
     /// The key of the item that a row of an entity is.
@@ -143,6 +180,14 @@ impl<'a> Attempt<'a> {
         };
         send::send(self.operation, actions, false, &mut self.consumed).await?;
         Ok(())
+    }
+}
+
+/// The instant that an attribute of a row holds, in epoch milliseconds; none where it is absent, or a word in its place.
+fn instant_in(entity: &Entity, row: &Attributes, name: &str) -> Result<Option<i64>, RuntimeError> {
+    match (entity.attribute(name), row.get(name)) {
+        (Some(attribute), Some(value)) => Ok(time::millis_of(value, &attribute.ty)?),
+        _ => Ok(None),
     }
 }
 

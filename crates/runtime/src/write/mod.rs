@@ -55,7 +55,7 @@ pub(crate) use generate::Generating;
 pub use guards::kept_row;
 pub(crate) use guards::{GuardKind, OWNER as GUARD_OWNER, identity as identity_place, of_row as guards_of_row};
 pub(crate) use touched::absent_now;
-pub use trigger::{ChangedRow, TriggerOutcome, TriggerRun};
+pub use trigger::{ChangedRow, TickRun, TriggerOutcome, TriggerRun};
 
 /// What is asked of a write.
 #[derive(Clone, Debug, Default)]
@@ -163,9 +163,9 @@ struct Operation<'a> {
     pub plan: &'a WritePlan,
     pub args: Attributes,
     pub request: &'a WriteRequest,
-    /// The record of the request, where it has a key; of the change, where it runs after one.
+    /// The record of the request, where it has a key; of its cause, where it runs by itself.
     pub record: Option<record::Record<'a>>,
-    /// The change after which it runs.
+    /// The change after which it runs, or the tick.
     pub change: Option<trigger::Cause<'a>>,
 }
 
@@ -225,7 +225,7 @@ impl<'a> Operation<'a> {
             .as_ref()
             .map(|record| record.words().clone())
             .unwrap_or_default();
-        if let Some(change) = self.change.filter(|_| self.write.is_trigger_alone()) {
+        if let Some(change) = self.change.filter(|_| self.write.is_uncalled()) {
             words.extend(change.words());
         }
         words

@@ -1,13 +1,14 @@
-//! Writes that run after a change of a row: once for each change, whoever runs them and however often.
+//! Writes that run by themselves: once for each change of a row, or each tick of the clock, whoever runs them and however often.
 //!
-//! The transaction of such a write has a record, keyed by write and change, that must not be there yet. So it does not matter who
-//! believes to be the one who runs it, nor how often a change is told. What a rule refuses is recorded likewise: it is what became
+//! The transaction of such a write has a record, keyed by write and change or tick, that must not be there yet. So it does not matter
+//! who believes to be the one who runs it, nor how often a change is told. What a rule refuses is recorded likewise: it is what became
 //! of the change, and stays so.
 
 use singlet_item::{Item, Value};
 use singlet_model::evaluate::{evaluate, evaluate_as, holds};
 use singlet_model::expression::Word;
-use singlet_model::model::{Trigger, TriggerEvent};
+use singlet_model::model::{Tick, Trigger, TriggerEvent, Write};
+use singlet_plan::write::WritePlan;
 use singlet_store::{DeleteRequest, PutRequest, StoreError, TransactWrite, TransactWriteRequest};
 
 use super::record::{Record, absent_or_expired};
@@ -43,6 +44,17 @@ pub struct TriggerRun<'a> {
     pub parked: Option<&'a Item>,
 }
 
+/// A write that runs by the clock.
+#[derive(Clone, Copy, Debug)]
+pub struct TickRun<'a> {
+    /// The write.
+    pub write: &'a str,
+    /// The tick; its planned instant is the run's `now`, however late it runs.
+    pub tick: &'a Tick,
+    /// The key of the row in which the tick is parked: it goes with the run.
+    pub parked: Option<&'a Item>,
+}
+
 /// What became of it.
 #[derive(Clone, Debug, PartialEq)]
 pub enum TriggerOutcome {
@@ -56,17 +68,20 @@ pub enum TriggerOutcome {
     Refused(Refused),
 }
 
-/// The change after which an operation runs.
+/// Why an operation runs by itself: after a change, or by the clock.
 #[derive(Clone, Copy)]
 pub(super) struct Cause<'a> {
-    change: &'a ChangedRow,
+    /// What tells it from other causes of the same write.
+    id: &'a str,
+    /// The change; none for a tick.
+    change: Option<&'a ChangedRow>,
     parked: Option<&'a Item>,
 }
 
 impl Cause<'_> {
     /// What expressions know of it.
     pub fn words(&self) -> Attributes {
-        words_of(self.change)
+        self.change.map(words_of).unwrap_or_default()
     }
 
     /// Removes what expressions know of it.
@@ -105,7 +120,12 @@ impl Engine {
     /// Where `when` has no value for this change.
     pub fn is_meant(&self, trigger: &Trigger, change: &ChangedRow) -> Result<bool, RuntimeError> {
         let happened = match &trigger.event {
-            TriggerEvent::Create | TriggerEvent::Delete | TriggerEvent::Expire | TriggerEvent::Update(None) => true,
+            TriggerEvent::Create
+            | TriggerEvent::Delete
+            | TriggerEvent::Expire
+            | TriggerEvent::Update(None)
+            // Whoever fires it has seen that its instant has come.
+            | TriggerEvent::Reach(_) => true,
             TriggerEvent::Update(Some(name)) => {
                 let before = change.before.as_ref().and_then(|before| before.get(name));
                 before != change.row.get(name)
@@ -164,29 +184,64 @@ impl Engine {
         if !self.is_meant(trigger, run.change)? {
             return Ok(TriggerOutcome::NotMeant);
         }
+        let args = self.given_args(trigger, run.change)?;
+        let cause = Cause {
+            id: &run.change.id,
+            change: Some(run.change),
+            parked: run.parked,
+        };
+        self.run_once(write, plan, args, run.now, cause).await
+    }
+
+    /// Runs a write at a tick of its clock, unless it ran already.
+    ///
+    /// # Errors
+    ///
+    /// As after a change.
+    pub async fn run_tick(&self, run: TickRun<'_>) -> Result<TriggerOutcome, RuntimeError> {
+        let write = self.model().writes.iter().find(|write| write.name == run.write);
+        let write = write.filter(|write| write.every.is_some());
+        let (Some(write), Some(plan)) = (write, self.write_plan(run.write)) else {
+            let message = format!("there is no write `{}` that runs by the clock", run.write);
+            return Err(RuntimeError::Request(message));
+        };
+        let cause = Cause {
+            id: &run.tick.id,
+            change: None,
+            parked: run.parked,
+        };
+        self.run_once(write, plan, Attributes::new(), run.tick.at, cause).await
+    }
+
+    /// Runs a write unless its cause is recorded, and records it with what it does, or that a rule refused it.
+    async fn run_once(
+        &self,
+        write: &Write,
+        plan: &WritePlan,
+        args: Attributes,
+        now: i64,
+        cause: Cause<'_>,
+    ) -> Result<TriggerOutcome, RuntimeError> {
         self.learn_guard_form().await?;
         let request = WriteRequest {
-            args: self.given_args(trigger, run.change)?,
+            args,
             caller: Caller::anonymous(),
-            now: run.now,
-            // What tells the progress of one change from that of another.
-            idempotency_key: Some(run.change.id.clone()),
+            now,
+            // What tells the progress of one cause from that of another.
+            idempotency_key: Some(cause.id.to_owned()),
             precondition: Precondition::Unsaid,
         };
         let mut operation = Operation {
             engine: self,
-            model,
+            model: self.model().as_ref(),
             write,
             plan,
             args: arguments::checked(self, write, &request)?,
             request: &request,
             record: None,
-            change: Some(Cause {
-                change: run.change,
-                parked: run.parked,
-            }),
+            change: Some(cause),
         };
-        operation.record = Some(Record::of_change(&operation, &run.change.id)?);
+        operation.record = Some(Record::of_change(&operation, cause.id)?);
         let written = match write.bulk {
             true => bulk::run(&operation).await,
             false => operation.run().await,
@@ -215,7 +270,7 @@ impl Engine {
 }
 
 impl Operation<'_> {
-    /// Records that a rule refused what ran after a change; where it is recorded already, that counts.
+    /// Records that a rule refused what ran by itself; where it is recorded already, that counts.
     async fn record_refusal(&self, refused: Refused) -> Result<TriggerOutcome, RuntimeError> {
         let Some(record) = &self.record else {
             return Err(RuntimeError::Internal("a change has no record".to_owned()));

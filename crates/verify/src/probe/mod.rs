@@ -238,7 +238,7 @@ fn jobs<'m>(judge: &Judge<'m>, options: &Options<'_>) -> Vec<Job<'m>> {
     let reads = model.reads.iter().filter(|read| wanted(&read.name));
     let by_hand = reads.clone().filter(|read| read.using.is_some());
     // What only a change calls is called by nobody.
-    let called = model.writes.iter().filter(|write| !write.is_trigger_alone());
+    let called = model.writes.iter().filter(|write| !write.is_uncalled());
     let writes = called.filter(|write| wanted(&write.name));
     let reads = reads.map(|read| Job::Read(read, Kind::Read));
     let by_hand = by_hand.map(|read| Job::Read(read, Kind::Using));

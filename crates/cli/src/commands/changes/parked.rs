@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use clap::Args;
-use singlet_changes::{ParkedChange, ParkedChanges, ParkedOrder, TriggerFollower, at_text};
+use singlet_changes::{ParkedChange, ParkedChanges, ParkedOrder, Ticker, TriggerFollower, TriggerObserver, at_text};
 
 use super::{Opened, failed};
 use crate::commands::print;
@@ -55,6 +55,13 @@ impl Parked {
         let listed = list(opened).await?;
         let line = |one: &ParkedChange| match self.json {
             true => one.to_json() + "\n",
+            false if one.is_tick() => format!(
+                "{} {} {}: {}\n",
+                at_text(one.at_seconds),
+                one.write,
+                one.change,
+                one.reason
+            ),
             false => format!(
                 "{} {} after {} of {}: {}\n",
                 at_text(one.at_seconds),
@@ -105,8 +112,15 @@ async fn order(opened: &Opened, order: ParkedOrder, of: Option<&str>) -> Result<
     if let Some(engine) = opened.engine.as_ref().filter(|_| asked > 0) {
         let noticed = Arc::new(Noticed::new(&opened.model.name, None));
         let done = async {
-            let mut follower = TriggerFollower::start(Arc::clone(engine), noticed, now()).await?;
-            follower.follow_orders(&now).await
+            let observer: Arc<dyn TriggerObserver> = noticed;
+            for mut ticker in Ticker::start_all(engine, &observer, now()).await? {
+                ticker.follow_orders().await?;
+            }
+            if engine.model().triggers().next().is_none() {
+                return Ok(());
+            }
+            let mut follower = TriggerFollower::start(Arc::clone(engine), observer, now()).await?;
+            follower.follow_orders(&now).await.map(|_| ())
         };
         done.await.map_err(|error| failed(&opened.model, &error))?;
     }

@@ -4,8 +4,8 @@ use serde_json::{Value as Json, json};
 use singlet_model::Model;
 use singlet_model::model::{Step, StepKind, Write};
 use singlet_plan::write::{
-    Place, StepPlan, WriteCost, WritePlan, following_writes, plan_write, possible_refusals, transaction_actions,
-    trigger_text, write_costs, write_text,
+    MonthCost, Place, StepPlan, WriteCost, WritePlan, following_writes, plan_write, possible_refusals,
+    transaction_actions, trigger_text, write_costs, write_text,
 };
 
 use crate::table;
@@ -78,8 +78,11 @@ fn cost_of(model: &Model, write: &Write) -> WriteCost {
 pub fn text(model: &Model, write: &Write) -> String {
     let mut text = write_text(model, write, &plan_write(model, write));
     let cost = cost_of(model, write);
-    let cost = format!("{}: {}", units(&cost), cost.terms.join(", "));
-    text.push_str(&format!("  call     {}\n  units    {cost}\n", call(model, write)));
+    let units_text = format!("{}: {}", units(&cost), cost.terms.join(", "));
+    text.push_str(&format!("  call     {}\n  units    {units_text}\n", call(model, write)));
+    if let Some(month) = MonthCost::of(write, &cost) {
+        text.push_str(&format!("  month    {month}\n"));
+    }
     let refusals = possible_refusals(model, write);
     let refusals: Vec<String> = refusals
         .iter()
@@ -96,10 +99,10 @@ pub fn text(model: &Model, write: &Write) -> String {
     text
 }
 
-/// `{name, bulk, items, readFirst, clauses, units, refusals, after, then}`.
+/// `{name, bulk, items, readFirst, clauses, units, refusals, after, every, month, then}`.
 pub fn json(model: &Model, write: &Write) -> Json {
     let plan = plan_write(model, write);
-    let allow = plan.allow.iter().filter(|_| !write.is_trigger_alone());
+    let allow = plan.allow.iter().filter(|_| !write.is_uncalled());
     let clauses = allow.chain(plan.requirements.iter().flatten()).map(|clause| {
         let place = match &clause.place {
             Place::Request => "request",
@@ -128,6 +131,11 @@ pub fn json(model: &Model, write: &Write) -> Json {
         },
         "refusals": refusals.collect::<Vec<_>>(),
         "after": write.after.as_ref().map(|trigger| trigger_text(model, trigger)),
+        "every": write.every.map(|schedule| schedule.to_string()),
+        "month": MonthCost::of(write, &cost).map(|month| json!({
+            "runs": f64::from(i32::try_from(month.tenth_runs).unwrap_or(i32::MAX)) / 10.0,
+            "units": {"least": month.least, "most": month.most},
+        })),
         "then": following_writes(model, write).iter().map(|(next, _)| &next.name).collect::<Vec<_>>(),
     })
 }

@@ -35,11 +35,7 @@ pub static WRITE: Record = record(
             Names("name", &Either(&[Expr, Map(&LET_READ)])),
             "Names for values and for rows.",
         ),
-        optional(
-            "allow",
-            Expr,
-            "Who may; required, except where only a change calls the write.",
-        ),
+        optional("allow", Expr, "Who may; required, except where nobody calls the write."),
         optional(
             "require",
             List(&Text),
@@ -64,7 +60,11 @@ pub static WRITE: Record = record(
         ),
         optional("after", Map(&AFTER), "The change after which it runs by itself."),
         optional("when", Expr, "With `after`: of the change alone, whether it runs."),
-        optional("every", Text, "Runs on a schedule; not yet."),
+        optional(
+            "every",
+            Text,
+            "When it runs by the clock: `15min`, `1h`, `day at 03:30`, `monday at 07:00`.",
+        ),
         optional("claim", Map(&CLAIM), "What a document says of it."),
     ],
 );
@@ -86,7 +86,7 @@ pub(super) static AFTER: Record = record(
             "A row came to a state, or was created in it: `Item.given`.",
         ),
         optional("expire", Name, "A row expired."),
-        optional("reach", Text, "An instant of a row came: `Task.remindAt`; not yet."),
+        optional("reach", Text, "An instant of a row came: `Task.remindAt`."),
         optional(
             "args",
             Names("argument", &Expr),
