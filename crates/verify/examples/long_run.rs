@@ -1,6 +1,6 @@
 //! Many made-up cases, outside CI: `cargo run --profile long -p singlet-verify --example long_run -- --seed 7`.
 //!
-//! `--reads N`, `--writes N`, `--from MODEL` to go on where a run was stopped, `--workers N`, `--failures N`.
+//! `--reads N`, `--writes N`, `--followed N`, `--from MODEL` to go on where a run was stopped, `--workers N`, `--failures N`.
 
 #![allow(
     clippy::unwrap_used,
@@ -26,6 +26,7 @@ fn main() {
         first_model: 0,
         reads: 500_000,
         writes: 200_000,
+        followed: 50_000,
         workers: 2,
         failures_max: 20,
     };
@@ -38,6 +39,7 @@ fn main() {
             Some("--from") => options.first_model = number,
             Some("--reads") => options.reads = number,
             Some("--writes") => options.writes = number,
+            Some("--followed") => options.followed = number,
             Some("--workers") => options.workers = usize::try_from(number).unwrap(),
             Some("--failures") => options.failures_max = usize::try_from(number).unwrap(),
             _ => panic!("there is no option {pair:?}"),
@@ -51,9 +53,11 @@ fn main() {
         }
         if said.0.elapsed() > PROGRESS_EVERY || report.failures.len() > said.1 {
             let (reads, writes) = (report.reads.cases, report.writes.operations);
-            let [read_model, write_model] = report.next;
+            let followed = report.followed.operations;
+            let [read_model, write_model, followed_model] = report.next;
             println!(
-                "{reads} cases of reads (model {read_model}), {writes} of writes (model {write_model}), {} differ",
+                "{reads} cases of reads (model {read_model}), {writes} of writes (model {write_model}), {followed} followed (model \
+                 {followed_model}), {} differ",
                 report.failures.len()
             );
             said.0 = Instant::now();
@@ -63,13 +67,14 @@ fn main() {
     let store = || -> Arc<dyn Store> { Arc::new(EmbeddedStore::memory().unwrap()) };
     let report = run_models(options, &store, &progress);
     println!(
-        "seed {}: {} cases of reads ({} with rows, {} refused, {} ambiguous), {} of writes, {} differ",
+        "seed {}: {} cases of reads ({} with rows, {} refused, {} ambiguous), {} of writes, {} followed, {} differ",
         options.seed,
         report.reads.cases,
         report.reads.with_rows,
         report.reads.refused,
         report.reads.ambiguous,
         report.writes.operations,
+        report.followed.operations,
         report.failures.len()
     );
     println!("no plan: {:?}", report.reads.unplanned);

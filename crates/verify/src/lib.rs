@@ -17,6 +17,7 @@ pub mod answer;
 pub mod bench;
 mod changing;
 mod choices;
+pub mod clocked;
 pub mod emptied;
 pub mod generate;
 pub mod interleaved;

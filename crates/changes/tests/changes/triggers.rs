@@ -549,6 +549,47 @@ async fn what_time_does_is_stored_at_its_instant_and_told() {
     assert_eq!(states(&system.engine).await, ["closed"]);
 }
 
+const HOLDS: &str = r#"
+singlet: 1
+name: holds
+table: {name: holds, key: {partition: PK, sort: SK}, type: kind, stream: both_images}
+types: {SeatState: {enum: [free, held]}}
+entities:
+  Seat:
+    attributes: {id: string 1..8, state: SeatState, until: time?, word: {is: 'state == "held" ? "no" : "yes"'}}
+    key: {PK: "SEAT#{id}", SK: "SEAT"}
+    states:
+      of: state
+      start: free
+      moves: {hold: free -> held}
+      while: {held: {until: now + minutes(5)}}
+      lapse: {held: "free at until"}
+  Log:
+    attributes: {id: string 1..8, n: int 0.. = 0}
+    key: {PK: "SEAT#{id}", SK: "LOG"}
+writes:
+  hold: {args: {id: string 1..8}, allow: true, do: [{upsert: Seat(args.id)}]}
+  keep: {args: {id: string 1..8}, allow: true, do: [{update: Seat(args.id), move: hold}]}
+  log:
+    after: {update: Seat.ATTRIBUTE}
+    do: [{upsert: Log(row.id), add: {n: 1}}]
+"#;
+
+#[tokio::test]
+async fn an_attribute_that_goes_with_a_state_changes_when_time_ends_it() {
+    for attribute in ["until", "state", "word"] {
+        let system = System::open(&HOLDS.replace("ATTRIBUTE", attribute)).await;
+        let mut follower = start(&system.engine).await;
+        system.write("hold", json!({"id": "a"})).await;
+        system.write("keep", json!({"id": "a"})).await;
+        at(&mut follower, NOW).await;
+        assert_eq!(number(of_kind(&rows(&system.engine).await, "Log")[0], "n"), 1);
+        at(&mut follower, NOW + 5 * MINUTE).await;
+        let all = rows(&system.engine).await;
+        assert_eq!(number(of_kind(&all, "Log")[0], "n"), 2, "{attribute}");
+    }
+}
+
 #[tokio::test]
 async fn a_process_that_comes_days_later_does_what_was_due() {
     let system = System::open(AUCTIONS).await;

@@ -102,6 +102,29 @@ async fn a_version_is_the_change_and_the_one_before_it_is_what_was() {
     }
 }
 
+/// All in one instant: the version that is made again begins after the last was closed, so that it is not taken for the next one.
+#[tokio::test]
+async fn what_is_deleted_and_made_again_in_one_instant_is_no_update() {
+    for tombstone in [", tombstone: gone", ""] {
+        let system = System::open(&model("V#{since}", tombstone)).await;
+        for (after, write) in [(0, "first"), (0, "drop"), (1, "first"), (1, "drop"), (2, "first")] {
+            let args = match write {
+                "first" => json!({"sku": "x", "cents": after}),
+                _ => json!({"sku": "x"}),
+            };
+            system.write_at(NOW + after, write, args).await.unwrap();
+        }
+        let expected = [
+            "created - -> 0",
+            "deleted 0 -> -",
+            "created - -> 1",
+            "deleted 1 -> -",
+            "created - -> 2",
+        ];
+        assert_eq!(seen(&system).await, expected, "{tombstone}");
+    }
+}
+
 #[tokio::test]
 async fn versions_told_one_by_one_are_told_alike() {
     let system = System::open(&model("V#{since}", ", tombstone: gone")).await;

@@ -111,7 +111,7 @@ impl Model {
         let is_timed = match &trigger.event {
             TriggerEvent::Create | TriggerEvent::Delete => false,
             TriggerEvent::Update(None) => states.is_some(),
-            TriggerEvent::Update(Some(name)) => states.is_some_and(|states| states.of == *name),
+            TriggerEvent::Update(Some(name)) => entity.is_changed_by_lapse(name),
             TriggerEvent::Enter(state) => {
                 states.is_some_and(|states| states.lapses.iter().any(|lapse| lapse.to == *state))
             }

@@ -98,7 +98,8 @@ impl<'a> Attempt<'a> {
         Err(Stop::Failed(RuntimeError::Request(message)))
     }
 
-    /// The instant of the next version: now, or just after the last, or when that was closed.
+    /// The instant of the next version: now, or just after the last, or just after that was closed. A version that begins where
+    /// another was closed is the next of the same row; of a row that was deleted and made again none is.
     fn next_instant(&self, entity: &Entity, history: &History, last: Option<&Attributes>) -> Result<Value, Stop> {
         let attribute = entity.attribute(&history.at);
         let ty = attribute.map(|attribute| &attribute.ty);
@@ -115,7 +116,7 @@ impl<'a> Attempt<'a> {
             1
         };
         let at = last.map_or(now, |last| now.max(last.saturating_add(step)));
-        let at = closed.map_or(at, |closed| at.max(closed));
+        let at = closed.map_or(at, |closed| at.max(closed.saturating_add(step)));
         Ok(time::instant(at, ty)?)
     }
 

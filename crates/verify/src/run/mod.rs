@@ -1,6 +1,7 @@
 //! Runs of made-up cases, by seed: what the tests do with a few, and the long run with many.
 
 pub mod coverage;
+pub mod followed;
 pub mod parallel;
 pub mod reads;
 pub mod writes;

@@ -5,6 +5,7 @@ use std::sync::{Mutex, PoisonError};
 
 use tokio::runtime::Builder;
 
+use super::followed::{FollowedTally, followed_cases};
 use super::reads::{ReadTally, read_cases};
 use super::writes::{WriteTally, write_cases};
 use crate::smallest::StoreMaker;
@@ -20,6 +21,8 @@ pub struct RunOptions {
     pub reads: u64,
     /// Cases of writes.
     pub writes: u64,
+    /// Cases of writes on tables that are followed.
+    pub followed: u64,
     /// Threads.
     pub workers: usize,
     /// Differences after which a run stops.
@@ -33,17 +36,19 @@ pub struct RunReport {
     pub reads: ReadTally,
     /// Of writes.
     pub writes: WriteTally,
+    /// Of writes on tables that are followed.
+    pub followed: FollowedTally,
     /// What differs, each as small as it could be made.
     pub failures: Vec<String>,
-    /// The next model of reads, and of writes.
-    pub next: [u64; 2],
+    /// The next model of reads, of writes, and of those that are followed.
+    pub next: [u64; 3],
 }
 
 struct Shared<'a> {
     options: RunOptions,
     store: StoreMaker<'a>,
     progress: &'a (dyn Fn(&RunReport) + Sync),
-    next: [AtomicU64; 2],
+    next: [AtomicU64; 3],
     report: Mutex<RunReport>,
 }
 
@@ -53,7 +58,7 @@ pub fn run_models(options: RunOptions, store: StoreMaker<'_>, progress: &(dyn Fn
         options,
         store,
         progress,
-        next: [AtomicU64::new(options.first_model), AtomicU64::new(options.first_model)],
+        next: std::array::from_fn(|_| AtomicU64::new(options.first_model)),
         report: Mutex::default(),
     };
     std::thread::scope(|scope| {
@@ -74,6 +79,7 @@ impl Shared<'_> {
             let next = self.next.get(kind).map(|next| next.fetch_add(1, Ordering::Relaxed));
             let model = next.unwrap_or_default();
             let (mut reads, mut writes) = (ReadTally::default(), WriteTally::default());
+            let mut followed = FollowedTally::default();
             let seed = self.options.seed;
             let failed = match kind {
                 0 => {
@@ -82,16 +88,23 @@ impl Shared<'_> {
                         .err()
                         .map(|mismatch| format!("reads, seed {seed}, model {model}: {mismatch}"))
                 }
-                _ => {
+                1 => {
                     let cases = runtime.block_on(write_cases(seed, model, self.store, &mut writes));
                     cases
                         .err()
                         .map(|what| format!("writes, seed {seed}, model {model}: {what}"))
                 }
+                _ => {
+                    let cases = runtime.block_on(followed_cases(seed, model, self.store, &mut followed));
+                    cases
+                        .err()
+                        .map(|what| format!("followed, seed {seed}, model {model}: {what}"))
+                }
             };
             let mut report = self.report.lock().unwrap_or_else(PoisonError::into_inner);
             report.reads.add(reads);
             report.writes.add(writes);
+            report.followed.add(followed);
             report.failures.extend(failed);
             if let Some(known) = report.next.get_mut(kind) {
                 *known = (*known).max(model + 1);
@@ -100,20 +113,20 @@ impl Shared<'_> {
         }
     }
 
-    /// Reads or writes, whichever is further from its end.
+    /// The kind that is furthest from its end.
     fn wanted(&self) -> Option<usize> {
         let report = self.report.lock().unwrap_or_else(PoisonError::into_inner);
         if report.failures.len() >= self.options.failures_max {
             return None;
         }
         let share = |done: u64, wanted: u64| if wanted == 0 { 1.0 } else { done as f64 / wanted as f64 };
-        let reads = share(report.reads.cases as u64, self.options.reads);
-        let writes = share(report.writes.operations, self.options.writes);
-        match (reads < 1.0, writes < 1.0) {
-            (false, false) => None,
-            (true, _) if reads <= writes => Some(0),
-            (true, false) => Some(0),
-            _ => Some(1),
-        }
+        let shares = [
+            share(report.reads.cases as u64, self.options.reads),
+            share(report.writes.operations, self.options.writes),
+            share(report.followed.operations, self.options.followed),
+        ];
+        let left = shares.into_iter().enumerate().filter(|(_, share)| *share < 1.0);
+        left.min_by(|(_, one), (_, other)| one.total_cmp(other))
+            .map(|(kind, _)| kind)
     }
 }

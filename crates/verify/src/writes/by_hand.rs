@@ -184,6 +184,7 @@ impl Oracle {
             trace: &trace,
             lenient: false,
             by_hand: true,
+            cause: None,
         };
         let args = super::request::arguments(frame).ok()?;
         let mut operation = Operation::new(frame, &self.rows, args);

@@ -134,6 +134,11 @@ impl Draw {
         (self.rng, self.now, self.last, self.stopped) = (rng, now, None, false);
     }
 
+    /// Lets time pass before the next request.
+    pub(crate) fn pass_time(&mut self, millis: i64) {
+        self.now += millis;
+    }
+
     /// A write and what is asked of it.
     pub fn request(&mut self, sequence: &Sequence) -> Option<(String, WriteRequest)> {
         let goal = match self.rng.u8(..100) {
@@ -244,13 +249,12 @@ impl Draw {
 
     /// A write; mostly one whose rows there are, and of three the one that was done least.
     fn write<'s>(&mut self, sequence: &'s Sequence, goal: Goal) -> Option<&'s Write> {
-        let writes = &sequence.model().writes;
         if goal == Goal::Rare {
-            return self.rng.choice(writes);
+            return self.rng.choice(called_writes(sequence));
         }
         let mut write = self.likely_write(sequence)?;
         for _ in 0..if goal == Goal::Done { 2 } else { 0 } {
-            let other = self.rng.choice(writes)?;
+            let other = self.rng.choice(called_writes(sequence))?;
             if self.times(&other.name, "done") < self.times(&write.name, "done") {
                 write = other;
             }
@@ -277,9 +281,9 @@ impl Draw {
     }
 
     fn any_write<'s>(&mut self, sequence: &'s Sequence) -> Option<&'s Write> {
-        let writes = &sequence.model().writes;
+        let writes = called_writes(sequence);
         let favoured = self.rng.choice(&self.favoured).filter(|_| self.rng.u8(..10) < 6);
-        let favoured = favoured.and_then(|name| writes.iter().find(|write| write.name == *name));
+        let favoured = favoured.and_then(|name| writes.iter().copied().find(|write| write.name == *name));
         favoured.or_else(|| self.rng.choice(writes))
     }
 
@@ -329,6 +333,14 @@ impl Draw {
             false => current.checked_add(Number::from(1)).ok(),
         }
     }
+}
+
+/// The writes that somebody may call: not those that only run after changes.
+fn called_writes(sequence: &Sequence) -> Vec<&Write> {
+    let writes = sequence.model().writes.iter();
+    writes
+        .filter(|write| write.after.is_none() || write.http.is_some())
+        .collect()
 }
 
 /// Whether `allow` wants an argument to be the caller.

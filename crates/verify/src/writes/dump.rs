@@ -127,7 +127,8 @@ fn without_end(item: &Item) -> Item {
     item
 }
 
-/// Whether an item is a record of a request, or of how far an operation came.
+/// Whether an item is what the engine keeps for itself: records of requests and changes, how far operations and followers came, timers.
+/// Guards are not: they follow from rows.
 fn is_own(model: &Model, item: &Item) -> bool {
     let Some(name) = &model.table.type_attribute else {
         // No key that a template makes begins like this.
@@ -141,7 +142,7 @@ fn is_own(model: &Model, item: &Item) -> bool {
     };
     let name = item.get(name).and_then(Value::as_str).unwrap_or_default();
     let role = model.entity_named(name).and_then(|entity| entity.role);
-    matches!(name, "$request" | "$progress" | "$singlet") || role == Some(Role::Idempotency)
+    (name.starts_with('$') && name != "$unique") || role == Some(Role::Idempotency)
 }
 
 fn key(model: &Model, item: &Item) -> String {

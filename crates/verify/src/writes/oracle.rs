@@ -258,6 +258,8 @@ pub(super) struct Frame<'a> {
     pub lenient: bool,
     /// Whether steps are taken by the calls that a document names: one without a condition is refused by nothing.
     pub by_hand: bool,
+    /// What is known of the change after which a write runs; nothing, where somebody calls it.
+    pub cause: Option<&'a Attributes>,
 }
 
 impl Oracle {
@@ -276,7 +278,19 @@ impl Oracle {
         choices: Choices,
     ) -> Meant {
         let maker = Maker::choosing(number, choices);
-        self.meant_made((model, setting), write, request, maker, &Trace::default())
+        self.meant_made((model, setting), write, (request, None), maker, &Trace::default())
+    }
+
+    /// What a write must come to that runs after a change, of which expressions know these words.
+    pub(super) fn meant_after(
+        &self,
+        places: (&Model, &Setting),
+        write: &Write,
+        (request, cause): (&WriteRequest, &Attributes),
+        number: u64,
+    ) -> Meant {
+        let maker = Maker::of_operation(number);
+        self.meant_made(places, write, (request, Some(cause)), maker, &Trace::default())
     }
 
     /// The same, with what would have to be otherwise for it to be done.
@@ -288,14 +302,20 @@ impl Oracle {
         number: u64,
         trace: &Trace,
     ) -> Meant {
-        self.meant_made((model, setting), write, request, Maker::of_operation(number), trace)
+        self.meant_made(
+            (model, setting),
+            write,
+            (request, None),
+            Maker::of_operation(number),
+            trace,
+        )
     }
 
     fn meant_made(
         &self,
         (model, setting): (&Model, &Setting),
         write: &Write,
-        request: &WriteRequest,
+        (request, cause): (&WriteRequest, Option<&Attributes>),
         maker: Maker,
         trace: &Trace,
     ) -> Meant {
@@ -308,6 +328,7 @@ impl Oracle {
             trace,
             lenient: false,
             by_hand: false,
+            cause,
         };
         let mut meant = Meant {
             outcome: Outcome::BadRequest,
@@ -366,8 +387,14 @@ impl Oracle {
 
     fn done(&self, frame: Frame<'_>, meant: &mut Meant) -> Result<Outcome, Outcome> {
         let args = super::request::arguments(frame)?;
-        super::request::admit(frame, &args)?;
-        let id = super::request::id(frame, &args)?;
+        // Nobody asks for what runs after a change, and it is never asked for again.
+        let id = match frame.cause {
+            Some(_) => None,
+            None => {
+                super::request::admit(frame, &args)?;
+                super::request::id(frame, &args)?
+            }
+        };
         if let Some(id) = &id
             && let Some(outcome) = self.replayed(frame, id)
         {

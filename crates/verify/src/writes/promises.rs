@@ -29,11 +29,10 @@ impl<'a> Operation<'a> {
         let mut instant = self.frame.request.now;
         let step = if *ty == Type::Seconds { 1_000 } else { 1 };
         for (_, version) in self.versions(touched) {
-            let begun = version
-                .get(&history.at)
-                .map(|value| time::millis_of(value, ty))
-                .transpose()?;
-            instant = instant.max(begun.flatten().map_or(i64::MIN, |begun| begun + step));
+            for name in [&history.at, &history.until] {
+                let known = version.get(name).map(|value| time::millis_of(value, ty)).transpose()?;
+                instant = instant.max(known.flatten().map_or(i64::MIN, |known| known + step));
+            }
         }
         Ok(time::instant(instant, ty)?)
     }

@@ -234,8 +234,12 @@ impl Oracle {
     }
 }
 
-/// Whether `request.key` stands in an expression: where no key was sent it is absent.
+/// What expressions know from the beginning: the change after which the write runs, or what is said of the request. Where no key was
+/// sent, `request.key` is absent.
 pub(super) fn request_words(frame: Frame<'_>) -> Attributes {
+    if let Some(cause) = frame.cause {
+        return cause.clone();
+    }
     match &frame.request.idempotency_key {
         Some(key) if frame.write.idempotency.need != IdempotencyNeed::None => words(frame, &Value::S(key.clone())),
         _ => Attributes::new(),

@@ -1,6 +1,7 @@
 //! Small models with writes, made up: what an entity promises, in every mixture, and operations that lean on it.
 
 mod composed;
+pub mod triggers;
 
 use fastrand::Rng;
 
@@ -69,6 +70,11 @@ impl GeneratedWrites {
 
 /// Makes up a model with writes.
 pub fn model(rng: &mut Rng) -> GeneratedWrites {
+    let traits: Vec<Traits> = (0..2).map(|_| Traits::any(rng)).collect();
+    model_of(rng, &traits)
+}
+
+fn model_of(rng: &mut Rng, traits: &[Traits]) -> GeneratedWrites {
     // Of an index of keys alone, a row may have the entry of the one that it replaces.
     let projected = rng.choice(["", ", project: keys"]).unwrap_or_default();
     let mut text = String::from(
@@ -91,7 +97,6 @@ entities:
 "#,
     )
     .replace("sort: GSI1SK}", &format!("sort: GSI1SK{projected}}}"));
-    let traits: Vec<Traits> = (0..2).map(|_| Traits::any(rng)).collect();
     for (at, known) in traits.iter().enumerate() {
         text.push_str(&entity(&format!("E{at}"), known));
     }
@@ -104,7 +109,7 @@ entities:
     for (at, known) in traits.iter().enumerate() {
         writes.push_str(&own_writes(rng, &format!("E{at}"), known));
     }
-    writes.push_str(&joint_writes(rng, &traits));
+    writes.push_str(&joint_writes(rng, traits));
     if let Some(first) = traits.first() {
         writes.push_str(&composed::writes(rng, first));
     }

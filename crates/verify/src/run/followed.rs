@@ -1,0 +1,278 @@
+//! Sequences of writes on a table that is followed: what runs after changes is done twice, until all is at rest.
+
+use std::collections::BTreeMap;
+
+use fastrand::Rng;
+use singlet_model::model::{Step, StepKind};
+use singlet_model::{Source, load};
+use singlet_plan::write::trigger_cycles;
+
+use super::coverage::Coverage;
+use super::{NOW, errors, rng_of};
+use crate::bench::Given;
+use crate::generate::writes::{GeneratedWrites, triggers};
+use crate::smallest::StoreMaker;
+use crate::writes::sequence::pasteable;
+use crate::writes::{Draw, FollowedOp, FollowedSequence, Op, Outcome};
+
+/// Operations on one table.
+const SEQUENCE: u64 = 80;
+
+/// After how long every state has lapsed that lapses.
+const LAPSE_MILLIS: i64 = 150_000;
+const DAY_MILLIS: i64 = 86_400_000;
+
+/// What came of operations on tables that are followed.
+#[derive(Debug, Default)]
+pub struct FollowedTally {
+    /// Operations that were done twice.
+    pub operations: u64,
+    /// Operations that were done, and not refused.
+    pub done: u64,
+    /// Runs by what they run after, in a word: done, and refused.
+    pub runs: BTreeMap<String, (u64, u64)>,
+    /// Changes that were parked.
+    pub parked: u64,
+    /// Tables of which too many orders were possible to try them all.
+    pub open: u64,
+    /// Models in all, and those whose writes commute.
+    pub models: [u64; 2],
+    /// Writes that are none, by message.
+    pub mistakes: BTreeMap<String, usize>,
+    /// Writes in all.
+    pub writes: usize,
+    /// The words of models whose writes were done.
+    pub coverage: Coverage,
+}
+
+impl FollowedTally {
+    /// Both together.
+    pub fn add(&mut self, other: FollowedTally) {
+        self.operations += other.operations;
+        self.done += other.done;
+        self.parked += other.parked;
+        self.open += other.open;
+        self.writes += other.writes;
+        for (known, more) in self.models.iter_mut().zip(other.models) {
+            *known += more;
+        }
+        for (event, (done, refused)) in other.runs {
+            let known = self.runs.entry(event).or_default();
+            *known = (known.0 + done, known.1 + refused);
+        }
+        for (message, count) in other.mistakes {
+            *self.mistakes.entry(message).or_default() += count;
+        }
+        self.coverage.add(other.coverage);
+    }
+}
+
+/// One table of a made-up model of a seed.
+///
+/// # Errors
+///
+/// The first difference, with the fewest operations that show it.
+pub async fn followed_cases(
+    seed: u64,
+    model: u64,
+    store: StoreMaker<'_>,
+    tally: &mut FollowedTally,
+) -> Result<(), String> {
+    match first_found(seed, model, store, tally).await? {
+        None => Ok(()),
+        Some(found) => Err(found.smallest(store).await),
+    }
+}
+
+/// Operations after which something differs.
+#[derive(Debug)]
+pub struct Found {
+    text: String,
+    given: Given,
+    steps: Vec<FollowedOp>,
+    /// What differs.
+    pub what: String,
+}
+
+/// One table of a made-up model of a seed, until something differs.
+///
+/// # Errors
+///
+/// Where there is no such table.
+pub async fn first_found(
+    seed: u64,
+    model: u64,
+    store: StoreMaker<'_>,
+    tally: &mut FollowedTally,
+) -> Result<Option<Found>, String> {
+    let mut rng = rng_of(seed, model);
+    let mut generated = triggers::model(&mut rng);
+    keep_right_writes(&mut generated.writes, tally);
+    keep_some_writes(&mut generated.writes, &mut rng);
+    tally.models = [1, u64::from(generated.commutes)];
+    let text = generated.writes.text();
+    let given = Given {
+        bounds: super::bounds_of(&mut rng),
+        ..Given::default()
+    };
+    let mut faults = rng.fork();
+    let mut sequence = FollowedSequence::open(&text, store(), given.clone()).await?;
+    let mut draw = Draw::new(rng, NOW, &["teller"]);
+    let (mut steps, mut done) = (Vec::new(), Vec::new());
+    for number in 1..=SEQUENCE {
+        draw.pass_time(passed_millis(&mut faults));
+        let Some((write, request)) = draw.request(sequence.sequence()) else {
+            break;
+        };
+        let request = sequence.sequence().recorded(request);
+        let step = FollowedOp {
+            op: Op { number, write, request },
+            rests: !generated.commutes || faults.u8(..3) == 0 || number == SEQUENCE,
+            faults: faults.u64(..),
+        };
+        steps.push(step.clone());
+        match sequence.step(&step).await {
+            Ok(_) if sequence.is_open() => break,
+            Ok(outcome) => {
+                draw.saw(&step.op.write, &outcome);
+                tally.operations += 1;
+                if matches!(outcome, Outcome::Done { .. }) {
+                    tally.done += 1;
+                    done.push(step.op.write.clone());
+                }
+            }
+            Err(what) => {
+                return Ok(Some(Found {
+                    text,
+                    given,
+                    steps,
+                    what,
+                }));
+            }
+        }
+    }
+    tally.open = u64::from(sequence.is_open());
+    count_runs(&text, &sequence, tally, done);
+    Ok(None)
+}
+
+/// How long nobody asks for anything: mostly not at all, sometimes until states have lapsed, or rows have ended.
+fn passed_millis(faults: &mut Rng) -> i64 {
+    match faults.u8(..24) {
+        0..3 => LAPSE_MILLIS,
+        3 => DAY_MILLIS,
+        _ => 0,
+    }
+}
+
+/// Leaves out half of the writes that change rows of which something follows the changes, and most others: so that those that stay are done
+/// often. What makes and removes rows stays.
+fn keep_some_writes(generated: &mut GeneratedWrites, rng: &mut Rng) {
+    let Some(model) = load(&Source::new("made", generated.text())).model else {
+        return;
+    };
+    let mut kept = Vec::new();
+    for write in &model.writes {
+        let changes_followed = |step: &&Step| step.entity().is_some_and(|entity| model.is_followed(entity));
+        let mut steps = write.all_steps().into_iter().filter(changes_followed);
+        let of_four = match steps.next().map(|step| &step.kind) {
+            _ if write.after.is_some() => 4,
+            Some(StepKind::Create(_) | StepKind::Upsert(_) | StepKind::Delete(_)) => 4,
+            Some(_) => 2,
+            None => 1,
+        };
+        if rng.u8(..4) < of_four {
+            kept.push(format!("  {}:\n", write.name));
+        }
+    }
+    let is_kept = |write: &String| kept.iter().any(|name| write.starts_with(name));
+    generated.writes.retain(is_kept);
+}
+
+/// Leaves out writes that the checker refuses, and those that would run after one another for ever.
+fn keep_right_writes(generated: &mut GeneratedWrites, tally: &mut FollowedTally) {
+    let mut kept = Vec::new();
+    for write in std::mem::take(&mut generated.writes) {
+        match errors(&generated.text_with(&write)).into_iter().next() {
+            Some(message) => *tally.mistakes.entry(message).or_default() += 1,
+            None => kept.push(write),
+        }
+    }
+    generated.writes = kept;
+    while let Some(model) = load(&Source::new("made", generated.text())).model {
+        let names = trigger_cycles(&model)
+            .into_iter()
+            .flatten()
+            .map(|write| format!("  {}:\n", write.name));
+        let Some(name) = names.max() else {
+            tally.writes = model.writes.len();
+            return;
+        };
+        generated.writes.retain(|write| !write.starts_with(&name));
+    }
+}
+
+fn count_runs(text: &str, sequence: &FollowedSequence, tally: &mut FollowedTally, mut done: Vec<String>) {
+    tally.parked = sequence.follows.parked_changes as u64;
+    for (write, trigger) in sequence.sequence().model().triggers() {
+        let Some((ran, refused)) = sequence.follows.runs.get(&write.name) else {
+            continue;
+        };
+        let known = tally.runs.entry(trigger.event.word().to_owned()).or_default();
+        *known = (known.0 + ran, known.1 + refused);
+        if *ran > 0 {
+            done.push(write.name.clone());
+        }
+    }
+    let done: Vec<&str> = done.iter().map(String::as_str).collect();
+    tally.coverage.see(text, "writes", &done);
+}
+
+impl Found {
+    /// The difference, and the fewest operations that show it.
+    async fn smallest(self, store: StoreMaker<'_>) -> String {
+        let Found {
+            text,
+            given,
+            mut steps,
+            mut what,
+        } = self;
+        let mut at = steps.len();
+        while at > 0 {
+            at -= 1;
+            let mut fewer = steps.clone();
+            fewer.remove(at);
+            if let Some((end, other)) = first_difference(&text, &given, store, &fewer).await {
+                fewer.truncate(end + 1);
+                (steps, what) = (fewer, other);
+                at = at.min(steps.len());
+            }
+        }
+        let ops: Vec<Op> = steps.iter().map(|step| step.op.clone()).collect();
+        let rests: Vec<(bool, u64)> = steps.iter().map(|step| (step.rests, step.faults)).collect();
+        format!(
+            "{what}\n# operations\n{}\n# rests\n{rests:?}\n# model.yaml\n{text}",
+            pasteable(&ops)
+        )
+    }
+}
+
+/// Which of some operations is the first after which something differs, and how; with those that rest the last does.
+async fn first_difference(
+    text: &str,
+    given: &Given,
+    store: StoreMaker<'_>,
+    steps: &[FollowedOp],
+) -> Option<(usize, String)> {
+    let mut sequence = match FollowedSequence::open(text, store(), given.clone()).await {
+        Ok(sequence) => sequence,
+        Err(what) => return Some((0, what)),
+    };
+    for (at, step) in steps.iter().enumerate() {
+        if let Err(what) = sequence.step(step).await {
+            return Some((at, what));
+        }
+    }
+    let last = sequence.rest(0).await;
+    last.err().map(|what| (steps.len().saturating_sub(1), what))
+}

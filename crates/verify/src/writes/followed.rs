@@ -1,0 +1,241 @@
+//! A table that is followed: operations are done twice, and so is what runs after them, by followers that may end on their way and by
+//! the oracle.
+
+use std::sync::Arc;
+
+use fastrand::Rng;
+use singlet_changes::{FollowError, TriggerFollower, Unobserved};
+use singlet_runtime::{Attributes, Engine};
+use singlet_store::Store;
+
+use super::follows::{Follows, Places};
+use super::oracle::Outcome;
+use super::sequence::{Op, Sequence};
+use super::unify::Made;
+use crate::bench::Given;
+use crate::choices::{CHOICES_TRIED_MAX, Choices};
+use crate::clocked::{Clocked, Mortal};
+use crate::interleaved::Interleaved;
+use crate::run::NOW;
+
+/// How many requests a process that ends on its way makes, at most.
+const REQUESTS_MAX: usize = 60;
+
+/// How many times followers end on their way to rest, at most.
+const DEATHS_MAX: u8 = 3;
+
+/// How often a follower is started anew because another was further.
+const STARTS_MAX: usize = 100;
+
+/// An operation, and whether followers come to rest after it.
+#[derive(Clone, Debug)]
+pub struct FollowedOp {
+    /// The operation.
+    pub op: Op,
+    /// Whether followers come to rest before and after it; else changes wait for later.
+    pub rests: bool,
+    /// What the faults on the way to rest are drawn from.
+    pub faults: u64,
+}
+
+/// A table, who follows it, and what must be in it.
+pub struct FollowedSequence {
+    sequence: Sequence,
+    store: Arc<Clocked>,
+    /// What is still to run, by the oracle.
+    pub follows: Follows,
+    settings: Attributes,
+    now: i64,
+    /// Whether something was left open, so that what the table holds is not known any more.
+    is_open: bool,
+}
+
+impl FollowedSequence {
+    /// An empty table of a model, with a follower that has begun.
+    ///
+    /// # Errors
+    ///
+    /// What is wrong with the model, or why the store has no table.
+    pub async fn open(text: &str, store: Arc<dyn Store>, given: Given) -> Result<Self, String> {
+        let store = Clocked::around(store, NOW);
+        let settings = given.settings.clone();
+        let sequence = Sequence::open(text, Arc::clone(&store) as Arc<dyn Store>, given).await?;
+        let followed = FollowedSequence {
+            sequence,
+            store,
+            follows: Follows::default(),
+            settings,
+            now: NOW,
+            is_open: false,
+        };
+        followed.started(Arc::clone(&followed.sequence.engine)).await?;
+        Ok(followed)
+    }
+
+    /// The operations and what must be in the table.
+    pub fn sequence(&self) -> &Sequence {
+        &self.sequence
+    }
+
+    /// Does an operation. Where followers come to rest, what time has done by then runs before it, and what runs after it afterwards.
+    ///
+    /// # Errors
+    ///
+    /// How the engine, or what ran, differs from what is meant.
+    pub async fn step(&mut self, followed: &FollowedOp) -> Result<Outcome, String> {
+        let op = &followed.op;
+        self.move_clock(op.request.now).await?;
+        if followed.rests {
+            self.rest(followed.faults).await?;
+        }
+        let before = self.sequence.oracle.rows.clone();
+        let outcome = self.sequence.step(op).await?;
+        self.is_open |= outcome == Outcome::Open;
+        if self.is_open {
+            return Ok(Outcome::Open);
+        }
+        let places = places_of(&self.sequence);
+        let changed = (before.as_slice(), self.sequence.oracle.rows.as_slice());
+        let taken = self.follows.take_up(places, changed, self.now);
+        taken.map_err(|error| format!("the oracle cannot tell what changed: {error}"))?;
+        if followed.rests {
+            self.rest(followed.faults.wrapping_add(1)).await?;
+        }
+        Ok(outcome)
+    }
+
+    async fn move_clock(&mut self, now: i64) -> Result<(), String> {
+        self.now = now;
+        let moved = self.store.move_to(&self.sequence.judge.table.name, now).await;
+        moved.map_err(|error| error.to_string())
+    }
+
+    /// Has followers come to rest, on both sides.
+    ///
+    /// # Errors
+    ///
+    /// How what is in the table differs from what must be there.
+    pub async fn rest(&mut self, faults: u64) -> Result<(), String> {
+        if self.is_open {
+            return Ok(());
+        }
+        let parked = self.follow_to_rest(Rng::with_seed(faults)).await?;
+        let mut choices = Choices::default();
+        let mut first = None;
+        for _ in 0..CHOICES_TRIED_MAX {
+            let (mut oracle, mut follows) = (self.sequence.oracle.clone(), self.follows.clone());
+            let places = places_of(&self.sequence);
+            let open = follows.come_to_rest(places, &mut oracle, self.now, &choices)?;
+            let mut made = Made::new(open);
+            let mut same = self
+                .sequence
+                .compare_rows(&mut made, &oracle.rows, self.now)
+                .await
+                .map(|_| ());
+            if same.is_ok() && parked != follows.parked_changes {
+                let meant = follows.parked_changes;
+                same = Err(format!("parked changes differ\n  meant: {meant}\n  got:   {parked}"));
+            }
+            match same {
+                Ok(()) => {
+                    for (_, row) in &mut oracle.rows {
+                        *row = made.put_row(row);
+                    }
+                    self.sequence.made.extend(made.known);
+                    (self.sequence.oracle, self.follows) = (oracle, follows);
+                    return Ok(());
+                }
+                Err(what) => first = first.or(Some(what)),
+            }
+            match choices.next_way() {
+                Some(next) => choices = next,
+                None => return Err(format!("at rest, {}", first.unwrap_or_default())),
+            }
+        }
+        // Not all orders were tried: any of the others may have been it.
+        self.is_open = true;
+        Ok(())
+    }
+
+    /// Whether something was left open, so that what the table holds is not known any more.
+    pub fn is_open(&self) -> bool {
+        self.is_open
+    }
+
+    /// Followers end on their way, one or two at a time, until one comes to rest: how many changes are parked.
+    async fn follow_to_rest(&self, mut rng: Rng) -> Result<usize, String> {
+        for _ in 0..rng.u8(..=DEATHS_MAX) {
+            let one = self.follow_and_end(rng.fork());
+            match rng.bool() {
+                true => one.await?,
+                false => {
+                    let other = self.follow_and_end(rng.fork());
+                    let (one, other) = tokio::join!(one, other);
+                    one.and(other)?;
+                }
+            }
+        }
+        if rng.bool() {
+            let engines = [rng.fork(), rng.fork()].map(|rng| self.engine_on(self.store.clone(), rng));
+            let [one, other] = engines.map(|engine| self.follow_on(engine));
+            let (one, other) = tokio::join!(one, other);
+            one.and(other)?;
+        }
+        self.follow_on(self.engine_on(self.store.clone(), rng)).await
+    }
+
+    async fn follow_and_end(&self, mut rng: Rng) -> Result<(), String> {
+        let mortal = Mortal::after(self.store.clone(), 1 + rng.usize(..REQUESTS_MAX));
+        let engine = self.engine_on(mortal.clone(), rng);
+        tokio::select! {
+            ended = self.follow_on(engine) => ended.map(|_| ()),
+            () = mortal.ended.notified() => Ok(()),
+        }
+    }
+
+    /// A process of its own, whose requests let those of others go first.
+    fn engine_on(&self, store: Arc<dyn Store>, rng: Rng) -> Arc<Engine> {
+        let store = Interleaved::around(store, rng);
+        let model = Arc::clone(self.sequence.engine.model());
+        Arc::new(Engine::open(model, store, self.settings.clone(), [7; 32]))
+    }
+
+    async fn started(&self, engine: Arc<Engine>) -> Result<TriggerFollower, String> {
+        let started = TriggerFollower::start(engine, Arc::new(Unobserved), self.now).await;
+        started.map_err(|error| format!("a follower does not start: {error}"))
+    }
+
+    /// Follows until there is nothing to follow and nothing is due.
+    async fn follow_on(&self, engine: Arc<Engine>) -> Result<usize, String> {
+        let now = self.now;
+        for _ in 0..STARTS_MAX {
+            let mut follower = self.started(Arc::clone(&engine)).await?;
+            loop {
+                let followed = async {
+                    let page = follower.follow_page(&|| now).await?;
+                    let fired = follower.fire_due(now).await?;
+                    Ok::<_, FollowError>(page.records == 0 && fired == 0)
+                };
+                match followed.await {
+                    Ok(true) => {
+                        if follower.gaps() > 0 {
+                            return Err("a follower has a gap".to_owned());
+                        }
+                        return Ok(follower.parked().len());
+                    }
+                    Ok(false) => {}
+                    Err(FollowError::Overtaken) => break,
+                    Err(error) => return Err(format!("a follower cannot go on: {error}")),
+                }
+            }
+        }
+        Err("a follower is overtaken again and again".to_owned())
+    }
+}
+
+fn places_of(sequence: &Sequence) -> Places<'_> {
+    Places {
+        model: &sequence.judge,
+        setting: sequence.engine.setting(),
+    }
+}

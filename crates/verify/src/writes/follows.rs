@@ -1,0 +1,369 @@
+//! What runs after changes, by looking at every row: which changes an operation made, what time has done, and what becomes of all that
+//! when nothing is left to run.
+//!
+//! Changes of one row run in order; which row comes first is left open, and is one of the [`Choices`].
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+use singlet_changes::ChangeKind;
+use singlet_item::Value;
+use singlet_model::Model;
+use singlet_model::evaluate::{EvaluateError, evaluate, evaluate_as, holds};
+use singlet_model::expression::Word;
+use singlet_model::model::{Trigger, TriggerEvent, Write};
+use singlet_model::types::EntityId;
+use singlet_runtime::{Attributes, Caller, Precondition, Scope, Setting, WriteRequest};
+
+use super::oracle::{Oracle, Outcome};
+use super::world::{self, Row};
+use crate::choices::Choices;
+
+/// Tells what runs make up from what operations do.
+const RUN_NUMBERS: u64 = 1_000_000;
+
+/// The most runs until all is at rest: models whose writes run after one another in a circle are not drawn.
+const RUNS_MAX: u64 = 10_000;
+
+/// A row by its entity and identity, in words.
+type RowName = String;
+
+/// What happened to a row.
+#[derive(Clone, Debug)]
+pub(super) struct RowChange {
+    entity: EntityId,
+    row_name: RowName,
+    kind: ChangeKind,
+    /// What the row became; of one that is gone, what it was last.
+    row: Attributes,
+    /// What it was before an update.
+    before: Option<Attributes>,
+}
+
+/// What is still to run, and how often writes ran.
+#[derive(Clone, Debug, Default)]
+pub struct Follows {
+    /// Changes by row, those of a row in order.
+    queues: BTreeMap<RowName, VecDeque<(RowChange, usize)>>,
+    /// Writes that cannot be done for a change of a row: later ones wait behind it.
+    parked: BTreeSet<(String, RowName)>,
+    /// How many changes are parked.
+    pub parked_changes: usize,
+    /// Runs by write: done, and refused.
+    pub runs: BTreeMap<String, (u64, u64)>,
+    run_count: u64,
+}
+
+/// The model and its deployment.
+#[derive(Clone, Copy)]
+pub(super) struct Places<'a> {
+    pub model: &'a Model,
+    pub setting: &'a Setting,
+}
+
+impl Places<'_> {
+    fn scope<'s>(&'s self, now: i64, nothing: &'s Attributes, nobody: &'s Caller, bound: &'s Attributes) -> Scope<'s> {
+        Scope {
+            setting: self.setting,
+            now,
+            args: nothing,
+            caller: nobody,
+            attributes: None,
+            row: None,
+            bound,
+        }
+    }
+
+    /// The row as it is at an instant.
+    fn seen(&self, (entity, row): &Row, now: i64) -> Result<Option<Attributes>, EvaluateError> {
+        let (nothing, nobody) = (Attributes::new(), Caller::anonymous());
+        let scope = self.scope(now, &nothing, &nobody, &nothing);
+        match self.model.entity(*entity) {
+            Some(entity) => world::seen(entity, row, scope),
+            None => Ok(None),
+        }
+    }
+
+    fn is_lapsed(&self, (entity, row): &Row, seen: &Attributes) -> bool {
+        let entity = self.model.entity(*entity);
+        let states = entity.and_then(|entity| entity.states.as_ref());
+        states.is_some_and(|states| row.get(&states.of) != seen.get(&states.of))
+    }
+
+    fn row_name(&self, (entity, row): &Row) -> RowName {
+        format!("{entity:?} {:?}", world::identity(self.model, *entity, row))
+    }
+
+    fn change(&self, of: &Row, kind: ChangeKind, (row, before): (&Attributes, Option<&Attributes>)) -> RowChange {
+        RowChange {
+            entity: of.0,
+            row_name: self.row_name(of),
+            kind,
+            row: row.clone(),
+            before: before.cloned(),
+        }
+    }
+
+    fn followed_rows<'r>(&self, rows: &'r [Row]) -> BTreeMap<RowName, &'r Row> {
+        let mut found = BTreeMap::new();
+        for row in rows.iter().filter(|(entity, _)| self.model.is_followed(*entity)) {
+            let entity = self.model.entity(row.0);
+            if entity.is_some_and(|entity| world::is_current(entity, &row.1)) {
+                found.insert(self.row_name(row), row);
+            }
+        }
+        found
+    }
+}
+
+impl Follows {
+    /// Whether nothing is left to run.
+    pub fn is_empty(&self) -> bool {
+        self.queues.is_empty()
+    }
+
+    /// Takes up what an operation at an instant changed.
+    pub(super) fn take_up(
+        &mut self,
+        places: Places<'_>,
+        (before, after): (&[Row], &[Row]),
+        now: i64,
+    ) -> Result<(), EvaluateError> {
+        let (before, after) = (places.followed_rows(before), places.followed_rows(after));
+        let names: BTreeSet<&RowName> = before.keys().chain(after.keys()).collect();
+        for name in names {
+            let (was, is) = (before.get(name).copied(), after.get(name).copied());
+            if was == is {
+                continue;
+            }
+            let mut earlier = None;
+            if let Some(was) = was {
+                let ends_at_once = match is {
+                    Some(is) => places.seen(is, now)?.is_none(),
+                    None => false,
+                };
+                match places.seen(was, now)? {
+                    // Nobody saw either, and what wrote it may have been an update that came late.
+                    None if ends_at_once => earlier = Some(was.1.clone()),
+                    // Nobody saw it any more, so that what is in its place is new.
+                    None => self.queue(places.change(was, ChangeKind::Expired, (&was.1, None))),
+                    Some(seen) => {
+                        if places.is_lapsed(was, &seen) {
+                            self.queue(places.change(was, ChangeKind::Updated, (&seen, Some(&was.1))));
+                        }
+                        earlier = Some(seen);
+                    }
+                }
+            }
+            match (earlier, is, was) {
+                (None, Some(is), _) => self.queue(places.change(is, ChangeKind::Created, (&is.1, None))),
+                (Some(earlier), Some(is), _) if earlier != is.1 => {
+                    self.queue(places.change(is, ChangeKind::Updated, (&is.1, Some(&earlier))));
+                }
+                (Some(earlier), None, Some(was)) => {
+                    self.queue(places.change(was, ChangeKind::Deleted, (&earlier, None)));
+                }
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    fn queue(&mut self, change: RowChange) {
+        let queue = self.queues.entry(change.row_name.clone()).or_default();
+        queue.push_back((change, 0));
+    }
+
+    /// Stores what time has done by an instant to rows, where a write runs after that.
+    fn store_due(&mut self, places: Places<'_>, oracle: &mut Oracle, now: i64) -> Result<(), EvaluateError> {
+        let mut kept = Vec::new();
+        for row in std::mem::take(&mut oracle.rows) {
+            let entity = places.model.entity(row.0).filter(|entity| entity.history.is_none());
+            let Some(entity) = entity.filter(|entity| places.model.is_followed(entity.id)) else {
+                kept.push(row);
+                continue;
+            };
+            let (mut change, mut later) = (None, None);
+            match places.seen(&row, now)? {
+                None => change = Some(places.change(&row, ChangeKind::Expired, (&row.1, None))),
+                Some(seen) if places.is_lapsed(&row, &seen) => {
+                    let (nothing, nobody) = (Attributes::new(), Caller::anonymous());
+                    let seen = world::computed(entity, seen, places.scope(now, &nothing, &nobody, &nothing))?;
+                    change = Some(places.change(&row, ChangeKind::Updated, (&seen, Some(&row.1))));
+                    later = Some((row.0, seen));
+                }
+                Some(_) => {}
+            }
+            match change.filter(|change| change.runs_something(places.model)) {
+                Some(change) => {
+                    kept.extend(later);
+                    self.queue(change);
+                }
+                None => kept.push(row),
+            }
+        }
+        oracle.rows = kept;
+        Ok(())
+    }
+
+    /// Runs all that is to run at an instant, until nothing is left: the values that were made up.
+    pub(super) fn come_to_rest(
+        &mut self,
+        places: Places<'_>,
+        oracle: &mut Oracle,
+        now: i64,
+        choices: &Choices,
+    ) -> Result<Vec<String>, String> {
+        let mut made = Vec::new();
+        let failed = |error: EvaluateError| format!("the oracle cannot tell what time does: {error}");
+        loop {
+            while !self.queues.is_empty() {
+                if self.run_count > RUNS_MAX {
+                    return Err("writes run after one another without end".to_owned());
+                }
+                let row = choices.choose(self.queues.len());
+                let Some(name) = self.queues.keys().nth(row).cloned() else {
+                    break;
+                };
+                made.extend(self.run_next(places, oracle, &name, now).map_err(failed)?);
+            }
+            self.store_due(places, oracle, now).map_err(failed)?;
+            if self.queues.is_empty() {
+                return Ok(made);
+            }
+        }
+    }
+
+    /// Runs the next write after the first change of a row.
+    fn run_next(
+        &mut self,
+        places: Places<'_>,
+        oracle: &mut Oracle,
+        name: &RowName,
+        now: i64,
+    ) -> Result<Vec<String>, EvaluateError> {
+        let Some(queue) = self.queues.get_mut(name) else {
+            return Ok(Vec::new());
+        };
+        let Some((change, next)) = queue.front_mut() else {
+            self.queues.remove(name);
+            return Ok(Vec::new());
+        };
+        let entity = change.entity;
+        let mut triggers = places.model.triggers().filter(|(_, trigger)| trigger.entity == entity);
+        let Some((write, trigger)) = triggers.nth(*next) else {
+            queue.pop_front();
+            if queue.is_empty() {
+                self.queues.remove(name);
+            }
+            return Ok(Vec::new());
+        };
+        *next += 1;
+        let change = change.clone();
+        self.run(places, oracle, (write, trigger), &change, now)
+    }
+
+    fn run(
+        &mut self,
+        places: Places<'_>,
+        oracle: &mut Oracle,
+        (write, trigger): (&Write, &Trigger),
+        change: &RowChange,
+        now: i64,
+    ) -> Result<Vec<String>, EvaluateError> {
+        if !change.is_event(places.model, trigger) {
+            return Ok(Vec::new());
+        }
+        let words = change.words();
+        let (nothing, nobody) = (Attributes::new(), Caller::anonymous());
+        let scope = places.scope(0, &nothing, &nobody, &words);
+        match trigger.when.as_ref().map(|when| holds(when, &scope)).transpose() {
+            Ok(Some(false)) => return Ok(Vec::new()),
+            Ok(_) => {}
+            Err(_) => {
+                self.park(write, change);
+                return Ok(Vec::new());
+            }
+        }
+        if self.parked.contains(&(write.name.clone(), change.row_name.clone())) {
+            self.parked_changes += 1;
+            return Ok(Vec::new());
+        }
+        let mut args = Attributes::new();
+        for (name, expr) in &trigger.args {
+            let value = match expr.ty.is_unknown() {
+                true => evaluate(expr, &scope),
+                false => evaluate_as(expr, &expr.ty, &scope),
+            };
+            match value {
+                Ok(value) => args.extend(value.map(|value| (name.clone(), value))),
+                Err(_) => {
+                    self.park(write, change);
+                    return Ok(Vec::new());
+                }
+            }
+        }
+        self.run_count += 1;
+        let request = WriteRequest {
+            args,
+            caller: Caller::anonymous(),
+            now,
+            idempotency_key: Some(format!("change {}", self.run_count)),
+            precondition: Precondition::Unsaid,
+        };
+        let number = RUN_NUMBERS + self.run_count;
+        let meant = oracle.meant_after((places.model, places.setting), write, (&request, &words), number);
+        let runs = self.runs.entry(write.name.clone()).or_default();
+        match &meant.outcome {
+            Outcome::Done { .. } => runs.0 += 1,
+            Outcome::Refused(_) => runs.1 += 1,
+            _ => self.park(write, change),
+        }
+        let before = oracle.rows.clone();
+        let made = meant.made.clone();
+        oracle.accept(meant);
+        self.take_up(places, (&before, &oracle.rows), now)?;
+        Ok(made)
+    }
+
+    fn park(&mut self, write: &Write, change: &RowChange) {
+        self.parked_changes += 1;
+        self.parked.insert((write.name.clone(), change.row_name.clone()));
+    }
+}
+
+impl RowChange {
+    /// What expressions know of it.
+    fn words(&self) -> Attributes {
+        let mut words = Attributes::from([(Word::Changed.as_str().to_owned(), Value::M(self.row.clone()))]);
+        let before = self.before.clone();
+        words.extend(before.map(|before| (Word::Before.as_str().to_owned(), Value::M(before))));
+        words
+    }
+
+    fn runs_something(&self, model: &Model) -> bool {
+        let mut triggers = model.triggers().filter(|(_, trigger)| trigger.entity == self.entity);
+        triggers.any(|(_, trigger)| self.is_event(model, trigger))
+    }
+
+    /// Whether it is what a write runs after.
+    fn is_event(&self, model: &Model, trigger: &Trigger) -> bool {
+        let before = |name: &str| self.before.as_ref().and_then(|before| before.get(name));
+        match &trigger.event {
+            TriggerEvent::Create => self.kind == ChangeKind::Created,
+            TriggerEvent::Delete => self.kind == ChangeKind::Deleted,
+            TriggerEvent::Expire => self.kind == ChangeKind::Expired,
+            TriggerEvent::Update(None) => self.kind == ChangeKind::Updated,
+            TriggerEvent::Update(Some(name)) => self.kind == ChangeKind::Updated && before(name) != self.row.get(name),
+            TriggerEvent::Enter(state) => {
+                let entity = model.entity(self.entity);
+                let states = entity.and_then(|entity| entity.states.as_ref());
+                let Some(of) = states.map(|states| states.of.as_str()) else {
+                    return false;
+                };
+                let is_it = |value: Option<&Value>| value.and_then(Value::as_str) == Some(state.as_str());
+                let is_there = matches!(self.kind, ChangeKind::Created | ChangeKind::Updated);
+                is_there && is_it(self.row.get(of)) && !is_it(before(of))
+            }
+        }
+    }
+}
