@@ -352,6 +352,8 @@ impl RowChange {
             TriggerEvent::Create => self.kind == ChangeKind::Created,
             TriggerEvent::Delete => self.kind == ChangeKind::Deleted,
             TriggerEvent::Expire => self.kind == ChangeKind::Expired,
+            // No change is one: its instant comes. Drawn models have none.
+            TriggerEvent::Reach(_) => false,
             TriggerEvent::Update(None) => self.kind == ChangeKind::Updated,
             TriggerEvent::Update(Some(name)) => self.kind == ChangeKind::Updated && before(name) != self.row.get(name),
             TriggerEvent::Enter(state) => {
