@@ -123,6 +123,15 @@ writes:
       - update: Lease(args.id)
         patch: [name]
         else: skip
+  nameAndCount:
+    args: {id: string 1..9, name: string 1..9}
+    allow: true
+    do:
+      - upsert: Lease(args.id)
+        set: {name: args.name}
+      - update: Lease(args.id)
+        add: {count: 1}
+        else: skip
   nameShown:
     args: {id: string 1..9, name: string 1..9}
     let: {lease: Lease(args.id)}
@@ -317,6 +326,15 @@ async fn a_step_that_may_be_skipped_is_skipped_for_any_reason() {
         last(&[LEASE, other, r#"countAndName - {"id":"b","name":"z"}"#]).await,
         "200"
     );
+}
+
+/// Only the step that says so is passed over: what an earlier one on the same row breaks is refused.
+#[tokio::test]
+async fn a_step_that_may_be_skipped_does_not_excuse_another() {
+    let other = r#"lease - {"id":"b","name":"y"}"#;
+    let named = |name: &str| format!(r#"nameAndCount - {{"id":"b","name":"{name}"}}"#);
+    assert_eq!(last(&[LEASE, other, &named("x")]).await, "name_taken");
+    assert_eq!(last(&[LEASE, other, &named("z")]).await, "200");
 }
 
 #[tokio::test]

@@ -12,7 +12,7 @@ pub struct AnsweredSteps<'a> {
     pub certain: bool,
 }
 
-/// The first of the write's own steps that makes or changes a row, though one that only adds to numbers comes last: a counter that is
+/// The first of the write's own steps that makes or changes a row, though one that only adds to a row comes last: a counter that is
 /// raised on the way is not what was asked for. Of a bulk write there is no one row.
 pub fn answered_steps(write: &Write) -> AnsweredSteps<'_> {
     let mut answered = AnsweredSteps::default();
@@ -37,20 +37,16 @@ pub fn answered_steps(write: &Write) -> AnsweredSteps<'_> {
     answered
 }
 
-/// Whether a step only adds to numbers of a row, as to a counter.
+/// Whether a step only adds to what a row has: to a counter, or to a set.
 pub fn only_counts(step: &Step) -> bool {
     let changes = matches!(step.kind, StepKind::Update(_) | StepKind::Upsert(_));
-    let adds = step
-        .add
-        .iter()
-        .all(|add| add.value.ty.is_number() && add.entry.is_none());
     let else_nothing = step.set.is_empty()
         && step.take.is_empty()
         && step.patch.is_empty()
         && step.remove.is_empty()
         && step.append.is_empty()
         && step.moves.is_none();
-    changes && adds && !step.add.is_empty() && else_nothing
+    changes && !step.add.is_empty() && else_nothing
 }
 
 /// Every step with whether it is taken for certain, groups opened; what a named step does is not the write's own.

@@ -136,6 +136,11 @@ impl<'a> Change<'a> {
         self.kind == Kind::Created
     }
 
+    /// The entity of a new row, and the step that makes it.
+    pub fn created_by(&self) -> Option<(&'a Entity, &'a Step)> {
+        self.step.filter(|_| self.is_create()).map(|step| (self.entity, step))
+    }
+
     pub fn touches(&self, name: &str) -> bool {
         self.touched.contains(name)
     }

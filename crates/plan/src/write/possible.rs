@@ -255,7 +255,7 @@ fn key_of<'a>(write: &'a Write, target: &'a Expr) -> Option<&'a [(String, Expr)]
 }
 
 /// Whether the key of a row that a step creates has a part that the service makes up, so that there is never one like it.
-fn has_new_key(write: &Write, entity: &Entity, row: &Entity, step: &Step) -> bool {
+pub(super) fn has_new_key(write: &Write, entity: &Entity, row: &Entity, step: &Step) -> bool {
     let is_made = |expr: &Expr| {
         let made = [FunctionId::Ulid, FunctionId::Ksuid, FunctionId::Uuid];
         matches!(&expr.kind, ExprKind::Call(function, _) if made.contains(function))

@@ -5,13 +5,14 @@ use std::collections::BTreeMap;
 
 use singlet_model::Model;
 use singlet_model::expression::{Expr, ExprKind};
-use singlet_model::model::{Entity, History, Step, StepKind, Write};
+use singlet_model::model::{Entity, History, Let, LetValue, Step, StepKind, Write};
 use singlet_model::types::EntityId;
 
 use super::change::Change;
 use super::copies::{holder_key, holders};
 use super::cost::Units;
 use super::named_rows::entities_named;
+use super::possible::has_new_key;
 use super::turns::{Turn, turns};
 use crate::show::expression;
 
@@ -86,7 +87,11 @@ impl<'a> Rows<'a> {
     }
 
     fn row(&self, entity: &'a Entity, change: &Change<'a>, rows: Units) -> Row<'a> {
-        let puts = change.is_create() || change.is_upsert();
+        // Where a part of the key is made up, nothing stands there.
+        let is_new = change
+            .created_by()
+            .is_some_and(|(source, step)| has_new_key(self.write, source, entity, step));
+        let puts = (change.is_create() || change.is_upsert()) && !is_new;
         let entries = entity.index.iter().filter_map(|entry| {
             let index = self.model.index(entry.index)?;
             let units = change.entry_units(entry, &index.projection);
@@ -240,7 +245,11 @@ impl<'a> Rows<'a> {
                         .is_some_and(|excludes| entities_named(excludes).contains(&id))
             })
         };
-        self.write.lets.is_empty()
+        let is_bound = |bound: &Let| match &bound.value {
+            LetValue::Value(expr) => entities_named(expr).contains(&id),
+            LetValue::Read(selection) => selection.entities.contains(&id),
+        };
+        !self.write.lets.iter().any(is_bound)
             && !others.any(|turn| turn.step.entity() == Some(id))
             && !before.into_iter().any(names)
     }

@@ -105,6 +105,15 @@ writes:
       - create: Note
         set: {n: 0}
         take: [id]
+  tagAndMake:
+    args: {tagged: Note.id, tag: string 1..9}
+    allow: true
+    do:
+      - update: Note(args.tagged)
+        add: {n: 1, tags: args.tag}
+      - create: Note
+        set: {n: 0}
+        take: [id]
   tell:
     args: {tenant: Tenant.id, id: Note.id}
     allow: true
@@ -206,6 +215,9 @@ async fn a_counter_that_is_raised_on_the_way_is_not_the_answer() {
     assert_eq!(written.status, 201);
     let answer = singlet_runtime::values::to_json(&written.value.unwrap());
     has(&answer, &json!({"id": "n", "n": 0}));
+    // Nor is a row to whose set something is added beside the counter.
+    let made = done(&system, "tagAndMake", json!({"tagged": "n", "tag": "a", "id": "o"})).await;
+    has(&made, &json!({"id": "o", "n": 0}));
     // What a named step makes is not the write's own.
     let told = done(&system, "tell", json!({"tenant": "t", "id": "m"})).await;
     has(&told, &json!({"id": "t", "made": 2}));

@@ -55,6 +55,7 @@ impl<'a> Operation<'a> {
             true => Vec::new(),
             false => self.broken(step, at, &row)?,
         };
+        let broken_before = self.broken.clone();
         self.broken.retain(|(known, _)| *known != at);
         if !step.or_skip && !self.frame.write.bulk && !problems.is_empty() {
             self.broken.push((at, std::mem::take(&mut problems)));
@@ -64,6 +65,8 @@ impl<'a> Operation<'a> {
                 .get_mut(at)
                 .into_iter()
                 .for_each(|touched| *touched = known.clone());
+            // What an earlier step breaks it still does.
+            self.broken = broken_before;
             return Ok(());
         }
         self.became(step, at, &row, fate == Fate::Created);

@@ -560,12 +560,8 @@ impl<'a> Operation<'a> {
             self.names.insert(name.clone(), at);
         }
         let other = step.set.len() + step.take.len() + step.patch.len() + step.remove.len() + step.append.len();
-        let counter = |add: &singlet_model::model::Assignment| add.value.ty.is_number() && add.entry.is_none();
-        let counted = !matches!(step.kind, StepKind::Create(_))
-            && !step.add.is_empty()
-            && step.add.iter().all(counter)
-            && other == 0
-            && step.moves.is_none();
+        let counted =
+            !matches!(step.kind, StepKind::Create(_)) && !step.add.is_empty() && other == 0 && step.moves.is_none();
         let better = self.first.is_none_or(|(_, _, known)| known && !counted);
         if self.calls == 0 && better {
             self.first = Some((at, created, counted));
