@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::collections::HashSet;
+use std::sync::Arc;
 
 use singlet_model::model::{IndexId, Read, Selection};
 use singlet_model::types::EntityId;
@@ -103,7 +104,7 @@ impl<'a> Context<'a> {
                 Some(Answer {
                     sent: combination.sent,
                     reversed: true,
-                    plan: Cow::Owned(part.plan),
+                    plan: Cow::Owned(Arc::unwrap_or_clone(part.plan)),
                 })
             };
             all.extend(plan.combinations.into_iter().filter_map(own));

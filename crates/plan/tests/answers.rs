@@ -2,6 +2,8 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
+use std::sync::Arc;
+
 use singlet_model::{Model, Source};
 use singlet_plan::read::{SelectionPlan, describe, plan_read};
 
@@ -27,7 +29,7 @@ entities:
 "#;
 
 /// The plan of a read `r` of a model with these keys.
-fn plan(keys: &str, read: &str) -> (Model, SelectionPlan) {
+fn plan(keys: &str, read: &str) -> (Model, Arc<SelectionPlan>) {
     let text = format!("{HEAD}    {keys}\nreads:\n  r:\n    find: P\n    {read}\n    allow: true\n");
     let loaded = singlet_model::load(&Source::new("probe", text.clone()));
     let errors: Vec<&String> = loaded.diagnostics.iter().map(|finding| &finding.message).collect();

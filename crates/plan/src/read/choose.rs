@@ -1,6 +1,7 @@
 //! Every path is tried; the cheapest that answers is the plan.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
+use std::sync::Arc;
 
 use singlet_model::Model;
 use singlet_model::expression::{Expr, ExprKind};
@@ -49,8 +50,8 @@ pub struct Combination {
 pub struct PartPlan {
     /// The name under `with`; none for the read's own.
     pub name: Option<String>,
-    /// The plan.
-    pub plan: SelectionPlan,
+    /// The plan: one for all combinations of arguments that make no difference to it.
+    pub plan: Arc<SelectionPlan>,
 }
 
 /// How one selection is answered.
@@ -114,6 +115,7 @@ impl SelectionPlan {
 /// Plans a read.
 pub fn plan_read(model: &Model, read: &Read) -> ReadPlan {
     let combinations = meaning::combinations(read);
+    let mut known: HashMap<(usize, Vec<&str>), Option<Arc<SelectionPlan>>> = HashMap::new();
     let plan = |sent: &Vec<&str>| {
         let optional = |name: &str| {
             read.args
@@ -131,9 +133,16 @@ pub fn plan_read(model: &Model, read: &Read) -> ReadPlan {
             .map(|part| (Some(part.name.clone()), &part.selection, part.allow.as_ref()));
         let parts: Vec<PartPlan> = own
             .chain(with)
-            .filter_map(|(name, selection, allow)| {
+            .enumerate()
+            .filter_map(|(at, (name, selection, allow))| {
                 let history = name.is_none().then_some(read);
-                let plan = plan_selection(model, selection, allow, history, &is_sent)?;
+                let mentioned = arguments_of(selection, allow, history);
+                let sent_of_them = mentioned.into_iter().filter(|name| is_sent(name)).collect();
+                let plan = known.entry((at, sent_of_them)).or_insert_with(|| {
+                    let plan = plan_selection(model, selection, allow, history, &is_sent)?;
+                    Some(Arc::new(plan))
+                });
+                let plan = plan.clone()?;
                 Some(PartPlan { name, plan })
             })
             .collect();
@@ -160,6 +169,13 @@ pub fn plan_read(model: &Model, read: &Read) -> ReadPlan {
     }
 }
 
+/// The arguments that a selection's plan may depend on.
+fn arguments_of<'a>(selection: &'a Selection, allow: Option<&'a Expr>, read: Option<&'a Read>) -> Vec<&'a str> {
+    let at = read.and_then(|read| read.at.as_ref());
+    let all = selection.filter.iter().chain(allow).chain(at);
+    all.flat_map(Expr::arguments).collect()
+}
+
 /// A read with its order turned round, and its plan; where it names no order, that of the key.
 pub fn plan_reversed(model: &Model, read: &Read) -> (Read, ReadPlan) {
     let mut read = read.clone();
@@ -176,7 +192,8 @@ pub fn plan_reversed(model: &Model, read: &Read) -> (Read, ReadPlan) {
             .iter_mut()
             .flat_map(|combination| &mut combination.parts);
         let own = parts.filter(|part| part.name.is_none());
-        let queries = own.flat_map(|part| part.plan.queries.iter_mut().chain(&mut part.plan.covers));
+        let plans = own.map(|part| Arc::make_mut(&mut part.plan));
+        let queries = plans.flat_map(|plan| plan.queries.iter_mut().chain(&mut plan.covers));
         queries.for_each(|query| query.descending = !query.descending);
     }
     (read, plan)

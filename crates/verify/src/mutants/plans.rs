@@ -1,5 +1,7 @@
 //! Mistakes in plans: the meaning is right, and what is asked of the store is not.
 
+use std::sync::Arc;
+
 use singlet_plan::read::{Query, ReadPlan};
 
 use super::Sites;
@@ -10,7 +12,8 @@ fn for_each_query(plan: &mut ReadPlan, f: &mut dyn FnMut(String, &mut Query)) {
         let sent = combination.sent.join(", ");
         for part in &mut combination.parts {
             let of = part.name.as_ref().map(|of| format!(".{of}")).unwrap_or_default();
-            for query in part.plan.queries.iter_mut().chain(&mut part.plan.covers) {
+            let plan = Arc::make_mut(&mut part.plan);
+            for query in plan.queries.iter_mut().chain(&mut plan.covers) {
                 f(format!("{name}{of} ({sent})"), query);
             }
         }
