@@ -13,14 +13,16 @@ use singlet_store_embedded::EmbeddedStore;
 use singlet_verify::bench::Given;
 use singlet_verify::writes::{Outcome, Sequence, sequence};
 
-const MODEL: &str = r#"
-singlet: 1
+/// How every model here begins.
+const HEAD: &str = "singlet: 1
 name: made
 table: {name: made, key: {partition: PK, sort: SK}, type: type, ttl: ttl}
+callers: {jwt: {audience: made, claims: {id: sub}}}
+";
+
+const MODEL: &str = r#"
 types:
   State: {enum: [open, held]}
-callers:
-  jwt: {audience: made, claims: {id: sub}}
 entities:
   Page:
     attributes:
@@ -207,10 +209,16 @@ writes:
     do: [{create: Plain, take: [id]}]
 "#;
 
+/// An empty table of a model that begins as all do.
+async fn opened(model: &str) -> Sequence {
+    let store = Arc::new(EmbeddedStore::memory().unwrap());
+    let model = format!("{HEAD}{model}");
+    Sequence::open(&model, store, Given::default()).await.unwrap()
+}
+
 /// Operations as `write version arguments`, a second apart, by a caller without credentials; what the last one comes to.
 async fn last(lines: &[&str]) -> String {
-    let store = Arc::new(EmbeddedStore::memory().unwrap());
-    let mut all = Sequence::open(MODEL, store, Given::default()).await.unwrap();
+    let mut all = opened(MODEL).await;
     let mut outcome = Outcome::BadRequest;
     for (at, line) in lines.iter().enumerate() {
         let (write, rest) = line.split_once(' ').unwrap();
@@ -403,9 +411,6 @@ async fn a_missing_idempotency_key_is_said_before_who_may_ask() {
 #[tokio::test]
 async fn an_argument_of_a_named_step_has_its_default() {
     let model = r#"
-singlet: 1
-name: made
-table: {name: made, key: {partition: PK, sort: SK}, type: type}
 entities:
   Line: {attributes: {id: string 1..9, amount: int}, key: {PK: "LINE#{id}", SK: "LINE"}}
 steps:
@@ -417,8 +422,7 @@ steps:
 writes:
   write: {args: {id: string 1..9}, allow: "true", do: [{line: {id: args.id}}]}
 "#;
-    let store = Arc::new(EmbeddedStore::memory().unwrap());
-    let mut sequence = Sequence::open(model, store, Given::default()).await.unwrap();
+    let mut sequence = opened(model).await;
     let ops = sequence::parsed(sequence.model(), "1 1794830400500 write true - - {} {\"id\": \"a\"}").unwrap();
     let outcome = sequence.step(ops.first().unwrap()).await.unwrap();
     assert!(matches!(outcome, Outcome::Done { .. }), "{outcome:?}");
@@ -426,8 +430,7 @@ writes:
 
 /// A model of a test's own, and operations as `at seconds, write, arguments`, by somebody; the rows in the end.
 async fn rows_after(model: &str, lines: &[(i64, &str, &str, &str)]) -> Sequence {
-    let store = Arc::new(EmbeddedStore::memory().unwrap());
-    let mut all = Sequence::open(model, store, Given::default()).await.unwrap();
+    let mut all = opened(model).await;
     for (at, (seconds, write, args, meant)) in lines.iter().enumerate() {
         let now = 1_794_830_400_500 + 1_000 * seconds;
         let line = format!("{at} {now} {write} true - - {{\"id\":\"ada\"}} {args}");
@@ -440,11 +443,6 @@ async fn rows_after(model: &str, lines: &[(i64, &str, &str, &str)]) -> Sequence 
 }
 
 const COPIES: &str = r#"
-singlet: 1
-name: made
-table: {name: made, key: {partition: PK, sort: SK}, type: type}
-callers:
-  jwt: {audience: made, claims: {id: sub}}
 entities:
   Item:
     attributes: {id: string 1..9, name: string 1..9, count: int 0..5 = 0}
@@ -485,11 +483,6 @@ async fn a_copy_follows_what_two_steps_make_of_its_source() {
 }
 
 const VERSIONED: &str = r#"
-singlet: 1
-name: made
-table: {name: made, key: {partition: PK, sort: SK}, type: type}
-callers:
-  jwt: {audience: made, claims: {id: sub}}
 entities:
   Item:
     attributes: {id: string 1..9, count: int 0..5 = 0, kind: string?, version: version}
@@ -523,11 +516,6 @@ async fn a_row_that_is_missing_is_said_before_its_version_and_what_is_required_o
 }
 
 const HISTORY: &str = r#"
-singlet: 1
-name: made
-table: {name: made, key: {partition: PK, sort: SK}, type: type}
-callers:
-  jwt: {audience: made, claims: {id: sub}}
 entities:
   Page:
     attributes: {id: string 1..9, at: time, until: time?, name: string 1..9, note: string?, touched: {type: millis, always: now}}
@@ -558,11 +546,6 @@ async fn a_step_that_changes_nothing_clashes_with_no_other() {
 }
 
 const BULK: &str = r#"
-singlet: 1
-name: made
-table: {name: made, key: {partition: PK, sort: SK}, type: type, ttl: ttl}
-callers:
-  jwt: {audience: made, claims: {id: sub}}
 entities:
   Count:
     attributes: {id: string 1..9, n: int 0..5 = 0}
