@@ -87,7 +87,7 @@ pub fn table(model: &Model) -> String {
         let makers: Vec<String> = follows.map(|(from, ..)| code(&from.name)).collect();
         table.row(vec![
             code(&write.name),
-            prose(&trigger_text(model, trigger)),
+            code(&trigger_text(model, trigger)),
             makers.join(", "),
         ]);
     }

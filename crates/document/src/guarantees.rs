@@ -37,11 +37,18 @@ pub fn table(model: &Model) -> String {
         ),
         (IdempotencyNeed::None, "No idempotency key is taken"),
     ] {
-        let writes = model.writes.iter().filter(|write| write.idempotency.need == need);
+        let called = model.writes.iter().filter(|write| !write.is_uncalled());
+        let writes = called.filter(|write| write.idempotency.need == need);
         let names: Vec<String> = writes.map(|write| code(&write.name)).collect();
         if !names.is_empty() {
             table.row(vec!["idempotency".to_owned(), names.join(", "), promise.to_owned()]);
         }
+    }
+    let uncalled = model.writes.iter().filter(|write| write.is_uncalled());
+    let names: Vec<String> = uncalled.map(|write| code(&write.name)).collect();
+    if !names.is_empty() {
+        let promise = "Runs once for each change, or each tick of its clock";
+        table.row(vec!["once".to_owned(), names.join(", "), promise.to_owned()]);
     }
     table.text()
 }

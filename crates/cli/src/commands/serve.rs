@@ -86,7 +86,7 @@ pub struct Serve {
     /// Refuse every write.
     #[arg(long, env = "SINGLET_READ_ONLY")]
     read_only: bool,
-    /// Run no writes after changes: another process does, `singlet follow` or another service on the same table.
+    /// Run no writes after changes or by the clock: another process does, `singlet follow` or another service on the same table.
     #[arg(long, env = "SINGLET_NO_FOLLOW")]
     no_follow: bool,
     /// Take up changes of the model files; one that does not check clean is not taken.

@@ -220,3 +220,59 @@ fn what_cannot_be_done_is_shown_tried_again_and_left_out() {
         (0, String::new())
     );
 }
+
+/// A clock needs no stream.
+const CLOCK: &str = r#"
+singlet: 1
+name: clock
+zone: Europe/Warsaw
+table: {name: clock, key: {partition: PK, sort: SK}, type: kind, ttl: ttl, recovery: point_in_time}
+entities:
+  Day:
+    attributes: {day: date, runs: int 0.. = 0}
+    key: {PK: "DAY#{day}", SK: "DAY"}
+reads:
+  day: {get: Day, where: day == args.day, allow: true, http: "GET /days/{day}"}
+writes:
+  countDay:
+    every: monday at 07:00
+    do: [{upsert: Day(today), add: {runs: 1}}]
+"#;
+
+#[test]
+fn a_clock_begins_when_it_is_first_followed_and_is_shown() {
+    let folder = Folder::new("follow-clock");
+    folder.write("after.yaml", CLOCK.as_bytes());
+    let schedule = [&CHANGES[..], &["schedule"]].concat();
+    let (code, text) = said(&run(
+        &folder,
+        &[
+            "call",
+            "after.yaml",
+            "day",
+            "day=2026-11-17",
+            "--store",
+            "embedded:singlet-data",
+        ],
+    ));
+    assert_ne!(code, 0, "{text}");
+    let (code, text) = said(&run(&folder, &schedule));
+    assert!(
+        code == 0 && text.starts_with("countDay every monday at 07:00: nobody has followed its clock, next "),
+        "{text}"
+    );
+    let once = ["follow", "after.yaml", "--store", "embedded:singlet-data", "--once"];
+    assert_eq!(said(&run(&folder, &once)), (0, String::new()));
+    let (_, alone) = said(&run(&folder, &schedule));
+    assert!(
+        alone.starts_with("countDay every monday at 07:00: past ") && alone.contains(":00:00Z"),
+        "{alone}"
+    );
+    // A service goes on with what is noted, and is asked for it.
+    let served = Served::start(&folder, &[]);
+    assert_eq!(said(&run(&folder, &schedule)), (0, alone));
+    assert!(served.end());
+    let (_, plan) = said(&run(&folder, &["plan", "after.yaml", "countDay"]));
+    assert!(plan.contains("  every    monday at 07:00\n"), "{plan}");
+    assert!(plan.contains("  month    4.2 runs in 30 days, "), "{plan}");
+}

@@ -52,6 +52,7 @@ async fn todo() {
             ("tasksInCategoryOrder", &[]),
             ("searchTasks", &[("text", "a")]),
             ("taskCounts", &[]),
+            ("reminders", &[]),
         ],
     )
     .await;

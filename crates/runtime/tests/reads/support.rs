@@ -29,7 +29,15 @@ pub const TODAY: &str = "2026-11-16";
 const DAY_MILLIS: i64 = 86_400_000;
 
 /// Attributes that the sample does not have: the model computes them.
-const COMPUTED: [&str; 6] = ["geohash", "geohash4", "rating", "nextMin", "validFrom", "validTo"];
+const COMPUTED: [&str; 7] = [
+    "geohash",
+    "geohash4",
+    "rating",
+    "nextMin",
+    "validFrom",
+    "validTo",
+    "remindAt",
+];
 
 /// A system and the rows of its sample file, with `now-3d` and the like resolved.
 pub struct System {
