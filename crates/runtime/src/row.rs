@@ -181,6 +181,15 @@ fn name_again(entity: &Entity, row: &mut Attributes) {
     }
 }
 
+/// The mark of an item that was removed because its time had come, before it is: its expiry.
+pub(crate) const ENDED: &str = "$ended";
+
+/// Whether an item says that its time has come. One whose expiry was moved since has another.
+pub fn is_marked_ended(model: &Model, item: &Item) -> bool {
+    let ttl = model.table.ttl.as_ref().and_then(|ttl| item.get(ttl));
+    ttl.is_some() && item.get(ENDED) == ttl
+}
+
 /// Whether the item's expiry has passed: the engine removes it when it likes, readers must not see it.
 pub fn has_expired(model: &Model, item: &Item, now: i64) -> bool {
     let ttl = model.table.ttl.as_ref().and_then(|ttl| item.get(ttl));

@@ -573,6 +573,48 @@ async fn what_time_does_is_stored_at_its_instant_and_told() {
     assert_eq!(states(&system.engine).await, ["closed"]);
 }
 
+/// The store tells changes by its own clock, and that is behind: what was removed because its time had come has expired all the same.
+#[tokio::test]
+async fn a_row_that_ends_by_a_clock_ahead_of_the_stores_has_expired() {
+    let system = System::open(AUCTIONS).await;
+    let mut follower = start(&system.engine).await;
+    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+    let today = i64::try_from(since.unwrap().as_millis()).unwrap();
+    for id in ["h", "i"] {
+        let held = json!({"id": id, "minutes": 5});
+        system.write_at(today, "hold", held).await.unwrap();
+    }
+    // Killed between the mark and the removal, it is removed by the next.
+    at(&mut follower, today).await;
+    for calls in 1..8 {
+        dies_firing(&system, calls, today + 5 * MINUTE).await;
+    }
+    at(&mut follower, today + 5 * MINUTE + 1_000).await;
+    let all = rows(&system.engine).await;
+    assert_eq!((of_kind(&all, "Hold").len(), of_kind(&all, "Gone").len()), (0, 2));
+}
+
+/// Fires what is due until the store is gone for this process.
+async fn dies_firing(system: &System, calls: usize, now: i64) {
+    let dying = Dying::after(Arc::clone(system.engine.store()), calls);
+    let ended = Arc::clone(&dying.ended);
+    let engine = Engine::open(
+        Arc::clone(system.engine.model()),
+        Arc::new(dying),
+        Attributes::new(),
+        [7; 32],
+    );
+    let gone = async {
+        if let Ok(mut follower) = TriggerFollower::start(Arc::new(engine), Arc::new(Unobserved), now).await {
+            _ = follower.fire_due(now).await;
+        }
+    };
+    tokio::select! {
+        () = gone => {}
+        () = ended.notified() => {}
+    }
+}
+
 const HOLDS: &str = r#"
 singlet: 1
 name: holds

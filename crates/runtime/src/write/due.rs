@@ -6,7 +6,7 @@ use singlet_item::{Item, Number, Value};
 use singlet_model::evaluate::evaluate_as;
 use singlet_model::model::{Entity, TriggerEvent};
 use singlet_model::types::Type;
-use singlet_store::{Condition, Path};
+use singlet_store::{Condition, Path, Update};
 
 use super::attempt::Attempt;
 use super::touched::{Action, Before, Check, Doing, Touched};
@@ -14,6 +14,7 @@ use super::{Operation, Stop, WriteRequest, send};
 use crate::by_key::primary_key;
 use crate::engine::Engine;
 use crate::error::RuntimeError;
+use crate::row::ENDED;
 use crate::scope::{Attributes, Caller};
 use crate::{retry, row, stream};
 
@@ -117,16 +118,21 @@ impl<'a> Attempt<'a> {
             return Ok(());
         };
         let actions = match row::decode(model, entity, &item, self.scope(None))? {
-            None => vec![Action {
-                key: key.clone(),
-                doing: Doing::Delete,
-                checks: model
-                    .table
-                    .ttl
-                    .iter()
-                    .filter_map(|ttl| still_ends(&item, ttl))
-                    .collect(),
-            }],
+            None => {
+                let ttl = model.table.ttl.as_ref().and_then(|ttl| item.get_key_value(ttl));
+                let Some((ttl, until)) = ttl else { return Ok(()) };
+                let acting = |doing| Action {
+                    key: key.clone(),
+                    doing,
+                    checks: vec![still_ends(ttl, until)],
+                };
+                // By the store's clock, by which changes are told, it may not have ended yet: so that it has is written in it.
+                if !row::is_marked_ended(model, &item) {
+                    let mark = vec![acting(Doing::Update(Update::new().set(ENDED, until.clone())))];
+                    send::send(self.operation, mark, false, &mut self.consumed).await?;
+                }
+                vec![acting(Doing::Delete)]
+            }
             Some(row) => {
                 let states = entity.states.as_ref().map(|states| &states.of);
                 let stored = row::stored(entity, &item)?;
@@ -147,7 +153,6 @@ impl<'a> Attempt<'a> {
 }
 
 /// The row still ends when it did.
-fn still_ends<'c>(item: &Item, ttl: &str) -> Option<Check<'c>> {
-    let until = item.get(ttl)?.clone();
-    Some(Check::pin(Condition::equal(Path::attribute(ttl), until)))
+fn still_ends<'c>(ttl: &str, until: &Value) -> Check<'c> {
+    Check::pin(Condition::equal(Path::attribute(ttl), until.clone()))
 }
