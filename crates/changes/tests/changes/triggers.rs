@@ -615,6 +615,33 @@ async fn dies_firing(system: &System, calls: usize, now: i64) {
     }
 }
 
+/// One state lapsed to another, and that to a third, before anybody came: who waits for the second is told of it.
+#[tokio::test]
+async fn a_state_between_two_lapses_is_entered_however_late() {
+    let text = AUCTIONS.replace(
+        r#"lapse: {active: "ended at endsAt"}"#,
+        r#"lapse: {active: "ended at endsAt", ended: "closed at endsAt + minutes(5)"}"#,
+    );
+    let text = text.replace(
+        "    let: {auction: Auction(row.id)}\n    do: [{update: auction, move: close}]",
+        "    do: [{create: Gone, set: {id: row.id}}]",
+    );
+    for late in [10, 5_000] {
+        let system = System::open(&text).await;
+        let mut follower = start(&system.engine).await;
+        system.write("open", json!({"id": "a", "minutes": 1})).await;
+        system.write("open", json!({"id": "b", "minutes": 1})).await;
+        at(&mut follower, NOW).await;
+        // A write that meets both stores both.
+        let extended = system.write_at(NOW + late * MINUTE, "extend", json!({"id": "b"})).await;
+        extended.unwrap();
+        at(&mut start(&system.engine).await, NOW + late * MINUTE).await;
+        let all = rows(&system.engine).await;
+        assert_eq!(of_kind(&all, "Gone").len(), 2, "{late}");
+        assert_eq!(states(&system.engine).await, ["closed", "closed"]);
+    }
+}
+
 const HOLDS: &str = r#"
 singlet: 1
 name: holds

@@ -99,11 +99,18 @@ impl Engine {
             change: None,
         };
         let none = HashSet::new();
-        for attempt in 1..=u32::try_from(self.bounds().write_attempts_max).unwrap_or(u32::MAX) {
+        // Each lapse once: states that lapse in a circle go round when they are looked at again.
+        let lapses = entity.states.as_ref().map_or(0, |states| states.lapses.len());
+        let (mut stored, mut attempt) = (0, 1);
+        while attempt <= u32::try_from(self.bounds().write_attempts_max).unwrap_or(u32::MAX) {
             match Attempt::new(&operation, &none).store_due(entity, key).await {
-                Ok(()) => return Ok(()),
+                Ok(true) if stored < lapses => stored += 1,
+                Ok(_) => return Ok(()),
                 Err(Stop::Failed(error)) => return Err(error),
-                Err(_) => retry::pause(attempt).await,
+                Err(_) => {
+                    retry::pause(attempt).await;
+                    attempt += 1;
+                }
             }
         }
         Err(RuntimeError::Conflict)
@@ -111,16 +118,18 @@ impl Engine {
 }
 
 impl<'a> Attempt<'a> {
-    async fn store_due(&mut self, entity: &'a Entity, key: &Item) -> Result<(), Stop> {
+    /// Stores one thing that is due; whether there was one. A state may lapse to another that has lapsed too, and who waits for the state
+    /// between them sees it.
+    async fn store_due(&mut self, entity: &'a Entity, key: &Item) -> Result<bool, Stop> {
         let model = self.operation.model;
         let item = self.get(key.clone()).await?;
         let Some(item) = item.filter(|item| stream::is_of(model, entity, item)) else {
-            return Ok(());
+            return Ok(false);
         };
         let actions = match row::decode(model, entity, &item, self.scope(None))? {
             None => {
                 let ttl = model.table.ttl.as_ref().and_then(|ttl| item.get_key_value(ttl));
-                let Some((ttl, until)) = ttl else { return Ok(()) };
+                let Some((ttl, until)) = ttl else { return Ok(false) };
                 let acting = |doing| Action {
                     key: key.clone(),
                     doing,
@@ -133,12 +142,10 @@ impl<'a> Attempt<'a> {
                 }
                 vec![acting(Doing::Delete)]
             }
-            Some(row) => {
-                let states = entity.states.as_ref().map(|states| &states.of);
-                let stored = row::stored(entity, &item)?;
-                if states.is_none_or(|of| stored.get(of) == row.get(of)) {
-                    return Ok(());
-                }
+            Some(_) => {
+                let Some(row) = row::lapsed_once(entity, &row::stored(entity, &item)?, self.scope(None))? else {
+                    return Ok(false);
+                };
                 let mut lapsed = Touched::new(entity, key.clone(), row.clone());
                 lapsed.before = Before::Read {
                     item: Some(item),
@@ -148,7 +155,7 @@ impl<'a> Attempt<'a> {
             }
         };
         send::send(self.operation, actions, false, &mut self.consumed).await?;
-        Ok(())
+        Ok(true)
     }
 }
 
