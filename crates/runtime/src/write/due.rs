@@ -6,7 +6,7 @@ use singlet_item::{Item, Number, Value};
 use singlet_model::evaluate::evaluate_as;
 use singlet_model::model::{Entity, TriggerEvent};
 use singlet_model::types::Type;
-use singlet_store::{Condition, Path, Update};
+use singlet_store::{Condition, Path};
 
 use super::attempt::Attempt;
 use super::touched::{Action, Before, Check, Doing, Touched};
@@ -137,7 +137,9 @@ impl<'a> Attempt<'a> {
                 };
                 // By the store's clock, by which changes are told, it may not have ended yet: so that it has is written in it.
                 if !row::is_marked_ended(model, &item) {
-                    let mark = vec![acting(Doing::Update(Update::new().set(ENDED, until.clone())))];
+                    let mark = vec![acting(Doing::Update(
+                        singlet_store::Update::new().set(ENDED, until.clone()),
+                    ))];
                     send::send(self.operation, mark, false, &mut self.consumed).await?;
                 }
                 vec![acting(Doing::Delete)]
