@@ -89,7 +89,11 @@ pub(crate) fn page(position: StreamPosition, found: Found) -> Result<StreamPage>
     };
     // The engine tells of puts that change nothing. DynamoDB does not, and a listener must not act on them.
     records.retain(|record| record.old.is_none() || record.old != record.new);
-    Ok(StreamPage { records, next })
+    Ok(StreamPage {
+        records,
+        next,
+        began_at_seconds: None,
+    })
 }
 
 fn record(record: Record) -> Result<StreamRecord> {

@@ -101,6 +101,9 @@ impl ChangeDecoder {
     ///
     /// Where the source fails.
     pub async fn decode(&self, source: &dyn ChangeSource, record: StreamRecord) -> Result<Decoded> {
+        if self.is_mark_of_end(&record) {
+            return Ok(Decoded::Nothing);
+        }
         let told = record.new.as_ref().or(record.old.as_ref()).unwrap_or(&record.key);
         let entity = match self.kind_of(told) {
             ItemKind::Row(entity) => entity,
@@ -259,8 +262,19 @@ impl ChangeDecoder {
         }
     }
 
+    /// By the store's time of the change, or because who fired its end wrote that into it: its clock may be ahead of the store's.
     fn has_expired(&self, item: &Item, record: &StreamRecord) -> bool {
         row::has_expired(&self.model, item, record.at_seconds.saturating_mul(1_000))
+            || row::is_marked_ended(&self.model, item)
+    }
+
+    /// Whether a record only marks a row that is about to be removed because its time has come.
+    fn is_mark_of_end(&self, record: &StreamRecord) -> bool {
+        let is_marked = |item: &Option<Item>| {
+            item.as_ref()
+                .is_some_and(|item| row::is_marked_ended(&self.model, item))
+        };
+        record.event == StreamEvent::Modify && is_marked(&record.new) && !is_marked(&record.old)
     }
 
     /// What identifies a row.

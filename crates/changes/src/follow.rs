@@ -25,7 +25,8 @@ pub struct Follower {
 }
 
 impl Follower {
-    /// Goes on where the follower of that name was; a new one begins now.
+    /// Goes on where the follower of that name was; a new one begins now: what happened before is not told, as far as clocks say
+    /// ([`ChangeReader::without_earlier`]).
     ///
     /// # Errors
     ///
@@ -62,6 +63,13 @@ impl Follower {
             reader,
             has_told: false,
         }
+    }
+
+    /// The same with what happened before it began, for who has read every row after that: of what the store tells none may be missing.
+    #[must_use]
+    pub fn with_earlier(mut self) -> Self {
+        self.reader = self.reader.with_earlier();
+        self
     }
 
     /// How far it is, as noted.
@@ -165,7 +173,8 @@ fn is_overtaken(error: &StoreError) -> bool {
 }
 
 fn reader_at(followers: &Followers, position: StreamPosition) -> ChangeReader {
-    ChangeReader::new(Arc::clone(followers.model()), Arc::clone(followers.source()), position)
+    let (model, source) = (Arc::clone(followers.model()), Arc::clone(followers.source()));
+    ChangeReader::new(model, source, position).without_earlier()
 }
 
 /// A position as a place that can be noted.

@@ -36,7 +36,7 @@ pub use decode::{ChangeDecoder, Decoded, Misfit};
 pub use follow::{COMMIT_WRITES_MAX, Follower};
 pub use followers::{FOLLOWERS_MAX, FollowError, Followers, GAPS_MAX, Gap, NAME_CHARS_MAX, Noted};
 pub use lease::{LEASE_MILLIS, Lease};
-pub use reader::{ChangePage, ChangeReader, Told};
+pub use reader::{CLOCKS_DIFFER_SECONDS, ChangePage, ChangeReader, Told};
 pub use snapshot::{SnapshotReader, SnapshotRow};
 pub use source::{
     Beside, ChangeSource, ItemsBeside, KeptPut, ScanItems, get_row_in, items_beside_in, put_row_in, scan_items_in,

@@ -12,6 +12,9 @@ use crate::source::ChangeSource;
 /// How many pages in a row must be empty for the head of a stream: a shard of DynamoDB may have empty stretches.
 const HEAD_EMPTY_PAGES: u32 = 5;
 
+/// By how many seconds the clock of who began may be ahead of the store's: so much of what was before may be told as if it came after.
+pub const CLOCKS_DIFFER_SECONDS: i64 = 2 * 60;
+
 /// Reads the changes of one model's rows.
 pub struct ChangeReader {
     decoder: ChangeDecoder,
@@ -20,6 +23,7 @@ pub struct ChangeReader {
     page_records: u32,
     empty_pages: u32,
     newest_at: Option<i64>,
+    tells_earlier: bool,
 }
 
 /// What one page of records means.
@@ -31,6 +35,8 @@ pub struct ChangePage {
     pub nothing: usize,
     /// Records of items of no entity.
     pub unknown: usize,
+    /// Records from before the reading began, which are not told.
+    pub earlier: usize,
 }
 
 /// A change, or a row that does not fit.
@@ -45,7 +51,7 @@ pub enum Told {
 impl ChangePage {
     /// How many records it was.
     pub fn is_empty(&self) -> bool {
-        self.told.is_empty() && self.nothing == 0 && self.unknown == 0
+        self.told.is_empty() && self.nothing == 0 && self.unknown == 0 && self.earlier == 0
     }
 }
 
@@ -59,13 +65,29 @@ impl ChangeReader {
             page_records: STREAM_PAGE_RECORDS_MAX,
             empty_pages: 0,
             newest_at: None,
+            tells_earlier: true,
         }
+    }
+
+    /// The same without what happened before it began. On DynamoDB a reading begins in the middle of shards and is given some hours of that;
+    /// it is told from the rest by its time, and where clocks differ by more than [`CLOCKS_DIFFER_SECONDS`], wrongly.
+    #[must_use]
+    pub fn without_earlier(mut self) -> Self {
+        self.tells_earlier = false;
+        self
     }
 
     /// The same with smaller pages; at least one record.
     #[must_use]
     pub fn with_page_records(mut self, records: u32) -> Self {
         self.page_records = records.clamp(1, STREAM_PAGE_RECORDS_MAX);
+        self
+    }
+
+    /// The same with it.
+    #[must_use]
+    pub(crate) fn with_earlier(mut self) -> Self {
+        self.tells_earlier = true;
         self
     }
 
@@ -103,7 +125,13 @@ impl ChangeReader {
         };
         let newest = records.records.iter().map(|record| record.at_seconds).max();
         let mut page = ChangePage::default();
+        let began_at = records.began_at_seconds.filter(|_| !self.tells_earlier);
+        let since = began_at.map_or(i64::MIN, |began| began.saturating_sub(CLOCKS_DIFFER_SECONDS));
         for record in records.records {
+            if record.at_seconds < since {
+                page.earlier += 1;
+                continue;
+            }
             match self.decoder.decode(self.source.as_ref(), record).await? {
                 Decoded::Changes(changes) => page.told.extend(changes.into_iter().map(Told::Change)),
                 Decoded::Misfit(misfit) => page.told.push(Told::Misfit(misfit)),

@@ -227,6 +227,7 @@ impl ChangeSource for FolderChanges {
             FolderTold::Records { records, next } => Ok(StreamPage {
                 records: records.into_iter().map(StreamRecord::from).collect(),
                 next: next.into(),
+                began_at_seconds: None,
             }),
             _ => Err(other_answer()),
         }

@@ -11,7 +11,7 @@ use singlet_item::{Item, Number, Value};
 use singlet_model::Model;
 use singlet_model::evaluate::geo::Place;
 use singlet_model::evaluate::{EvaluateError, evaluate_as, holds, time};
-use singlet_model::model::{Attribute, Entity, KeyChoice, KeyTemplate, PartFunction, Stored};
+use singlet_model::model::{Attribute, Entity, KeyChoice, KeyTemplate, Lapse, PartFunction, States, Stored};
 use singlet_model::types::{EntityId, Type};
 use singlet_plan::read::{Held, Layout};
 
@@ -181,6 +181,15 @@ fn name_again(entity: &Entity, row: &mut Attributes) {
     }
 }
 
+/// The mark of an item that was removed because its time had come, before it is: its expiry.
+pub(crate) const ENDED: &str = "$ended";
+
+/// Whether an item says that its time has come. One whose expiry was moved since has another.
+pub fn is_marked_ended(model: &Model, item: &Item) -> bool {
+    let ttl = model.table.ttl.as_ref().and_then(|ttl| item.get(ttl));
+    ttl.is_some() && item.get(ENDED) == ttl
+}
+
 /// Whether the item's expiry has passed: the engine removes it when it likes, readers must not see it.
 pub fn has_expired(model: &Model, item: &Item, now: i64) -> bool {
     let ttl = model.table.ttl.as_ref().and_then(|ttl| item.get(ttl));
@@ -214,24 +223,50 @@ fn lapse(entity: &Entity, row: &mut Attributes, scope: Scope<'_>) -> Result<(), 
         return Ok(());
     };
     for lapse in &states.lapses {
-        let here = row.get(&states.of).and_then(Value::as_str) == Some(lapse.from.as_str());
-        if !here {
-            continue;
-        }
-        let at = evaluate_as(&lapse.at, &Type::Millis, &scope.with_row(row)).map_err(RuntimeError::from)?;
-        let millis = at.and_then(|value| value.as_number()).and_then(Number::to_i64);
-        if millis.is_some_and(|millis| millis <= scope.now) {
-            row.insert(states.of.clone(), Value::S(lapse.to.clone()));
-            let gone = states
-                .holding
-                .iter()
-                .filter(|(during, _)| during.contains(&lapse.from) && !during.contains(&lapse.to));
-            for (name, _) in gone.flat_map(|(_, held)| held) {
-                row.remove(name);
-            }
+        if is_due(states, lapse, row, scope)? {
+            end_state(states, lapse, row);
         }
     }
     Ok(())
+}
+
+/// A row after the first of its lapses that are due; none where none is. One state may lapse to another that has lapsed since.
+pub(crate) fn lapsed_once(
+    entity: &Entity,
+    stored: &Attributes,
+    scope: Scope<'_>,
+) -> Result<Option<Attributes>, RuntimeError> {
+    let Some(states) = &entity.states else {
+        return Ok(None);
+    };
+    for lapse in &states.lapses {
+        if is_due(states, lapse, stored, scope)? {
+            let mut row = stored.clone();
+            end_state(states, lapse, &mut row);
+            return Ok(Some(row));
+        }
+    }
+    Ok(None)
+}
+
+fn is_due(states: &States, lapse: &Lapse, row: &Attributes, scope: Scope<'_>) -> Result<bool, RuntimeError> {
+    if row.get(&states.of).and_then(Value::as_str) != Some(lapse.from.as_str()) {
+        return Ok(false);
+    }
+    let at = evaluate_as(&lapse.at, &Type::Millis, &scope.with_row(row)).map_err(RuntimeError::from)?;
+    let millis = at.and_then(|value| value.as_number()).and_then(Number::to_i64);
+    Ok(millis.is_some_and(|millis| millis <= scope.now))
+}
+
+fn end_state(states: &States, lapse: &Lapse, row: &mut Attributes) {
+    row.insert(states.of.clone(), Value::S(lapse.to.clone()));
+    let gone = states
+        .holding
+        .iter()
+        .filter(|(during, _)| during.contains(&lapse.from) && !during.contains(&lapse.to));
+    for (name, _) in gone.flat_map(|(_, held)| held) {
+        row.remove(name);
+    }
 }
 
 /// Every item that a row of an entity is stored as: its own, and those of its mirrors.

@@ -33,6 +33,8 @@ pub(crate) struct Progress {
     pub(crate) stream: String,
     /// When the shards were last listed, in seconds since 1970: what is new since has no older changes.
     pub(crate) listed_at: i64,
+    /// When it began, in seconds since 1970, where that was in the middle of shards: they have changes from before.
+    pub(crate) began_at: Option<i64>,
     pub(crate) shards: Vec<ShardProgress>,
 }
 
@@ -93,6 +95,7 @@ impl Progress {
         Self {
             stream: stream.to_owned(),
             listed_at: now,
+            began_at: None,
             shards: Vec::new(),
         }
     }
@@ -122,6 +125,7 @@ impl Progress {
         }
         Self {
             shards: known,
+            began_at: Some(now),
             ..Self::at_start(stream, now)
         }
     }
@@ -131,8 +135,14 @@ impl Progress {
         let foreign = || StoreError::bad_request("the position in the stream was not given by this store");
         let mut lines = text.split('\n').filter(|line| !line.is_empty());
         let head: Vec<&str> = lines.next().unwrap_or_default().split(' ').collect();
-        let &[VERSION, stream, listed_at] = head.as_slice() else {
+        let &[VERSION, stream, listed_at, ref began_at @ ..] = head.as_slice() else {
             return Err(foreign());
+        };
+        // Positions that were written before this was known do not have it.
+        let began_at = match began_at {
+            [] => None,
+            [began_at] => Some(began_at.parse().map_err(|_| foreign())?),
+            _ => return Err(foreign()),
         };
         let shards = lines.map(|line| {
             let parts: Vec<&str> = line.split(' ').collect();
@@ -149,6 +159,7 @@ impl Progress {
         Ok(Self {
             stream: stream.to_owned(),
             listed_at: listed_at.parse().map_err(|_| foreign())?,
+            began_at,
             shards: shards.collect::<Result<_>>()?,
         })
     }
@@ -159,7 +170,8 @@ impl Progress {
             let parent = shard.parent.as_deref().unwrap_or("-");
             format!("{} {parent} {} {}\n", shard.shard, shard.place.text(), shard.read_at)
         };
-        let head = format!("{VERSION} {} {}\n", self.stream, self.listed_at);
+        let began_at = self.began_at.map(|began| format!(" {began}")).unwrap_or_default();
+        let head = format!("{VERSION} {} {}{began_at}\n", self.stream, self.listed_at);
         std::iter::once(head).chain(self.shards.iter().map(line)).collect()
     }
 
@@ -248,11 +260,18 @@ mod tests {
             ..Progress::at_start("arn:aws:dynamodb:eu:1:table/t/stream/2026-11-17T00:00:00.000", 7)
         };
         assert_eq!(Progress::from_text(&all.to_text()).unwrap(), all);
+        let begun = Progress {
+            began_at: Some(6),
+            ..all
+        };
+        assert_eq!(Progress::from_text(&begun.to_text()).unwrap(), begun);
         for foreign in [
             "",
             "nonsense",
             "2 arn",
             "3 arn 7\n",
+            "2 arn 7 x\n",
+            "2 arn 7 6 5\n",
             "2 arn 7\na - start\n",
             "2 arn 7\na - 12x 7\n",
             "a start\n",

@@ -16,6 +16,14 @@ mod fake;
     reason = "a test fails by panicking"
 )]
 mod tests;
+#[cfg(test)]
+#[allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "a test fails by panicking"
+)]
+mod triggers_tests;
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
@@ -210,5 +218,6 @@ fn page(records: Vec<StreamRecord>, progress: &Progress) -> StreamPage {
     StreamPage {
         records,
         next: StreamPosition::After(progress.to_text()),
+        began_at_seconds: progress.began_at,
     }
 }

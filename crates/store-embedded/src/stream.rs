@@ -289,6 +289,7 @@ pub(crate) fn read(catalogue: &Catalogue, view: &impl View, request: &StreamRequ
             return Ok(StreamPage {
                 records: Vec::new(),
                 next: StreamPosition::After(newest.text()),
+                began_at_seconds: None,
             });
         }
     };
@@ -305,5 +306,6 @@ pub(crate) fn read(catalogue: &Catalogue, view: &impl View, request: &StreamRequ
     Ok(StreamPage {
         records,
         next: StreamPosition::After(last.text()),
+        began_at_seconds: None,
     })
 }

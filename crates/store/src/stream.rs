@@ -36,6 +36,9 @@ pub struct StreamPage {
     pub records: Vec<StreamRecord>,
     /// Where to go on.
     pub next: StreamPosition,
+    /// Where the reading began with [`StreamPosition::Latest`] and the engine gives changes from before that too: when it began, in seconds
+    /// since 1970, by the clock of who read.
+    pub began_at_seconds: Option<i64>,
 }
 
 /// One change of one item.

@@ -107,34 +107,34 @@ passed_on! {
     delete_table: str => (),
 }
 
-/// How many models it takes until a mistake is found.
-async fn models_until_found(mistake: Mistake) -> Option<u64> {
+/// Whether a mistake is found, by a model of a seed from one on. The first is one that shows it, so that a usual run ends soon.
+async fn is_found(mistake: Mistake, first_model: u64) -> bool {
     let store = move || -> Arc<dyn Store> { Arc::new(Mistaken(memory(), mistake)) };
-    for model in 0..MODELS_MAX {
+    for model in first_model..first_model + MODELS_MAX {
         let mut tally = FollowedTally::default();
         if first_found(1, model, &store, &mut tally).await.unwrap().is_some() {
-            return Some(model);
+            return true;
         }
     }
-    None
+    false
 }
 
 #[tokio::test]
 async fn a_change_that_is_not_told_is_found() {
-    assert!(models_until_found(Mistake::LostChanges).await.is_some());
+    assert!(is_found(Mistake::LostChanges, 0).await);
 }
 
 #[tokio::test]
 async fn changes_of_a_row_in_the_wrong_order_are_found() {
-    assert!(models_until_found(Mistake::TurnedPages).await.is_some());
+    assert!(is_found(Mistake::TurnedPages, 11).await);
 }
 
 #[tokio::test]
 async fn what_runs_twice_is_found() {
-    assert!(models_until_found(Mistake::NoRecords).await.is_some());
+    assert!(is_found(Mistake::NoRecords, 1).await);
 }
 
 #[tokio::test]
 async fn what_time_should_have_done_is_found() {
-    assert!(models_until_found(Mistake::NoTimers).await.is_some());
+    assert!(is_found(Mistake::NoTimers, 10).await);
 }

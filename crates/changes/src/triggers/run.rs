@@ -63,7 +63,7 @@ impl TriggerFollower {
         clock: &(dyn Fn() -> i64 + Sync),
     ) -> Result<Followed, FollowError> {
         let mut followed = Followed {
-            records: page.told.len() + page.nothing + page.unknown,
+            records: page.told.len() + page.nothing + page.unknown + page.earlier,
             ..Followed::default()
         };
         let mut rows: BTreeMap<String, Vec<OfRow<'_>>> = BTreeMap::new();

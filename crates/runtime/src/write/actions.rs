@@ -10,7 +10,7 @@ use singlet_store::{Path, SetOperand, Update};
 use super::attempt::Attempt;
 use super::create::key_in;
 use super::guards::Guards;
-use super::touched::{Action, Change, Check, Doing, Parts, Touched, absent_now, present, stored_name};
+use super::touched::{Action, Before, Change, Check, Doing, Parts, Touched, absent_now, present, stored_name};
 use super::{Stop, mistake, send};
 use crate::by_key::primary_key;
 use crate::row;
@@ -44,15 +44,19 @@ impl<'a> Attempt<'a> {
             if !is_changed || !model.is_followed(entity.id) || entity.history.is_some() {
                 continue;
             }
-            let (Some(states), Some(item), Some(row)) = (&entity.states, touched.item(), touched.row()) else {
+            // One that has ended is not seen, and what is in its place is new.
+            let Some(item) = touched.item().filter(|_| touched.row().is_some()) else {
                 continue;
             };
-            if row::stored(entity, item)?.get(&states.of) == row.get(&states.of) {
+            let Some(row) = row::lapsed_once(entity, &row::stored(entity, item)?, self.scope(None))? else {
                 continue;
-            }
+            };
             let mut lapsed = Touched::new(entity, touched.key.clone(), touched.named.clone());
-            lapsed.before = touched.before.clone();
-            let actions = self.lapse_of(lapsed, row.clone())?;
+            lapsed.before = Before::Read {
+                item: Some(item.clone()),
+                row: Some(row.clone()),
+            };
+            let actions = self.lapse_of(lapsed, row)?;
             send::send(self.operation, actions, false, &mut self.consumed).await?;
             return Err(Stop::Again);
         }

@@ -14,6 +14,7 @@ use super::{Operation, Stop, WriteRequest, send};
 use crate::by_key::primary_key;
 use crate::engine::Engine;
 use crate::error::RuntimeError;
+use crate::row::ENDED;
 use crate::scope::{Attributes, Caller};
 use crate::{retry, row, stream};
 
@@ -135,11 +136,18 @@ impl Engine {
             change: None,
         };
         let none = HashSet::new();
-        for attempt in 1..=u32::try_from(self.bounds().write_attempts_max).unwrap_or(u32::MAX) {
+        // Each lapse once: states that lapse in a circle go round when they are looked at again.
+        let lapses = entity.states.as_ref().map_or(0, |states| states.lapses.len());
+        let (mut stored, mut attempt) = (0, 1);
+        while attempt <= u32::try_from(self.bounds().write_attempts_max).unwrap_or(u32::MAX) {
             match Attempt::new(&operation, &none).store_due(entity, key).await {
-                Ok(()) => return Ok(()),
+                Ok(true) if stored < lapses => stored += 1,
+                Ok(_) => return Ok(()),
                 Err(Stop::Failed(error)) => return Err(error),
-                Err(_) => retry::pause(attempt).await,
+                Err(_) => {
+                    retry::pause(attempt).await;
+                    attempt += 1;
+                }
             }
         }
         Err(RuntimeError::Conflict)
@@ -147,29 +155,36 @@ impl Engine {
 }
 
 impl<'a> Attempt<'a> {
-    async fn store_due(&mut self, entity: &'a Entity, key: &Item) -> Result<(), Stop> {
+    /// Stores one thing that is due; whether there was one. A state may lapse to another that has lapsed too, and who waits for the state
+    /// between them sees it.
+    async fn store_due(&mut self, entity: &'a Entity, key: &Item) -> Result<bool, Stop> {
         let model = self.operation.model;
         let item = self.get(key.clone()).await?;
         let Some(item) = item.filter(|item| stream::is_of(model, entity, item)) else {
-            return Ok(());
+            return Ok(false);
         };
         let actions = match row::decode(model, entity, &item, self.scope(None))? {
-            None => vec![Action {
-                key: key.clone(),
-                doing: Doing::Delete,
-                checks: model
-                    .table
-                    .ttl
-                    .iter()
-                    .filter_map(|ttl| still_ends(&item, ttl))
-                    .collect(),
-            }],
-            Some(row) => {
-                let states = entity.states.as_ref().map(|states| &states.of);
-                let stored = row::stored(entity, &item)?;
-                if states.is_none_or(|of| stored.get(of) == row.get(of)) {
-                    return Ok(());
+            None => {
+                let ttl = model.table.ttl.as_ref().and_then(|ttl| item.get_key_value(ttl));
+                let Some((ttl, until)) = ttl else { return Ok(false) };
+                let acting = |doing| Action {
+                    key: key.clone(),
+                    doing,
+                    checks: vec![still_ends(ttl, until)],
+                };
+                // By the store's clock, by which changes are told, it may not have ended yet: so that it has is written in it.
+                if !row::is_marked_ended(model, &item) {
+                    let mark = vec![acting(Doing::Update(
+                        singlet_store::Update::new().set(ENDED, until.clone()),
+                    ))];
+                    send::send(self.operation, mark, false, &mut self.consumed).await?;
                 }
+                vec![acting(Doing::Delete)]
+            }
+            Some(_) => {
+                let Some(row) = row::lapsed_once(entity, &row::stored(entity, &item)?, self.scope(None))? else {
+                    return Ok(false);
+                };
                 let mut lapsed = Touched::new(entity, key.clone(), row.clone());
                 lapsed.before = Before::Read {
                     item: Some(item),
@@ -179,7 +194,7 @@ impl<'a> Attempt<'a> {
             }
         };
         send::send(self.operation, actions, false, &mut self.consumed).await?;
-        Ok(())
+        Ok(true)
     }
 }
 
@@ -192,7 +207,6 @@ fn instant_in(entity: &Entity, row: &Attributes, name: &str) -> Result<Option<i6
 }
 
 /// The row still ends when it did.
-fn still_ends<'c>(item: &Item, ttl: &str) -> Option<Check<'c>> {
-    let until = item.get(ttl)?.clone();
-    Some(Check::pin(Condition::equal(Path::attribute(ttl), until)))
+fn still_ends<'c>(ttl: &str, until: &Value) -> Check<'c> {
+    Check::pin(Condition::equal(Path::attribute(ttl), until.clone()))
 }

@@ -1,6 +1,7 @@
 //! A stream as DynamoDB has them, in memory.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Mutex;
 
 use async_trait::async_trait;
@@ -98,6 +99,33 @@ impl FakeStream {
         state.shards.get_mut(shard).unwrap().slots.push(Some(record));
     }
 
+    /// A change that another store told, in the shard of its item: items stay in the line of shards that come from one another.
+    pub(super) fn put_told(&self, record: StreamRecord) {
+        let mut hash = DefaultHasher::new();
+        format!("{:?}", record.key).hash(&mut hash);
+        let mut bits = hash.finish();
+        let mut state = self.state();
+        let mut parent: Option<String> = None;
+        loop {
+            let children: Vec<String> = state
+                .shards
+                .iter()
+                .filter(|(_, shard)| {
+                    shard.parent.as_ref().filter(|id| state.shards.contains_key(*id)) == parent.as_ref()
+                })
+                .map(|(id, _)| id.clone())
+                .collect();
+            let at = usize::try_from(bits % 7).unwrap() % children.len();
+            bits = bits.rotate_right(3);
+            let shard = state.shards.get_mut(&children[at]).unwrap();
+            if !shard.is_closed {
+                shard.slots.push(Some(record));
+                return;
+            }
+            parent = Some(children[at].clone());
+        }
+    }
+
     pub(super) fn leave_gap(&self, shard: &str) {
         self.state().shards.get_mut(shard).unwrap().slots.push(None);
     }
@@ -118,6 +146,13 @@ impl FakeStream {
     /// Removes the oldest slots.
     pub(super) fn trim(&self, shard: &str, slots: usize) {
         self.state().shards.get_mut(shard).unwrap().trimmed_slots = slots;
+    }
+
+    /// Removes all but the newest slots.
+    pub(super) fn trim_to_last(&self, shard: &str, slots: usize) {
+        let mut state = self.state();
+        let shard = state.shards.get_mut(shard).unwrap();
+        shard.trimmed_slots = shard.slots.len().saturating_sub(slots);
     }
 
     pub(super) fn remove(&self, shard: &str) {

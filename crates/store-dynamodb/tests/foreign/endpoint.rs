@@ -31,7 +31,7 @@ pub struct Endpoint {
 
 impl Endpoint {
     /// The endpoint that the environment names, else DynamoDB Local, else moto; none, with a loud line, where nothing
-    /// is there.
+    /// is there. DynamoDB Local that is there and does not start is a failure: a test that could have run is not skipped.
     pub fn start() -> Option<Self> {
         if let Ok(url) = std::env::var(ENDPOINT_VARIABLE) {
             return Some(Self {
@@ -41,9 +41,13 @@ impl Endpoint {
             });
         }
         let java = runs("java", "-version") && (installed() || runs("mvn", "-version"));
-        let local = java
-            .then(|| Self::spawn("dynamodb-local", Foreign::DynamoDbLocal))
-            .flatten();
+        let spawned = || Self::spawn("dynamodb-local", Foreign::DynamoDbLocal);
+        // Another process may have taken the port.
+        let local = java.then(|| spawned().or_else(spawned)).flatten();
+        assert!(
+            local.is_some() || !java || !installed(),
+            "DynamoDB Local is installed, and does not start"
+        );
         let started = local.or_else(|| {
             let python = runs("python3", "--version");
             python.then(|| Self::spawn("moto-server", Foreign::Moto)).flatten()

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
-use singlet_changes::{ChangePage, ChangeReader, FollowError, Follower, SnapshotReader, Told};
+use singlet_changes::{CLOCKS_DIFFER_SECONDS, ChangePage, ChangeReader, FollowError, Follower, SnapshotReader, Told};
 use singlet_store::StreamPosition;
 
 use super::show::{change_text, gap_text, misfit_text, row_text};
@@ -17,9 +17,6 @@ use crate::{exit, model};
 
 /// How long it is waited at the head of a stream; DynamoDB allows five reads of a shard a second.
 const HEAD_PAUSE: Duration = Duration::from_millis(250);
-
-/// By how much the clocks of a store elsewhere and of this machine may differ, where what is shown depends on it.
-const CLOCKS_DIFFER_SECONDS: i64 = 120;
 
 /// How often that is doubled where the store is busy or away: up to 16 seconds.
 const AWAY_DOUBLINGS_MAX: u32 = 6;
@@ -157,6 +154,10 @@ impl Tail {
                 for gap in &follower.noted().gaps {
                     eprintln!("{}", gap_text(name, gap));
                 }
+                let follower = match self.snapshot {
+                    true => follower.with_earlier(),
+                    false => follower,
+                };
                 Tailed::Under(Box::new(follower))
             }
         };
