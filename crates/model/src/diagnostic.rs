@@ -138,6 +138,9 @@ pub const DIAGNOSTICS_MAX: usize = 1_000;
 /// The longest message and the longest help, in bytes: a mistake in a long text quotes only its ends.
 pub const MESSAGE_BYTES_MAX: usize = 600;
 
+/// How long a word may be for others to be compared with it: longer ones are not misspelt, and take long.
+const NEAREST_BYTES_MAX: usize = 100;
+
 /// How many known words are compared with one that is not known.
 const NEAREST_CANDIDATES_MAX: usize = 1_000;
 
@@ -243,6 +246,9 @@ fn shortened(text: String) -> String {
 
 /// The known word that `word` most likely meant: a few typing mistakes away, or the same but for case.
 pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    if word.len() > NEAREST_BYTES_MAX {
+        return None;
+    }
     let allowed = (word.chars().count() / 3).clamp(1, 3);
     let chars: Vec<char> = word.chars().collect();
     let folded: Vec<char> = word.chars().flat_map(char::to_lowercase).collect();

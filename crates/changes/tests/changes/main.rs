@@ -15,5 +15,6 @@ mod reach;
 mod snapshots;
 mod support;
 mod ticks;
+mod timers;
 mod triggers;
 mod versions;

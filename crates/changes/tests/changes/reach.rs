@@ -10,7 +10,8 @@ use singlet_store::Store;
 
 use crate::dying::Dying;
 use crate::support::{NOW, System, followers_of};
-use crate::triggers::{at, rows, start};
+use crate::timers::at;
+use crate::triggers::{rows, start};
 
 const MINUTE: i64 = 60_000;
 
