@@ -6,12 +6,7 @@ use std::sync::atomic::{AtomicI64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use async_trait::async_trait;
-use singlet_store::{
-    BatchGetAnswer, BatchGetRequest, BatchWriteAnswer, BatchWriteRequest, DeleteRequest, GetAnswer, GetRequest,
-    PageAnswer, PutRequest, QueryRequest, Result, ScanRequest, Store, StreamPage, StreamPosition, StreamRequest,
-    TableDescription, TableSpec, TransactGetAnswer, TransactGetRequest, TransactWriteRequest, UpdateRequest,
-    WriteAnswer,
-};
+use singlet_store::{Result, Store, StoreLayer, StreamPage, StreamPosition, StreamRequest};
 use tokio::sync::Notify;
 
 /// A store with a clock of its own.
@@ -63,18 +58,20 @@ impl Clocked {
         let first = past.iter().find(|(last, _)| sequence <= last.as_str());
         first.map_or_else(|| self.now.load(Ordering::SeqCst), |(_, second)| *second)
     }
+}
 
-    async fn living(&self) {}
-
-    async fn answered<T>(&self, answer: T) -> T {
-        answer
+#[async_trait]
+impl StoreLayer for Clocked {
+    fn beneath(&self) -> &dyn Store {
+        &*self.inner
     }
 
-    fn told(&self, mut page: StreamPage) -> StreamPage {
+    async fn read_stream(&self, request: &StreamRequest) -> Result<StreamPage> {
+        let mut page = self.inner.read_stream(request).await?;
         for record in &mut page.records {
             record.at_seconds = self.second_of(&record.sequence);
         }
-        page
+        Ok(page)
     }
 }
 
@@ -96,71 +93,27 @@ impl Mortal {
             ended: Notify::new(),
         })
     }
+}
 
-    async fn answered<T>(&self, answer: T) -> T {
+#[async_trait]
+impl StoreLayer for Mortal {
+    fn beneath(&self) -> &dyn Store {
+        &*self.inner
+    }
+
+    /// What comes after the end is not done.
+    async fn before_call(&self) {
+        if self.left.load(Ordering::SeqCst) == 0 {
+            pending::<()>().await;
+        }
+    }
+
+    async fn after_call(&self) {
         let less = |left: usize| Some(left.saturating_sub(1));
         let left = self.left.fetch_update(Ordering::SeqCst, Ordering::SeqCst, less);
         if left.is_ok_and(|left| left <= 1) {
             self.ended.notify_one();
             pending::<()>().await;
         }
-        answer
-    }
-
-    /// What comes after the end is not done.
-    async fn living(&self) {
-        if self.left.load(Ordering::SeqCst) == 0 {
-            pending::<()>().await;
-        }
-    }
-
-    fn told(&self, page: StreamPage) -> StreamPage {
-        page
     }
 }
-
-macro_rules! passed_on {
-    ($store:ident; $($name:ident($($arg:ident: $ty:ty),*) -> $answer:ty;)*) => {
-        #[async_trait]
-        impl Store for $store {
-            $(
-                async fn $name(&self, $($arg: $ty),*) -> Result<$answer> {
-                    self.living().await;
-                    let answer = self.inner.$name($($arg),*).await;
-                    self.answered(answer).await
-                }
-            )*
-
-            async fn read_stream(&self, request: &StreamRequest) -> Result<StreamPage> {
-                self.living().await;
-                let page = self.inner.read_stream(request).await.map(|page| self.told(page));
-                self.answered(page).await
-            }
-        }
-    };
-}
-
-macro_rules! all_passed_on {
-    ($($store:ident),*) => {
-        $(passed_on! {
-            $store;
-            get(request: &GetRequest) -> GetAnswer;
-            batch_get(request: &BatchGetRequest) -> BatchGetAnswer;
-            query(request: &QueryRequest) -> PageAnswer;
-            scan(request: &ScanRequest) -> PageAnswer;
-            transact_get(request: &TransactGetRequest) -> TransactGetAnswer;
-            put(request: &PutRequest) -> WriteAnswer;
-            update(request: &UpdateRequest) -> WriteAnswer;
-            delete(request: &DeleteRequest) -> WriteAnswer;
-            batch_write(request: &BatchWriteRequest) -> BatchWriteAnswer;
-            transact_write(request: &TransactWriteRequest) -> WriteAnswer;
-            create_table(spec: &TableSpec) -> ();
-            describe_table(table: &str) -> TableDescription;
-            delete_table(table: &str) -> ();
-            list_tables() -> Vec<String>;
-            update_ttl(table: &str, attribute: Option<&str>) -> ();
-        })*
-    };
-}
-
-all_passed_on!(Clocked, Mortal);

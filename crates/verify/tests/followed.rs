@@ -9,9 +9,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use singlet_item::Value;
 use singlet_store::{
-    BatchGetAnswer, BatchGetRequest, BatchWriteAnswer, BatchWriteRequest, DeleteRequest, GetAnswer, GetRequest,
-    PageAnswer, PutRequest, QueryRequest, Result, ScanRequest, Store, StreamPage, StreamRequest, TableDescription,
-    TableSpec, TransactGetAnswer, TransactGetRequest, TransactWrite, TransactWriteRequest, UpdateRequest, WriteAnswer,
+    PutRequest, Result, Store, StoreLayer, StreamPage, StreamRequest, TransactWrite, TransactWriteRequest, WriteAnswer,
 };
 use singlet_verify::run::followed::{FollowedTally, first_found};
 
@@ -40,71 +38,45 @@ fn is_of_kind(put: &PutRequest, kind: &str) -> bool {
     put.item.get("type").and_then(Value::as_str) == Some(kind)
 }
 
-macro_rules! passed_on {
-    ($($name:ident: $request:ty => $answer:ty),* $(,)?) => {
-        #[async_trait]
-        impl Store for Mistaken {
-            $(
-                async fn $name(&self, request: &$request) -> Result<$answer> {
-                    self.0.$name(request).await
-                }
-            )*
+#[async_trait]
+impl StoreLayer for Mistaken {
+    fn beneath(&self) -> &dyn Store {
+        &*self.0
+    }
 
-            async fn put(&self, request: &PutRequest) -> Result<WriteAnswer> {
-                match self.1 {
-                    Mistake::NoTimers if is_of_kind(request, "$timers") => Ok(WriteAnswer::default()),
-                    _ => self.0.put(request).await,
-                }
-            }
-
-            async fn transact_write(&self, request: &TransactWriteRequest) -> Result<WriteAnswer> {
-                let mut request = request.clone();
-                if matches!(self.1, Mistake::NoRecords) {
-                    let is_record = |action: &TransactWrite| match action {
-                        TransactWrite::Put(put) => is_of_kind(put, "$change"),
-                        _ => false,
-                    };
-                    request.actions.retain(|action| !is_record(action));
-                }
-                self.0.transact_write(&request).await
-            }
-
-            async fn read_stream(&self, request: &StreamRequest) -> Result<StreamPage> {
-                let mut page = self.0.read_stream(request).await?;
-                match self.1 {
-                    Mistake::LostChanges => page.records.retain(|record| !record.sequence.ends_with('0') || {
-                        let commit: String = record.sequence.chars().take(20).collect();
-                        !commit.parse::<u64>().unwrap().is_multiple_of(5)
-                    }),
-                    Mistake::TurnedPages => page.records.reverse(),
-                    Mistake::NoRecords | Mistake::NoTimers => {}
-                }
-                Ok(page)
-            }
-
-            async fn list_tables(&self) -> Result<Vec<String>> {
-                self.0.list_tables().await
-            }
-
-            async fn update_ttl(&self, table: &str, attribute: Option<&str>) -> Result<()> {
-                self.0.update_ttl(table, attribute).await
-            }
+    async fn put(&self, request: &PutRequest) -> Result<WriteAnswer> {
+        match self.1 {
+            Mistake::NoTimers if is_of_kind(request, "$timers") => Ok(WriteAnswer::default()),
+            _ => self.0.put(request).await,
         }
-    };
-}
+    }
 
-passed_on! {
-    get: GetRequest => GetAnswer,
-    batch_get: BatchGetRequest => BatchGetAnswer,
-    query: QueryRequest => PageAnswer,
-    scan: ScanRequest => PageAnswer,
-    transact_get: TransactGetRequest => TransactGetAnswer,
-    update: UpdateRequest => WriteAnswer,
-    delete: DeleteRequest => WriteAnswer,
-    batch_write: BatchWriteRequest => BatchWriteAnswer,
-    create_table: TableSpec => (),
-    describe_table: str => TableDescription,
-    delete_table: str => (),
+    async fn transact_write(&self, request: &TransactWriteRequest) -> Result<WriteAnswer> {
+        let mut request = request.clone();
+        if matches!(self.1, Mistake::NoRecords) {
+            let is_record = |action: &TransactWrite| match action {
+                TransactWrite::Put(put) => is_of_kind(put, "$change"),
+                _ => false,
+            };
+            request.actions.retain(|action| !is_record(action));
+        }
+        self.0.transact_write(&request).await
+    }
+
+    async fn read_stream(&self, request: &StreamRequest) -> Result<StreamPage> {
+        let mut page = self.0.read_stream(request).await?;
+        match self.1 {
+            Mistake::LostChanges => page.records.retain(|record| {
+                !record.sequence.ends_with('0') || {
+                    let commit: String = record.sequence.chars().take(20).collect();
+                    !commit.parse::<u64>().unwrap().is_multiple_of(5)
+                }
+            }),
+            Mistake::TurnedPages => page.records.reverse(),
+            Mistake::NoRecords | Mistake::NoTimers => {}
+        }
+        Ok(page)
+    }
 }
 
 /// Whether a mistake is found, by a model of a seed from one on. The first is one that shows it, so that a usual run ends soon.

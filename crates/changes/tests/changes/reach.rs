@@ -1,16 +1,12 @@
 //! Writes that run when an instant of a row comes: once for each row and instant, and at the last one that was set.
 
-use std::sync::Arc;
-
 use serde_json::json;
-use singlet_changes::{ParkedChanges, ParkedOrder, TriggerFollower, Unobserved};
+use singlet_changes::{ParkedChanges, ParkedOrder};
 use singlet_item::Value;
-use singlet_runtime::{Attributes, Engine};
-use singlet_store::Store;
+use singlet_runtime::Engine;
 
-use crate::dying::Dying;
 use crate::support::{NOW, System, followers_of};
-use crate::timers::at;
+use crate::timers::{at, dies_following};
 use crate::triggers::{rows, start};
 
 const MINUTE: i64 = 60_000;
@@ -186,21 +182,7 @@ async fn killed_at_any_call_and_by_two_at_once_each_instant_runs_once() {
                 .await;
         }
         let now = NOW + MINUTE;
-        let dying = Dying::after(Arc::clone(system.engine.store()), calls);
-        let ended = Arc::clone(&dying.ended);
-        let store: Arc<dyn Store> = Arc::new(dying);
-        let engine = Engine::open(Arc::clone(system.engine.model()), store, Attributes::new(), [7; 32]);
-        let gone = async {
-            let started = TriggerFollower::start(Arc::new(engine), Arc::new(Unobserved), now).await;
-            let Ok(mut follower) = started else { return };
-            while follower.follow_page(&|| now).await.is_ok_and(|page| page.records > 0)
-                || follower.fire_due(now).await.is_ok_and(|fired| fired > 0)
-            {}
-        };
-        tokio::select! {
-            () = gone => {}
-            () = ended.notified() => {}
-        }
+        dies_following(&system, calls, now).await;
         let (mut one, mut two) = (start(&system.engine).await, start(&system.engine).await);
         for minute in 1..4 {
             let now = NOW + minute * MINUTE;

@@ -6,7 +6,7 @@ use serde_json::json;
 use singlet_changes::{TriggerFollower, Unobserved};
 use singlet_item::Value;
 use singlet_runtime::{Attributes, Engine};
-use singlet_store::{ScanRequest, Store};
+use singlet_store::ScanRequest;
 
 use crate::dying::Dying;
 use crate::support::{NOW, System};
@@ -114,23 +114,36 @@ async fn a_row_that_ends_by_a_clock_ahead_of_the_stores_has_expired() {
     assert_eq!((of_kind(&all, "Hold").len(), of_kind(&all, "Gone").len()), (0, 2));
 }
 
+/// Follows and fires what is due until there is no more, or the store is gone for this process.
+pub async fn dies_following(system: &System, calls: usize, now: i64) {
+    let gone = |engine: Engine| async move {
+        let started = TriggerFollower::start(Arc::new(engine), Arc::new(Unobserved), now).await;
+        let Ok(mut follower) = started else { return };
+        while follower.follow_page(&|| now).await.is_ok_and(|page| page.records > 0)
+            || follower.fire_due(now).await.is_ok_and(|fired| fired > 0)
+        {}
+    };
+    dies(system, calls, gone).await;
+}
+
 /// Fires what is due until the store is gone for this process.
 async fn dies_firing(system: &System, calls: usize, now: i64) {
-    let dying = Dying::after(Arc::clone(system.engine.store()), calls);
-    let ended = Arc::clone(&dying.ended);
-    let engine = Engine::open(
-        Arc::clone(system.engine.model()),
-        Arc::new(dying),
-        Attributes::new(),
-        [7; 32],
-    );
-    let gone = async {
+    let gone = |engine: Engine| async move {
         if let Ok(mut follower) = TriggerFollower::start(Arc::new(engine), Arc::new(Unobserved), now).await {
             _ = follower.fire_due(now).await;
         }
     };
+    dies(system, calls, gone).await;
+}
+
+/// Works until it is done, or until a call of its store, after which there is none.
+async fn dies<F: Future<Output = ()>>(system: &System, calls: usize, work: impl FnOnce(Engine) -> F) {
+    let dying = Dying::after(Arc::clone(system.engine.store()), calls);
+    let ended = Arc::clone(&dying.ended);
+    let model = Arc::clone(system.engine.model());
+    let engine = Engine::open(model, Arc::new(dying), Attributes::new(), [7; 32]);
     tokio::select! {
-        () = gone => {}
+        () = work(engine) => {}
         () = ended.notified() => {}
     }
 }
@@ -238,21 +251,7 @@ async fn killed_while_timers_are_set_and_fired_every_auction_closes_once() {
     }
     for calls in 1..60 {
         let now = NOW + i64::from(calls) * 4_000;
-        let dying = Dying::after(Arc::clone(system.engine.store()), usize::try_from(calls).unwrap());
-        let ended = Arc::clone(&dying.ended);
-        let store: Arc<dyn Store> = Arc::new(dying);
-        let engine = Engine::open(Arc::clone(system.engine.model()), store, Attributes::new(), [7; 32]);
-        let gone = async {
-            let started = TriggerFollower::start(Arc::new(engine), Arc::new(Unobserved), now).await;
-            let Ok(mut follower) = started else { return };
-            while follower.follow_page(&|| now).await.is_ok_and(|page| page.records > 0)
-                || follower.fire_due(now).await.is_ok_and(|fired| fired > 0)
-            {}
-        };
-        tokio::select! {
-            () = gone => {}
-            () = ended.notified() => {}
-        }
+        dies_following(&system, usize::try_from(calls).unwrap(), now).await;
     }
     at(&mut start(&system.engine).await, NOW + 5 * MINUTE).await;
     assert_eq!(states(&system.engine).await, ["closed"; 4]);

@@ -9,10 +9,7 @@ use singlet_changes::{CLOCKS_DIFFER_SECONDS, FollowError, TriggerFollower, Unobs
 use singlet_model::Source;
 use singlet_runtime::{Attributes, Caller, Engine, Value, WriteRequest, table};
 use singlet_store::{
-    BatchGetAnswer, BatchGetRequest, BatchWriteAnswer, BatchWriteRequest, DeleteRequest, GetAnswer, GetRequest,
-    PageAnswer, PutRequest, QueryRequest, Result, STREAM_PAGE_RECORDS_MAX, ScanRequest, Store, StreamPage,
-    StreamPosition, StreamRequest, TableDescription, TableSpec, TransactGetAnswer, TransactGetRequest,
-    TransactWriteRequest, UpdateRequest, WriteAnswer,
+    Result, STREAM_PAGE_RECORDS_MAX, ScanRequest, Store, StoreLayer, StreamPage, StreamPosition, StreamRequest,
 };
 use singlet_store_embedded::EmbeddedStore;
 
@@ -176,59 +173,29 @@ impl Sharded {
     }
 }
 
-macro_rules! passed_on {
-    ($($name:ident: $request:ty => $answer:ty),* $(,)?) => {
-        #[async_trait]
-        impl Store for Sharded {
-            $(
-                async fn $name(&self, request: &$request) -> Result<$answer> {
-                    self.table.$name(request).await
-                }
-            )*
+#[async_trait]
+impl StoreLayer for Sharded {
+    fn beneath(&self) -> &dyn Store {
+        &self.table
+    }
 
-            async fn list_tables(&self) -> Result<Vec<String>> {
-                self.table.list_tables().await
-            }
-
-            async fn update_ttl(&self, table: &str, attribute: Option<&str>) -> Result<()> {
-                self.table.update_ttl(table, attribute).await
-            }
-
-            async fn read_stream(&self, request: &StreamRequest) -> Result<StreamPage> {
-                self.tell().await;
-                let reading = StreamReading {
-                    calls: self.stream.as_ref(),
-                    iterators: &self.iterators,
-                    stream: "arn",
-                    now: self.now.load(Ordering::SeqCst),
-                };
-                reading.read_page(request).await
-            }
-        }
-    };
-}
-
-passed_on! {
-    get: GetRequest => GetAnswer,
-    batch_get: BatchGetRequest => BatchGetAnswer,
-    query: QueryRequest => PageAnswer,
-    scan: ScanRequest => PageAnswer,
-    transact_get: TransactGetRequest => TransactGetAnswer,
-    put: PutRequest => WriteAnswer,
-    update: UpdateRequest => WriteAnswer,
-    delete: DeleteRequest => WriteAnswer,
-    batch_write: BatchWriteRequest => BatchWriteAnswer,
-    transact_write: TransactWriteRequest => WriteAnswer,
-    create_table: TableSpec => (),
-    describe_table: str => TableDescription,
-    delete_table: str => (),
+    async fn read_stream(&self, request: &StreamRequest) -> Result<StreamPage> {
+        self.tell().await;
+        let reading = StreamReading {
+            calls: self.stream.as_ref(),
+            iterators: &self.iterators,
+            stream: "arn",
+            now: self.now.load(Ordering::SeqCst),
+        };
+        reading.read_page(request).await
+    }
 }
 
 /// A table whose stream has these shards, and nobody who follows.
 async fn opened(shards: &[&str]) -> Sharded {
     let sharded = Sharded::open(shards).await;
     let spec = table::spec(sharded.engine().model());
-    sharded.create_table(&spec).await.unwrap();
+    sharded.table.create_table(&spec).await.unwrap();
     sharded
 }
 
