@@ -36,6 +36,10 @@ pub(super) async fn take_copies(
         if is_snapshot && row.contains_key(&attribute.name) {
             continue;
         }
+        // Who refers to no row has nothing to copy.
+        if attribute.optional && !row.contains_key(&attribute.name) && refers_to_none(loading, copy, row)? {
+            continue;
+        }
         let Some((source, item)) = source_of_copy(loading, copy, row).await? else {
             let name = loading.model().catalog.name(copy.entity);
             let reason = format!("there is no `{name}` to copy this from");
@@ -104,6 +108,17 @@ pub(crate) async fn source_now(
 }
 
 /// The row that a copy is taken from, as it is now, and its item.
+/// Whether a row leaves out what would name the source of a copy.
+fn refers_to_none(loading: &Loading<'_>, copy: &Copy, row: &Attributes) -> Result<bool, RuntimeError> {
+    let ExprKind::Entity { entity, key } = &copy.source.kind else {
+        return Ok(false);
+    };
+    let Some(source) = loading.model().entity(*entity) else {
+        return Ok(false);
+    };
+    Ok(key_values(source, key, loading.scope.with_row(row))?.len() < key.len())
+}
+
 async fn source_of_copy(
     loading: &Loading<'_>,
     copy: &Copy,

@@ -9,6 +9,7 @@ use singlet_model::types::Type;
 use singlet_store::Consumed;
 
 use super::attempt::Attempt;
+use super::refuse::Denial;
 use super::touched::{Action, Change, Doing, Touched};
 use super::{Refused, Stop, Written, mistake, send};
 use crate::row;
@@ -44,6 +45,12 @@ impl<'a> Attempt<'a> {
             }
             let parts = self.touched_mut(at)?.take_parts();
             actions.append(&mut self.actions_of(at, parts)?);
+        }
+        // What somebody else broke meanwhile has the step passed over when all is evaluated anew.
+        for check in actions.iter_mut().flat_map(|action| &mut action.checks) {
+            if self.not_passed_over.contains(&check.order) {
+                check.denial = Denial::Changed;
+            }
         }
         actions.append(&mut self.passed_over);
         actions.extend(more);

@@ -68,6 +68,8 @@ pub(super) struct Attempt<'a> {
     pub skipping: bool,
     /// Why steps were passed over, where the store would have refused them: that must still be so.
     pub passed_over: Vec<Action<'a>>,
+    /// The orders of steps that would have been passed over, and were not.
+    pub not_passed_over: Vec<u32>,
     pub version_checked: bool,
     /// What it may read of rows that no key names.
     budget: ReadBudget,
@@ -89,6 +91,7 @@ impl<'a> Attempt<'a> {
             step: 0,
             skipping: false,
             passed_over: Vec::new(),
+            not_passed_over: Vec::new(),
             version_checked: false,
             budget: ReadBudget::new(operation.engine.turns(), None),
             consumed: Consumed::default(),

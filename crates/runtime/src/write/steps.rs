@@ -136,11 +136,13 @@ impl<'a> Attempt<'a> {
             Err(Stop::Skipped) => true,
             Err(stop) => return Err(stop),
         };
-        if skipped {
-            (self.bound, self.names, self.first) = (bound, names, first);
-            for at in self.undo(rows) {
-                self.bind_names_of(at)?;
-            }
+        if !skipped {
+            self.not_passed_over.extend([order - 1, order]);
+            return Ok(());
+        }
+        (self.bound, self.names, self.first) = (bound, names, first);
+        for at in self.undo(rows) {
+            self.bind_names_of(at)?;
         }
         Ok(())
     }

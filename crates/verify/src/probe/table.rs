@@ -445,7 +445,8 @@ impl<'j> TableDraw<'j> {
                 Some(value) => {
                     row.insert(attribute.name.clone(), value);
                 }
-                None if attribute.optional => {}
+                // Who refers to a row that is not there has nothing to copy.
+                None if attribute.optional && self.wanted_key(row, &copy.source).is_none() => {}
                 None => return None,
             }
         }
@@ -453,6 +454,18 @@ impl<'j> TableDraw<'j> {
     }
 
     fn copied(&self, row: &Attributes, source: &Expr, attribute: &str) -> Option<Value> {
+        let (entity, wanted) = self.wanted_key(row, source)?;
+        let described = self.judge.model.entity(entity)?;
+        let identity = world::identity(self.judge.model, entity, &wanted);
+        let mut rows = self.table.rows.iter().filter(|(id, _)| *id == entity);
+        let known = rows.find(|(id, row)| {
+            world::identity(self.judge.model, *id, row) == identity && world::is_current(described, row)
+        });
+        known?.1.get(attribute).cloned()
+    }
+
+    /// The row that a row refers to; nothing where it says none.
+    fn wanted_key(&self, row: &Attributes, source: &Expr) -> Option<(EntityId, Attributes)> {
         let ExprKind::Entity { entity, key } = &source.kind else {
             return None;
         };
@@ -462,18 +475,10 @@ impl<'j> TableDraw<'j> {
         let mut wanted = Attributes::new();
         for (name, expr) in key {
             let ty = &described.attribute(name)?.ty;
-            wanted.extend(
-                evaluate_as(expr, ty, &scope.with_row(row))
-                    .ok()?
-                    .map(|value| (name.clone(), value)),
-            );
+            let value = evaluate_as(expr, ty, &scope.with_row(row)).ok()??;
+            wanted.insert(name.clone(), value);
         }
-        let identity = world::identity(self.judge.model, *entity, &wanted);
-        let mut rows = self.table.rows.iter().filter(|(id, _)| id == entity);
-        let known = rows.find(|(id, row)| {
-            world::identity(self.judge.model, *id, row) == identity && world::is_current(described, row)
-        });
-        known?.1.get(attribute).cloned()
+        Some((*entity, wanted))
     }
 
     /// A value of an attribute: mostly one that others have too.

@@ -177,8 +177,7 @@ impl Maker {
             FunctionId::Uuid => format!("00000000-0000-7000-8000-{number:012}"),
             FunctionId::Digits => {
                 let length = usize::try_from(argument.unwrap_or(6)).ok()?;
-                let digits = format!("{number:038}");
-                digits.get(digits.len().checked_sub(length)?..)?.to_owned()
+                short_text(number, length)?
             }
             FunctionId::Random => {
                 let drawn = self.choices.draw(argument.unwrap_or(1), number);
@@ -535,4 +534,20 @@ fn elements(
     operation.bound = progress.bound.clone();
     let elements = operation.elements(list)?.into_iter().skip(progress.element);
     Ok(elements.map(|element| Some((name.clone(), element))).collect())
+}
+
+/// A text of so many characters that stands for a number: its digits where they suffice, else letters too, so that the values of many
+/// operations differ.
+fn short_text(number: u64, length: usize) -> Option<String> {
+    let digits = format!("{number:0length$}");
+    if digits.len() == length {
+        return Some(digits);
+    }
+    let mut left = number;
+    let mut characters = Vec::new();
+    while characters.len() < length {
+        characters.push(char::from_digit(u32::try_from(left % 36).ok()?, 36)?);
+        left /= 36;
+    }
+    Some(characters.into_iter().rev().collect())
 }
