@@ -20,7 +20,7 @@ todo      ada          /api/v1/tasks?category=finance&limit=2                   
 todo      ada          /api/v1/tasks?sort=category&limit=2                       2
 todo      ada          /api/v1/tasks?q=rent&limit=2                              2
 todo      ada          /api/v1/tasks/counts                                      one
-todo      ada          /api/v1/reminders                                         1
+todo      ada          /api/v1/reminders                                         0
 wardrobe  tomas        /items/01JH396XHCYR31ECBC9A43V1VX                         one
 wardrobe  -            /items/01JRTQFDF3HJ61SXQ8WMMXSZ6Q                         one
 wardrobe  tomas        /users/tomas/items?limit=5                                5
