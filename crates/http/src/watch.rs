@@ -6,6 +6,7 @@
 mod feed;
 mod shown;
 
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
@@ -26,6 +27,7 @@ pub(crate) use feed::Feed;
 
 use crate::admission::{Admission, overloaded};
 use crate::clock::Clock;
+use crate::connections::{Connected, Connections};
 use crate::problem::Problem;
 use crate::system::System;
 use feed::Subscription;
@@ -49,18 +51,35 @@ const FAILED_PAUSE: Duration = Duration::from_secs(1);
 /// How many watch at once.
 const WATCHERS_MAX: usize = 2_000;
 
+/// How many of them from one address: whoever it is, others have room.
+const WATCHERS_PER_CLIENT_MAX: usize = 200;
+
 /// The media type.
 pub(crate) const EVENTS: &str = "text/event-stream";
 
 /// Everybody who watches.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Watchers {
     now: Arc<AtomicUsize>,
+    by_client: Connections,
     ending: CancellationToken,
 }
 
 /// One place among them, until it is dropped.
-struct Place(Arc<AtomicUsize>);
+struct Place {
+    now: Arc<AtomicUsize>,
+    _of_client: Option<Connected>,
+}
+
+impl Default for Watchers {
+    fn default() -> Self {
+        Watchers {
+            now: Arc::default(),
+            by_client: Connections::new(WATCHERS_PER_CLIENT_MAX),
+            ending: CancellationToken::new(),
+        }
+    }
+}
 
 impl Watchers {
     /// Ends everybody's watching.
@@ -68,9 +87,14 @@ impl Watchers {
         self.ending.cancel();
     }
 
-    fn enter(&self) -> Result<Place, Problem> {
+    fn enter(&self, client: Option<IpAddr>) -> Result<Place, Problem> {
+        let of_client = client.map(|client| self.by_client.admit(client).ok_or_else(too_many_watched));
+        let of_client = of_client.transpose()?;
         let before = self.now.fetch_add(1, Ordering::Relaxed);
-        let place = Place(Arc::clone(&self.now));
+        let place = Place {
+            now: Arc::clone(&self.now),
+            _of_client: of_client,
+        };
         match before < WATCHERS_MAX {
             true => Ok(place),
             false => Err(overloaded(format!("{WATCHERS_MAX} watch, and no more do at once"))),
@@ -80,8 +104,13 @@ impl Watchers {
 
 impl Drop for Place {
     fn drop(&mut self) {
-        self.0.fetch_sub(1, Ordering::Relaxed);
+        self.now.fetch_sub(1, Ordering::Relaxed);
     }
+}
+
+fn too_many_watched() -> Problem {
+    let detail = format!("this address watches {WATCHERS_PER_CLIENT_MAX} lists, and no more at once");
+    Problem::new(StatusCode::TOO_MANY_REQUESTS, "too_many_requests", detail).header(header::RETRY_AFTER, "1")
 }
 
 /// What a request asks for.
@@ -104,7 +133,11 @@ pub(crate) fn asked(model: &Model, read: &Read, headers: &HeaderMap) -> Result<A
         .filter_map(|value| value.to_str().ok());
     let media: Vec<&str> = accepted
         .flat_map(|value| value.split(','))
-        .map(|media| media.split(';').next().unwrap_or_default().trim())
+        .filter_map(|range| {
+            let mut parts = range.split(';').map(str::trim);
+            let media = parts.next()?;
+            (!parts.any(is_refusal)).then_some(media)
+        })
         .collect();
     if !media.iter().any(|media| media.eq_ignore_ascii_case(EVENTS)) {
         return Ok(Asked::Answer);
@@ -121,6 +154,14 @@ pub(crate) fn asked(model: &Model, read: &Read, headers: &HeaderMap) -> Result<A
     }
 }
 
+/// Whether a parameter of a media range says that it is not acceptable: a quality of zero.
+fn is_refusal(parameter: &str) -> bool {
+    let quality = parameter.strip_prefix("q=").or_else(|| parameter.strip_prefix("Q="));
+    quality
+        .and_then(|quality| quality.parse::<f32>().ok())
+        .is_some_and(|quality| quality <= 0.0)
+}
+
 /// Why a read has no events; nothing where it has.
 pub(crate) fn why_not(model: &Model, read: &Read) -> Option<&'static str> {
     let without_stream = model.table.stream.is_none();
@@ -132,6 +173,8 @@ pub(crate) struct Watching {
     pub system: Arc<System>,
     pub read: String,
     pub request: Request,
+    /// From which address, where it is known.
+    pub client: Option<IpAddr>,
     /// With the credentials, which are looked at again and again.
     pub headers: HeaderMap,
     pub admission: Arc<Admission>,
@@ -149,7 +192,7 @@ pub(crate) async fn respond(
     watchers: &Watchers,
     problem: impl Fn(RuntimeError) -> Problem,
 ) -> Result<Response, Problem> {
-    let place = watchers.enter()?;
+    let place = watchers.enter(watching.client)?;
     let engine = &watching.system.engine;
     let watched = engine.watched(&watching.read, &watching.request).map_err(&problem)?;
     let Some(watched) = watched else {
@@ -253,6 +296,8 @@ impl Watcher {
             let has_changed = tokio::select! {
                 biased;
                 () = self.ending.cancelled() => return None,
+                // Another model may show it to others: who watches comes back and is judged by that one.
+                () = self.watching.system.replaced.cancelled() => return None,
                 more = self.heard.concerned(|change| concerns(watched, engine, change)) => match more {
                     true => true,
                     false => return None,
