@@ -6,6 +6,7 @@
 mod feed;
 mod shown;
 
+use std::collections::BTreeSet;
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -19,7 +20,7 @@ use singlet_changes::{Change, ChangeKind};
 use singlet_item::Value;
 use singlet_model::Model;
 use singlet_model::model::Read;
-use singlet_runtime::{Caller, Memory, Request, RuntimeError, Watched, unwatchable};
+use singlet_runtime::{Caller, Memory, Request, RuntimeError, Watched, WatchedRows, unwatchable};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
@@ -53,6 +54,9 @@ const WATCHERS_MAX: usize = 2_000;
 
 /// How many of them from one address: whoever it is, others have room.
 const WATCHERS_PER_CLIENT_MAX: usize = 200;
+
+/// How many instants of rows that are not shown are known at once; what they would bring is otherwise found within [`TIMED_EVERY`].
+const INSTANTS_MAX: usize = 1_000;
 
 /// The media type.
 pub(crate) const EVENTS: &str = "text/event-stream";
@@ -202,8 +206,8 @@ pub(crate) async fn respond(
     // Before the first reading: what changes after it is heard.
     let heard = watching.system.feed.subscribe(engine).await;
     let heard = heard.map_err(|error| problem(RuntimeError::Store(error)))?;
-    let rows = watching.read_rows().await.map_err(&problem)?;
-    let shown = watching.shown(&rows);
+    let read = watching.read_rows(&watched).await.map_err(&problem)?;
+    let shown = watching.shown(&read.rows);
     let returned = watching.headers.get("last-event-id").and_then(|id| id.to_str().ok());
     let first = match returned == Some(shown.id().as_str()) {
         // Who comes back to what it holds is told nothing.
@@ -216,11 +220,12 @@ pub(crate) async fn respond(
         shown,
         read_at: Instant::now(),
         again_at: None,
+        instants: BTreeSet::new(),
         ending: watchers.ending.clone(),
         _place: place,
         watching,
     };
-    watcher.again_at = watcher.next_reading(&rows);
+    watcher.again_at = watcher.next_reading(&read);
     let events = stream::unfold((Some(first), watcher), |(first, mut watcher)| async move {
         let text = match first {
             Some(first) => first,
@@ -237,7 +242,7 @@ pub(crate) async fn respond(
 }
 
 impl Watching {
-    async fn read_rows(&self) -> Result<Vec<Value>, RuntimeError> {
+    async fn read_rows(&self, watched: &Watched) -> Result<WatchedRows, RuntimeError> {
         let _place = self.admission.enter().map_err(|_| RuntimeError::NoRoom)?;
         let memory = Arc::new(self.admission.hold()) as Arc<dyn Memory>;
         let engine = &self.system.engine;
@@ -245,13 +250,9 @@ impl Watching {
             now: self.clock.now(),
             ..self.request.clone()
         };
-        let reading = engine.read_within(&self.read, &request, Some(memory));
-        let answer = tokio::time::timeout(self.time_max, reading).await;
-        let answer = answer.map_err(|_| RuntimeError::NoRoom)??;
-        Ok(match answer.value {
-            Some(Value::L(rows)) => rows,
-            _ => Vec::new(),
-        })
+        let reading = engine.read_watched(watched, &request, Some(memory));
+        let answered = tokio::time::timeout(self.time_max, reading).await;
+        answered.map_err(|_| RuntimeError::NoRoom)?
     }
 
     fn shown(&self, rows: &[Value]) -> Shown {
@@ -282,6 +283,8 @@ struct Watcher {
     read_at: Instant,
     /// When to read again though nothing is heard.
     again_at: Option<Instant>,
+    /// When time changes rows that changes have told of: one that is not shown may be from then on.
+    instants: BTreeSet<i64>,
     ending: CancellationToken,
     _place: Place,
 }
@@ -292,13 +295,20 @@ impl Watcher {
         let alive_at = Instant::now() + SIGN_OF_LIFE_EVERY;
         loop {
             let (engine, watched) = (&self.watching.system.engine, &self.watched);
+            let (instants, now) = (&mut self.instants, self.watching.clock.now());
             let again_at = self.again_at.unwrap_or_else(|| alive_at + SIGN_OF_LIFE_EVERY);
             let has_changed = tokio::select! {
                 biased;
                 () = self.ending.cancelled() => return None,
                 // Another model may show it to others: who watches comes back and is judged by that one.
                 () = self.watching.system.replaced.cancelled() => return None,
-                more = self.heard.concerned(|change| concerns(watched, engine, change)) => match more {
+                more = self.heard.concerned(|change| {
+                    let concerns = concerns(watched, engine, change);
+                    if concerns && let Some(row) = &change.after {
+                        instants.extend(watched.instants_of(engine, row, now));
+                    }
+                    concerns
+                }) => match more {
                     true => true,
                     false => return None,
                 },
@@ -321,8 +331,8 @@ impl Watcher {
         if !self.watching.is_still_known().await {
             return None;
         }
-        let rows = match self.watching.read_rows().await {
-            Ok(rows) => rows,
+        let read = match self.watching.read_rows(&self.watched).await {
+            Ok(read) => read,
             Err(RuntimeError::Unauthenticated | RuntimeError::Forbidden | RuntimeError::NotFound) => return None,
             Err(error) => {
                 tracing::debug!(%error, read = self.watching.read, "a watched read failed, and is tried again");
@@ -331,26 +341,30 @@ impl Watcher {
             }
         };
         self.read_at = Instant::now();
-        self.again_at = self.next_reading(&rows);
+        self.again_at = self.next_reading(&read);
         if has_changed {
             let settled = self.read_at + SETTLED_AFTER;
             self.again_at = Some(self.again_at.map_or(settled, |again| again.min(settled)));
         }
-        let next = self.watching.shown(&rows);
+        let next = self.watching.shown(&read.rows);
         Some(self.shown.become_next(next))
     }
 
     /// When time is the next to change what is shown.
-    fn next_reading(&self, rows: &[Value]) -> Option<Instant> {
+    fn next_reading(&mut self, read: &WatchedRows) -> Option<Instant> {
         if !self.watched.is_timed {
             return None;
         }
+        self.instants.extend(read.next_instant);
+        self.instants.retain(|instant| *instant > read.now);
+        while self.instants.len() > INSTANTS_MAX {
+            self.instants.pop_last();
+        }
         let now = self.watching.clock.now();
-        let instant = self.watched.next_instant(&self.watching.system.engine, rows, now);
-        let until = instant
-            .and_then(|instant| u64::try_from(instant - now).ok())
-            .map(Duration::from_millis);
-        Some(Instant::now() + until.map_or(TIMED_EVERY, |until| until.min(TIMED_EVERY)))
+        // One that came while it was read is due at once.
+        let until = |instant: &i64| Duration::from_millis(u64::try_from(instant - now).unwrap_or(0));
+        let until = self.instants.first().map_or(TIMED_EVERY, until);
+        Some(Instant::now() + until.min(TIMED_EVERY))
     }
 }
 

@@ -26,5 +26,6 @@ mod shutdown;
 mod signing;
 mod surfaces;
 mod tls;
+mod watched;
 mod watching;
 mod writes;

@@ -60,6 +60,7 @@ pub fn folder(system: &str) -> PathBuf {
 pub fn model(system: &str) -> Model {
     let text = match system {
         "notes" => include_str!("models/notes.yaml").to_owned(),
+        "desks" => include_str!("models/desks.yaml").to_owned(),
         "shapes" => include_str!("models/shapes.yaml").to_owned(),
         system => std::fs::read_to_string(folder(system).join("model.yaml")).unwrap(),
     };
