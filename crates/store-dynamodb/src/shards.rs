@@ -192,6 +192,15 @@ impl Progress {
         }
     }
 
+    /// Whether the shards are to be listed: after a while, where one was read to its end since, and where none is left to read.
+    pub(crate) fn is_to_be_listed(&self, now: i64, every_seconds: i64) -> bool {
+        let has_ended = |shard: &ShardProgress| shard.place == Place::End && shard.read_at >= self.listed_at;
+        // A clock that was set back does not keep anybody from looking.
+        !(0..every_seconds).contains(&now.saturating_sub(self.listed_at))
+            || self.shards.iter().any(has_ended)
+            || !self.shards.iter().any(|shard| self.is_due(shard))
+    }
+
     /// Takes up the shards that are listed. A listing may leave a shard out and have it again later: so one that is not read to
     /// its end stays, listed or not; one that is stays for as long as it could be listed; and the parent of a new one is asked for
     /// though it is not listed.

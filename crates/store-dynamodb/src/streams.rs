@@ -40,8 +40,12 @@ use crate::shards::{Place, Progress, Shard, ShardProgress, lost};
 pub(crate) const SHARD_PAGES_MAX: usize = 100;
 /// The most shards that one page of records is read from.
 const SHARDS_READ_MAX: usize = 32;
-/// How often it is read on in a shard that gives nothing: it may have empty stretches.
+/// How often it is read on in a shard that gives nothing where nobody has looked yet: it may have empty stretches. Whoever looks again and
+/// again reads once each time: reading is paid for, and a shard takes five a second.
 const EMPTY_READS_MAX: usize = 4;
+/// How often the shards are listed where none has ended: what comes after one that has is asked for at once. Everybody in an account
+/// together may list ten times a second.
+const LIST_SECONDS: i64 = 10;
 /// How many iterators are remembered.
 const ITERATORS_MAX: usize = 4096;
 
@@ -116,7 +120,9 @@ impl StreamReading<'_> {
             }
         };
         progress.is_kept(self.stream, self.now)?;
-        progress.follow(&self.all_shards().await?, self.now);
+        if progress.is_to_be_listed(self.now, LIST_SECONDS) {
+            progress.follow(&self.all_shards().await?, self.now);
+        }
         let records = self.read_shards(&mut progress, request.limit as usize).await?;
         Ok(page(records, &progress))
     }
@@ -172,11 +178,15 @@ impl StreamReading<'_> {
     }
 
     async fn read_shard(&self, mut shard: ShardProgress, limit: usize) -> Result<(ShardProgress, Vec<StreamRecord>)> {
-        let (mut records, mut next) = match self.records_at(&shard, limit).await {
-            Err(error) if shard.place == Place::Perhaps && error.is_position_lost() => (Vec::new(), None),
+        let (at, mut next) = match self.records_at(&shard, limit).await {
+            Err(error) if shard.place == Place::Perhaps && error.is_position_lost() => (At::Opened(Vec::new()), None),
             answer => answer?,
         };
-        for _ in 0..EMPTY_READS_MAX {
+        let (mut records, reads) = match at {
+            At::Opened(records) => (records, EMPTY_READS_MAX),
+            At::Remembered(records) => (records, 0),
+        };
+        for _ in 0..reads {
             let Some(iterator) = next.as_ref().filter(|_| records.is_empty()) else {
                 break;
             };
@@ -198,11 +208,11 @@ impl StreamReading<'_> {
     }
 
     /// Reads at the iterator that is remembered, or, if there is none or the endpoint forgot it, at the place.
-    async fn records_at(&self, shard: &ShardProgress, limit: usize) -> Result<(Vec<StreamRecord>, Option<String>)> {
+    async fn records_at(&self, shard: &ShardProgress, limit: usize) -> Result<(At, Option<String>)> {
         if let Some(iterator) = self.iterators.take(self.stream, &shard.shard, &shard.place) {
             match self.calls.read_iterator(&iterator, limit).await {
                 Err(error) if error.is_position_lost() => {}
-                answer => return answer,
+                answer => return answer.map(|(records, next)| (At::Remembered(records), next)),
             }
         }
         let opened = self.calls.open_iterator(self.stream, &shard.shard, &shard.place).await;
@@ -210,8 +220,17 @@ impl StreamReading<'_> {
             true => lost(format!("shard `{}` is gone, and was not read to its end", shard.shard)),
             false => error,
         })?;
-        self.calls.read_iterator(&iterator, limit).await
+        let (records, next) = self.calls.read_iterator(&iterator, limit).await?;
+        Ok((At::Opened(records), next))
     }
+}
+
+/// Records, by where it was read on.
+enum At {
+    /// At an iterator that was opened for it.
+    Opened(Vec<StreamRecord>),
+    /// Where the last reading ended.
+    Remembered(Vec<StreamRecord>),
 }
 
 fn page(records: Vec<StreamRecord>, progress: &Progress) -> StreamPage {

@@ -23,6 +23,8 @@ struct State {
     iterators: HashMap<String, (String, usize)>,
     numbers: u64,
     page_shards: usize,
+    /// How often it was listed, and how often read.
+    calls: (usize, usize),
 }
 
 #[derive(Default)]
@@ -178,6 +180,11 @@ impl FakeStream {
         self.state().iterators.clear();
     }
 
+    /// How often shards were listed, and how often one was read, since this was last asked.
+    pub(super) fn take_calls(&self) -> (usize, usize) {
+        std::mem::take(&mut self.state().calls)
+    }
+
     pub(super) fn list_by(&self, shards: usize) {
         self.state().page_shards = shards;
     }
@@ -194,7 +201,8 @@ impl State {
 #[async_trait]
 impl ShardCalls for FakeStream {
     async fn list_shards(&self, _: &str, after: Option<String>) -> Result<(Vec<Shard>, Option<String>)> {
-        let state = self.state();
+        let mut state = self.state();
+        state.calls.0 += 1;
         let listed = state.shards.iter().filter(|(id, _)| !state.hidden.contains(*id));
         let mut listed = listed.filter(|(id, _)| after.as_ref().is_none_or(|after| *id > after));
         let page = listed.by_ref().take(state.page_shards).map(|(id, shard)| Shard {
@@ -228,6 +236,7 @@ impl ShardCalls for FakeStream {
 
     async fn read_iterator(&self, iterator: &str, limit: usize) -> Result<(Vec<StreamRecord>, Option<String>)> {
         let mut state = self.state();
+        state.calls.1 += 1;
         let aged = || StoreError::from_protocol("ExpiredIteratorException", "aged");
         let (shard, slot) = state.iterators.get(iterator).cloned().ok_or_else(aged)?;
         if state.throttled.contains(&shard) {

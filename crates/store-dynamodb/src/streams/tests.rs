@@ -319,7 +319,7 @@ async fn stretches_without_changes_are_passed() {
     (0..20).for_each(|_| stream.leave_gap("a"));
     stream.put("a");
     let mut reader = Reader::from_start(&stream);
-    assert_eq!(reader.pages(6).await, [1]);
+    assert_eq!(reader.pages(17).await, [1]);
 }
 
 /// Drawn streams: every change once, those of a shard's line in order, however often the reader ends and whatever goes on meanwhile.
@@ -363,4 +363,25 @@ async fn every_change_comes_once_and_in_order_on_drawn_streams() {
         numbers.sort_unstable();
         assert_eq!(numbers, (1..=stream.count()).collect::<Vec<_>>(), "seed {seed}");
     }
+}
+
+/// A shard takes five readings a second and each is paid for, and an account ten listings.
+#[tokio::test]
+async fn who_waits_for_changes_asks_once_each_time() {
+    let stream = FakeStream::with_shards(&[("a", None), ("b", None)]);
+    stream.put("a");
+    let mut reader = Reader::from_start(&stream);
+    reader.pages(3).await;
+    stream.take_calls();
+    for _ in 0..40 {
+        assert!(reader.page().await.is_empty());
+    }
+    assert_eq!(stream.take_calls(), (0, 80));
+    reader.now += 10;
+    reader.pages(2).await;
+    assert_eq!(stream.take_calls(), (1, 4));
+    // What comes after a shard that has ended does not wait.
+    stream.roll("b", &["c", "d"]);
+    stream.put("c");
+    assert_eq!(reader.pages(2).await, [2]);
 }
