@@ -277,7 +277,9 @@ fn encode_whole(key: &KeyTemplate, values: &[Known]) -> Option<Value> {
     if let ([Part::Variable(variable)], [Known::Value(value)]) = (key.template.parts(), values)
         && variable.form == Form::Whole
     {
-        return variable.domain.contains(value).then(|| value.clone());
+        // No key is empty.
+        let is_empty = matches!(value, Value::S(text) if text.is_empty());
+        return (!is_empty && variable.domain.contains(value)).then(|| value.clone());
     }
     if let [Part::Number(number)] = key.template.parts() {
         return Some(Value::N(*number));

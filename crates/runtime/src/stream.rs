@@ -6,8 +6,7 @@ use std::sync::Arc;
 
 use singlet_item::{Item, Value};
 use singlet_model::Model;
-use singlet_model::model::{Entity, Index, KeyTemplate, Stored};
-use singlet_model::types::EntityId;
+use singlet_model::model::{Entity, KeyTemplate};
 use singlet_plan::read::{Layout, Query};
 use singlet_store::{
     Condition, Consumed, Direction, GetRequest, KeyRange, PageAnswer, Path, QueryRequest, ScanRequest, Select,
@@ -82,7 +81,7 @@ impl<'a> RowStream<'a> {
         RowStream {
             key: index.is_none().then(|| whole_key(model, &request.range)).flatten(),
             scan: query.scan,
-            is_mixed: index.is_some_and(|index| holds_untyped_others(model, query.entity, index)),
+            is_mixed: query.is_mixed,
             request,
             except: range.except,
             layout: &query.layout,
@@ -320,21 +319,6 @@ pub(crate) fn whole_key(model: &Model, range: &KeyRange) -> Option<Item> {
 }
 
 /// Whether an item's key is one that the entity's templates make.
-/// Whether rows of another entity are in an index because they have the attributes of its key, and no word names their entity. A
-/// mirror carries what its source has.
-pub(crate) fn holds_untyped_others(model: &Model, entity: EntityId, index: &Index) -> bool {
-    let stores = |other: &Entity, name: &str| {
-        model.table.key.iter().any(|key| key.name == name)
-            || other.attributes.iter().any(|attribute| match &attribute.stored {
-                Stored::Own => attribute.name == name,
-                Stored::As(stored) => stored == name,
-                Stored::No => false,
-            })
-    };
-    let mut others = model.entities.iter().filter(|other| other.id != entity);
-    model.table.type_attribute.is_none() && others.any(|other| index.key().all(|key| stores(other, &key.name)))
-}
-
 pub(crate) fn has_key_of(entity: &Entity, item: &Item) -> bool {
     let fits = |key: &KeyTemplate| {
         let value = item.get(&key.attribute);

@@ -17,7 +17,7 @@ use crate::mismatch::Mismatch;
 use crate::predicted::{WorkedCosts, page_difference, worked_costs};
 
 /// The most pages that one case may take: a cursor that does not move would never end.
-pub(crate) const PAGES_MAX: usize = 700;
+pub(crate) const PAGES_MAX: usize = 2_000;
 
 /// The most ranges of keys that are shown of a case.
 const RANGES_SHOWN_MAX: usize = 20;

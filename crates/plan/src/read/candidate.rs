@@ -1,7 +1,7 @@
 //! One access path, tried for one alternative of a meaning.
 
-use singlet_model::expression::Expr;
-use singlet_model::model::{IndexId, KeyPart, Order, PartFunction, Projection, Stored};
+use singlet_model::expression::{Expr, ExprKind};
+use singlet_model::model::{IndexId, KeyPart, KeyTemplate, Order, PartFunction, Projection, Stored};
 use singlet_model::types::EntityId;
 use singlet_model::{Model, model::Entity};
 
@@ -10,7 +10,7 @@ use super::implied;
 use super::layout::Layout;
 use super::order;
 use super::reach::Reach;
-use super::sort::{self, SortBound};
+use super::sort::{self, End, SortBound};
 use crate::access::AccessPath;
 use crate::values::{self, Values};
 
@@ -39,6 +39,8 @@ pub struct Query {
     pub follow: bool,
     /// Whether the whole table is read, for want of a key.
     pub scan: bool,
+    /// Whether rows of other entities may be among those it reads, and no attribute tells them apart: then their keys do.
+    pub is_mixed: bool,
     /// What the items on the path hold.
     pub layout: Layout,
     /// How many ranges a request can make of it.
@@ -124,6 +126,7 @@ impl Query {
             in_sequence: false,
             follow: false,
             scan: true,
+            is_mixed: false,
             layout: Layout::of(model, entity, None),
             reach: Reach::ONE,
             expected: Expected::NOTHING,
@@ -171,15 +174,26 @@ impl Query {
         self.index.is_none() && one(&self.partition) && sort_known
     }
 
-    /// Whether rows at the ends of its range are read though they are left out: a range of keys has both its ends.
+    /// Whether rows at the ends of its range, or beyond them, are read though they are left out: a range of keys has both its ends, and an
+    /// end that no key can have leaves its side open.
     pub(crate) fn reads_past_ends(&self, model: &Model) -> bool {
-        let excluded = |sort: &SortBound| [&sort.low, &sort.high].into_iter().flatten().any(|end| end.excluded);
-        let Some(sort) = self.sort.as_ref().filter(|sort| excluded(sort)) else {
+        let Some(sort) = &self.sort else { return false };
+        let ends = || [&sort.low, &sort.high].into_iter().flatten();
+        let Some((key, part)) = self.ranged_part(model, sort) else {
             return false;
         };
-        let Some(entity) = model.entity(self.entity) else {
-            return false;
+        let is_excluded = ends().any(|end| end.excluded);
+        // Nothing stands behind the last part of a key, so that the end itself may be a key.
+        let is_last = part.position + 1 == key.template.parts().len();
+        let may_have_no_key = |end: &End| {
+            end.value.ty != part.ty && !part.ty.is_instant() && !matches!(end.value.kind, ExprKind::Literal(_))
         };
+        is_excluded && is_last || ends().any(may_have_no_key)
+    }
+
+    /// The part of the sort key after those that are bound, and its key.
+    fn ranged_part<'m>(&self, model: &'m Model, sort: &SortBound) -> Option<(&'m KeyTemplate, &'m KeyPart)> {
+        let entity = model.entity(self.entity)?;
         let choices = match self.index {
             Some(index) => entity.entry(index).map_or(&[][..], |entry| entry.choices()),
             None => &entity.key,
@@ -189,19 +203,11 @@ impl Query {
             None => model.table.key.iter().skip(1).map(|key| key.name.as_str()).collect(),
         };
         let keys = choices.get(self.choice).map_or(&[][..], |choice| &choice.keys);
-        let mut keys = keys.iter().filter(|key| sorts.contains(&key.attribute.as_str()));
-        let mut before = 0;
-        let ranged = keys.find(|key| {
-            before += key.parts.len();
-            before > sort.prefix.len()
-        });
-        // Nothing stands behind the last part of a key, so that the end itself may be a key.
-        ranged.is_some_and(|key| {
-            let at = key.parts.len() - (before - sort.prefix.len());
-            key.parts
-                .get(at)
-                .is_some_and(|part| part.position + 1 == key.template.parts().len())
-        })
+        let mut parts = keys
+            .iter()
+            .filter(|key| sorts.contains(&key.attribute.as_str()))
+            .flat_map(|key| key.parts.iter().map(move |part| (key, part)));
+        parts.nth(sort.prefix.len())
     }
 
     /// How dear the query is, for comparing: what it is expected to take in units and requests; of queries that are alike in
@@ -440,6 +446,7 @@ pub(super) fn attempt(path: &AccessPath<'_>, wanted: &Wanted<'_>, conjuncts: &[&
         in_sequence: one_range && !kept.merged,
         follow,
         scan: false,
+        is_mixed: false,
         layout: Layout::of(wanted.model, path.entity, path.index),
         reach: Reach::ONE,
         expected: Expected::NOTHING,

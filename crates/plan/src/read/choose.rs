@@ -13,6 +13,7 @@ use super::cases;
 use super::expected::RowsWanted;
 use super::implied;
 use super::neighbours::{self, Neighbours};
+use super::strangers;
 use super::together::{self, Apart, Together};
 use crate::access;
 use crate::bounds::Bounds;
@@ -207,6 +208,20 @@ pub fn plan_selection(
     read: Option<&Read>,
     sent: &dyn Fn(&str) -> bool,
 ) -> Option<SelectionPlan> {
+    let mut plan = plan_unmarked(model, selection, allow, read, sent)?;
+    for query in plan.queries.iter_mut().chain(&mut plan.covers) {
+        query.is_mixed = strangers::is_mixed(model, query);
+    }
+    Some(plan)
+}
+
+fn plan_unmarked(
+    model: &Model,
+    selection: &Selection,
+    allow: Option<&Expr>,
+    read: Option<&Read>,
+    sent: &dyn Fn(&str) -> bool,
+) -> Option<SelectionPlan> {
     let entity = meaning::entity_of(model, selection)?;
     let implied = implied::history(model.source_of(entity), read);
     let conjuncts = meaning::conjuncts(selection, allow, sent)
@@ -228,7 +243,7 @@ pub fn plan_selection(
     };
     let mut whole = choose(model, entity, &wanted, &conjuncts);
     if whole.is_answer() {
-        narrow_to_counted(model, entity, selection, &mut whole);
+        narrow_to_counted(&wanted, selection, &conjuncts, &mut whole);
         return Some(whole);
     }
     let split = split(model, entity, &wanted, &conjuncts);
@@ -248,9 +263,11 @@ pub fn plan_selection(
     })
 }
 
-/// Of rows that are only counted by group, what says their group and what is summed is all that is asked for. A state that lapses
-/// follows from other attributes, and rows that are merged are told apart by their keys.
-fn narrow_to_counted(model: &Model, entity: &Entity, selection: &Selection, plan: &mut SelectionPlan) {
+/// Of rows that are only counted by group, what says their group, what is summed and what the meaning names is all that is asked for: where
+/// an argument lies outside of what a key can hold, the meaning is asked of the row. A state that lapses follows from other attributes, and
+/// rows that are merged are told apart by their keys.
+fn narrow_to_counted(wanted: &Wanted<'_>, selection: &Selection, conjuncts: &Conjuncts<'_>, plan: &mut SelectionPlan) {
+    let (model, entity) = (wanted.model, wanted.entity);
     let [query] = plan.queries.as_mut_slice() else { return };
     let states = model.source_of(entity).states.as_ref();
     let lapses = states.is_some_and(|states| !states.lapses.is_empty());
@@ -261,7 +278,9 @@ fn narrow_to_counted(model: &Model, entity: &Entity, selection: &Selection, plan
         return;
     }
     let by = selection.by.iter().map(String::as_str);
-    let mut looked_at: BTreeSet<&str> = by.chain(sums().flat_map(Expr::attributes)).collect();
+    let summed = sums().flat_map(Expr::attributes);
+    let named = conjuncts.iter().flat_map(|conjunct| conjunct.attributes());
+    let mut looked_at: BTreeSet<&str> = by.chain(summed).chain(named).collect();
     let by_other_names = entity.attributes.iter().filter_map(|attribute| {
         let alias = attribute.alias.as_deref()?;
         looked_at.contains(attribute.name.as_str()).then_some(alias)

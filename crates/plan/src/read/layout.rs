@@ -78,9 +78,10 @@ impl Layout {
         }
     }
 
-    /// Leaves out every attribute that is not one of these, where no more of a row is looked at.
+    /// Leaves out every attribute that is not one of these, where no more of a row is looked at. What says whether an item is a row of
+    /// the entity stays.
     pub fn narrow(&mut self, attributes: &BTreeSet<&str>) {
-        let is_needed = |held: &Held| held.attribute.as_deref().is_some_and(|name| attributes.contains(name));
+        let is_needed = |held: &Held| held.attribute.as_deref().is_none_or(|name| attributes.contains(name));
         self.held
             .retain(|held| held.is_key || held.is_expiry || is_needed(held));
         self.is_narrowed = true;

@@ -2,13 +2,34 @@
 
 use singlet_item::key::{Effort, Part, Template, Verdict, collision_within};
 use singlet_model::Model;
-use singlet_model::model::KeyTemplate;
+use singlet_model::model::{Entity, Index, KeyTemplate, Stored};
+use singlet_model::types::EntityId;
 
 use super::candidate::Query;
 use crate::access::{self, AccessPath};
 
 /// The steps that deciding may take for one query; what is not decided within them is taken for possible.
 const DECISION_STEPS_MAX: u64 = 20_000;
+
+/// Whether rows of other entities may be among those that a query reads, and no attribute tells them apart.
+pub(super) fn is_mixed(model: &Model, query: &Query) -> bool {
+    let is_alone = model.table.type_attribute.is_some() || model.entities.len() < 2 || query.scan;
+    !is_alone && reads_strangers(model, query)
+}
+
+/// Whether rows of another entity are in an index because they have the attributes of its key. A mirror carries what its source has.
+fn holds_others(model: &Model, entity: EntityId, index: &Index) -> bool {
+    let stores = |other: &Entity, name: &str| {
+        model.table.key.iter().any(|key| key.name == name)
+            || other.attributes.iter().any(|attribute| match &attribute.stored {
+                Stored::Own => attribute.name == name,
+                Stored::As(stored) => stored == name,
+                Stored::No => false,
+            })
+    };
+    let mut others = model.entities.iter().filter(|other| other.id != entity);
+    others.any(|other| index.key().all(|key| stores(other, &key.name)))
+}
 
 /// Whether rows of other entities, or of the entity under other templates, may lie in the range that a query reads: they are read
 /// for nothing, and dropped.
@@ -20,6 +41,9 @@ pub(crate) fn reads_strangers(model: &Model, query: &Query) -> bool {
         let mut paths = access::own_paths(model, entity).into_iter();
         paths.find(|path| is_there(path) && path.choice_at == query.choice)
     });
+    if index.is_some_and(|index| holds_others(model, query.entity, index)) {
+        return true;
+    }
     let Some(own) = own else { return false };
     let Some(range) = range_of(&own, query) else {
         return true;

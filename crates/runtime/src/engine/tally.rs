@@ -11,7 +11,6 @@ use crate::find::Reading;
 use crate::keys;
 use crate::lower;
 use crate::retry;
-use crate::stream::holds_untyped_others;
 
 /// How many rows there are, if the store can tell: one query, whose filter says all of the meaning. Counting ends past `most`.
 pub(super) async fn tally(reading: &Reading<'_>, most: u64) -> Result<Option<(u64, Consumed)>, RuntimeError> {
@@ -33,7 +32,7 @@ pub(super) async fn tally(reading: &Reading<'_>, most: u64) -> Result<Option<(u6
     }
     let index = query.index.and_then(|index| reading.model.index(index));
     // Only the process tells such rows apart.
-    if index.is_some_and(|index| holds_untyped_others(reading.model, query.entity, index)) {
+    if query.is_mixed {
         return Ok(None);
     }
     let filter = [split.filter, is_of(reading.model, entity)];

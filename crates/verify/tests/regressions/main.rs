@@ -13,6 +13,7 @@ mod meaning;
 mod named;
 mod order;
 mod ranges;
+mod strangers;
 
 use std::sync::Arc;
 

@@ -1,0 +1,151 @@
+//! Rows of other entities among those of a read, and what is counted of them.
+
+use std::sync::Arc;
+
+use singlet_store_embedded::EmbeddedStore;
+use singlet_verify::bench::Given;
+use singlet_verify::{Bench, Case, Outcome};
+
+use super::{Caller, NOW, attributes};
+
+/// No attribute says which entity a row of the index is of.
+const UNTYPED: &str = r##"singlet: 1
+name: made
+table:
+  name: made
+  key: {partition: PK, sort: SK}
+  indexes: {GX1: {partition: G1P, sort: G1S}}
+callers:
+  jwt: {audience: made, claims: {id: sub}}
+entities:
+  Other: {attributes: {n: int 0..9}, key: {PK: "P#", SK: "OTHER#{n}"}, index: {GX1: {G1P: "I#{n}", G1S: "X"}}}
+  Own:
+    attributes: {n: int 0..9, id: {type: int 0..9, stored: none}, flag: string 1..9}
+    key: {PK: "P#", SK: "OWN#{id}#"}
+    index: {GX1: {G1P: "I#{n}", G1S: "{flag}"}}
+  Bare: {attributes: {n: int 0..9, word: string 1..9}, key: {PK: "P#", SK: "BARE#{word}"}, index: {GX1: {G1P: "I#{n}", G1S: "Y"}}}
+reads:
+  own: {args: {n: int 0..9}, find: Own, where: n == args.n, allow: "true"}
+  bare: {args: {n: int 0..9}, find: Bare, where: n == args.n, allow: "true"}
+  counted: {args: {n: int 0..9}, count: Bare, where: n == args.n, allow: "true"}
+  grouped: {args: {n: int 0..9}, count: Bare, where: n == args.n, by: word, allow: "true"}
+"##;
+
+/// The mirror has the attributes of the index's key, and so is in it.
+const MIRRORED: &str = r##"singlet: 1
+name: made
+table:
+  name: made
+  key: {partition: PK, sort: SK}
+  indexes: {GX3: {partition: [a, b], sort: [c]}}
+  type: Kind
+entities:
+  E: {attributes: {a: string 1..9, b: string 1..9, c: string 1..9}, key: {PK: "P#{a}", SK: "E#{c}"}, index: {GX3: own}}
+  M: {mirrors: E, key: {PK: "M#{a}", SK: "M#{c}"}}
+reads:
+  grouped: {args: {a: string, b: string}, count: E, where: a == args.a && b == args.b, by: b, allow: "true"}
+  listed: {args: {a: string, b: string, c: string}, find: E, where: 'a in [args.a, args.a] && b == args.b && c == args.c', allow: "true"}
+"##;
+
+/// An argument may be one that no key has.
+const RANGED: &str = r##"singlet: 1
+name: made
+table: {name: made, key: {partition: PK, sort: SK}}
+types:
+  Code: string /[A-Z]{2}[0-9]{2}/
+entities:
+  E:
+    attributes: {o: string 1..9, n: int 0..99999, code: Code, grade: string 1..9}
+    key: {PK: "P#{o}", SK: "E#{n}"}
+  F: {attributes: {o: string 1..9, code: Code}, key: {PK: "F#{o}", SK: "F#{raw(code)}#"}}
+reads:
+  grouped: {args: {o: string, n: int}, count: E, where: o == args.o && n < args.n, by: grade, allow: "true"}
+  codes: {args: {o: string, low: string, high: string}, find: F, where: o == args.o && code > args.low && code <= args.high, allow: "true"}
+"##;
+
+const EMPTY_KEY: &str = r##"singlet: 1
+name: made
+table: {name: made, key: {partition: PK, sort: SK}}
+entities:
+  E: {attributes: {a: string, b: string}, key: {PK: "{a}", SK: "{b}"}}
+reads:
+  r: {args: {a: string, b: string}, get: "E?", where: a == args.a && b == args.b, allow: "true"}
+"##;
+
+/// How a read comes out, with every size of page; that it costs what its plan says is checked with it.
+async fn outcome(model: &str, rows: &[(&str, &[(&str, &str)])], read: &str, args: &[(&str, &str)]) -> Outcome {
+    let rows = rows.iter().map(|(entity, row)| ((*entity).to_owned(), attributes(row)));
+    let store = Arc::new(EmbeddedStore::memory().unwrap());
+    let given = Given {
+        costs: true,
+        ..Given::default()
+    };
+    let bench = Bench::open_with(model, store, rows.collect(), NOW, given)
+        .await
+        .unwrap();
+    let mut outcome = Outcome::Refused;
+    for page in [1, 2, 9] {
+        let case = Case {
+            read: read.to_owned(),
+            args: attributes(args),
+            caller: Caller::with_id("ada"),
+            page,
+            now: NOW,
+        };
+        outcome = bench.check(&case).await.unwrap_or_else(|mismatch| panic!("{mismatch}"));
+    }
+    outcome
+}
+
+#[tokio::test]
+async fn rows_without_a_word_for_their_entity_are_told_apart_by_their_keys() {
+    let rows: [(&str, &[_]); 3] = [
+        ("Other", &[("n", "2")]),
+        ("Own", &[("n", "2"), ("id", "7"), ("flag", "x")]),
+        ("Bare", &[("n", "2"), ("word", "a")]),
+    ];
+    for read in ["own", "bare", "counted", "grouped"] {
+        assert_eq!(
+            outcome(UNTYPED, &rows, read, &[("n", "2")]).await,
+            Outcome::Same(1),
+            "{read}"
+        );
+    }
+    for read in ["own", "bare"] {
+        let strangers: [(&str, &[_]); 1] = [("Other", &[("n", "2")])];
+        assert_eq!(
+            outcome(UNTYPED, &strangers, read, &[("n", "2")]).await,
+            Outcome::Same(0),
+            "{read}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn a_mirror_in_the_index_of_its_source_is_read_and_not_counted() {
+    let rows: [(&str, &[_]); 2] = [
+        ("E", &[("a", "x"), ("b", "y"), ("c", "a")]),
+        ("E", &[("a", "x"), ("b", "y"), ("c", "b")]),
+    ];
+    let grouped = outcome(MIRRORED, &rows, "grouped", &[("a", "x"), ("b", "y")]).await;
+    assert_eq!(grouped, Outcome::Same(2));
+    let listed = outcome(MIRRORED, &rows, "listed", &[("a", "x"), ("b", "y"), ("c", "a")]).await;
+    assert_eq!(listed, Outcome::Same(1));
+}
+
+#[tokio::test]
+async fn an_end_that_no_key_has_leaves_its_side_open() {
+    let row: [(&str, &[_]); 1] = [("E", &[("o", "a"), ("n", "99979"), ("code", "AB12"), ("grade", "low")])];
+    let counted = outcome(RANGED, &row, "grouped", &[("o", "a"), ("n", "100000")]).await;
+    assert_eq!(counted, Outcome::Same(1));
+    let code: [(&str, &[_]); 1] = [("F", &[("o", "a"), ("code", "ZZ00")])];
+    let listed = outcome(RANGED, &code, "codes", &[("o", "a"), ("low", "ab12"), ("high", "AB1")]).await;
+    assert_eq!(listed, Outcome::Same(0));
+}
+
+#[tokio::test]
+async fn a_key_that_would_be_empty_is_nobodys() {
+    let row: [(&str, &[_]); 1] = [("E", &[("a", "x"), ("b", "y")])];
+    let read = outcome(EMPTY_KEY, &row, "r", &[("a", "x"), ("b", "")]).await;
+    assert_eq!(read, Outcome::Same(0));
+}
