@@ -2,7 +2,7 @@
 
 use singlet_item::key::{Effort, Part, Template, Verdict, collision_within};
 use singlet_model::Model;
-use singlet_model::model::{Entity, Index, KeyTemplate, Stored};
+use singlet_model::model::{Entity, Index, KeyTemplate, Projection, Stored};
 use singlet_model::types::EntityId;
 
 use super::candidate::Query;
@@ -13,8 +13,16 @@ const DECISION_STEPS_MAX: u64 = 20_000;
 
 /// Whether rows of other entities may be among those that a query reads, and no attribute tells them apart.
 pub(super) fn is_mixed(model: &Model, query: &Query) -> bool {
-    let is_alone = model.table.type_attribute.is_some() || model.entities.len() < 2 || query.scan;
-    !is_alone && reads_strangers(model, query)
+    let index = query.index.and_then(|index| model.index(index));
+    // A thin index may not have the word for the kind of a row.
+    let is_told = model.table.type_attribute.as_ref().is_some_and(|name| {
+        index.is_none_or(|index| match &index.projection {
+            Projection::All => true,
+            Projection::Keys => false,
+            Projection::Include(names) => names.contains(name),
+        })
+    });
+    !is_told && model.entities.len() > 1 && !query.scan && reads_strangers(model, query)
 }
 
 /// Whether rows of another entity are in an index because they have the attributes of its key. A mirror carries what its source has.

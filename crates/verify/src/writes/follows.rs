@@ -10,7 +10,7 @@ use singlet_item::Value;
 use singlet_model::Model;
 use singlet_model::evaluate::{EvaluateError, evaluate, evaluate_as, holds};
 use singlet_model::expression::Word;
-use singlet_model::model::{Trigger, TriggerEvent, Write};
+use singlet_model::model::{Entity, Trigger, TriggerEvent, Write};
 use singlet_model::types::EntityId;
 use singlet_runtime::{Attributes, Caller, Precondition, Scope, Setting, WriteRequest};
 
@@ -87,6 +87,15 @@ impl Places<'_> {
         let entity = self.model.entity(*entity);
         let states = entity.and_then(|entity| entity.states.as_ref());
         states.is_some_and(|states| row.get(&states.of) != seen.get(&states.of))
+    }
+
+    /// Whether something runs after what time has done to the state of a row, were it not for its end.
+    fn waits_for_lapse(&self, entity: &Entity, row: &Row, now: i64) -> Result<bool, EvaluateError> {
+        let (nothing, nobody) = (Attributes::new(), Caller::anonymous());
+        let scope = self.scope(now, &nothing, &nobody, &nothing);
+        let lapsed = world::lapsed(entity, &row.1, scope)?;
+        let change = self.change(row, ChangeKind::Updated, (&lapsed, Some(&row.1)));
+        Ok(self.is_lapsed(row, &lapsed) && change.runs_something(self.model))
     }
 
     fn row_name(&self, (entity, row): &Row) -> RowName {
@@ -184,7 +193,14 @@ impl Follows {
             };
             let (mut change, mut later) = (None, None);
             match places.seen(&row, now)? {
-                None => change = Some(places.change(&row, ChangeKind::Expired, (&row.1, None))),
+                None => {
+                    // Who waited for its state to lapse finds that it has ended, and removes it, whether or not that runs anything.
+                    if places.waits_for_lapse(entity, &row, now)? {
+                        self.queue(places.change(&row, ChangeKind::Expired, (&row.1, None)));
+                        continue;
+                    }
+                    change = Some(places.change(&row, ChangeKind::Expired, (&row.1, None)));
+                }
                 Some(seen) if places.is_lapsed(&row, &seen) => {
                     let (nothing, nobody) = (Attributes::new(), Caller::anonymous());
                     let seen = world::computed(entity, seen, places.scope(now, &nothing, &nobody, &nothing))?;

@@ -93,6 +93,15 @@ pub fn seen(entity: &Entity, row: &Attributes, scope: Scope<'_>) -> Result<Optio
             return Ok(None);
         }
     }
+    lapsed(entity, row, scope).map(Some)
+}
+
+/// The row in a later state where one has lapsed, whether or not it has ended.
+///
+/// # Errors
+///
+/// Where an expression leaves the range of its type.
+pub fn lapsed(entity: &Entity, row: &Attributes, scope: Scope<'_>) -> Result<Attributes, EvaluateError> {
     let mut row = row.clone();
     if let Some(states) = &entity.states {
         for lapse in &states.lapses {
@@ -108,7 +117,7 @@ pub fn seen(entity: &Entity, row: &Attributes, scope: Scope<'_>) -> Result<Optio
             }
         }
     }
-    Ok(Some(row))
+    Ok(row)
 }
 
 fn millis(at: &Expr, row: &Attributes, scope: Scope<'_>) -> Result<Option<i64>, EvaluateError> {

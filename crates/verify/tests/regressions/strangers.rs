@@ -31,6 +31,25 @@ reads:
   grouped: {args: {n: int 0..9}, count: Bare, where: n == args.n, by: word, allow: "true"}
 "##;
 
+/// The index is too thin to have the word.
+const THIN: &str = r##"singlet: 1
+name: made
+table:
+  name: made
+  key: {partition: PK, sort: SK}
+  indexes: {GX2: {partition: G2P, sort: G2S, project: keys}}
+  type: Kind
+entities:
+  E:
+    attributes: {o: string 1..9, at: {type: int 0..9, stored: none}}
+    key: {PK: "P#{o}", SK: "E#{at}"}
+    index: {GX2: {G2P: "I#{at}", G2S: "S#"}}
+  F: {attributes: {n: int 0..9}, key: {PK: "P#", SK: "F#"}, index: {GX2: {G2P: "I#{n}", G2S: "S#"}}}
+reads:
+  listed: {args: {at: int 0..9}, find: E, where: at == args.at, allow: "true"}
+  counted: {args: {at: int 0..9}, count: E, where: at == args.at, allow: "true"}
+"##;
+
 /// The mirror has the attributes of the index's key, and so is in it.
 const MIRRORED: &str = r##"singlet: 1
 name: made
@@ -116,6 +135,18 @@ async fn rows_without_a_word_for_their_entity_are_told_apart_by_their_keys() {
         assert_eq!(
             outcome(UNTYPED, &strangers, read, &[("n", "2")]).await,
             Outcome::Same(0),
+            "{read}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn rows_of_an_index_without_their_word_are_told_apart_by_their_keys() {
+    let rows: [(&str, &[_]); 2] = [("E", &[("o", "a"), ("at", "2")]), ("F", &[("n", "2")])];
+    for read in ["listed", "counted"] {
+        assert_eq!(
+            outcome(THIN, &rows, read, &[("at", "2")]).await,
+            Outcome::Same(1),
             "{read}"
         );
     }
