@@ -42,7 +42,9 @@ mod settings;
 mod surfaces;
 mod system;
 mod trace;
+mod trust;
 mod watch;
+pub mod webhooks;
 
 pub use clock::Clock;
 pub use proxies::Proxies;

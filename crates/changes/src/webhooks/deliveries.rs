@@ -17,6 +17,7 @@ use crate::source::Beside;
 /// What the rows of a webhook are called in keys.
 const KIND: &str = "webhook";
 
+const ADDRESS: &str = "$address";
 const GONE: &str = "$gone";
 const GONE_AT: &str = "$gone_at";
 const ORDER: &str = "$order";
@@ -33,6 +34,8 @@ const TRIES_MAX: usize = 16;
 /// The state of a webhook.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct WebhookState {
+    /// Where it is sent, as whoever sends it last noted; none where it is off.
+    pub address: Option<String>,
     /// The address that said that it is gone for good (410): nothing is sent there any more.
     pub gone: Option<String>,
     /// When it said so, in epoch milliseconds.
@@ -40,6 +43,13 @@ pub struct WebhookState {
     /// What an operator asked for.
     pub order: Option<WebhookOrder>,
     turn: Option<u64>,
+}
+
+impl WebhookState {
+    /// Whether anybody has ever sent it, or was asked to.
+    pub fn is_known(&self) -> bool {
+        self.turn.is_some()
+    }
 }
 
 /// What an operator asks for of a webhook.
@@ -157,6 +167,12 @@ impl Deliveries {
         self.change_state(webhook, |state| state.order = Some(order)).await
     }
 
+    /// Notes where it is sent, for who looks.
+    pub(super) async fn note_address(&self, webhook: &str, address: Option<&str>) -> Result<(), FollowError> {
+        self.change_state(webhook, |state| state.address = address.map(str::to_owned))
+            .await
+    }
+
     /// Notes that an address is gone for good.
     pub(super) async fn note_gone(&self, webhook: &str, address: &str, now: i64) -> Result<(), FollowError> {
         self.change_state(webhook, |state| {
@@ -247,10 +263,11 @@ impl Deliveries {
             let before = self.state(webhook).await?;
             let mut state = before.clone();
             change(&mut state);
-            if state == before {
+            if state == before && before.is_known() {
                 return Ok(());
             }
             let mut row = self.row(webhook)?;
+            row.extend(state.address.map(|address| (ADDRESS.to_owned(), Value::S(address))));
             row.extend(state.gone.map(|address| (GONE.to_owned(), Value::S(address))));
             row.extend(state.gone_at.map(|at| (GONE_AT.to_owned(), number_value(at))));
             let order = state.order.map(|order| order.word().to_owned());
@@ -310,6 +327,7 @@ impl Deliveries {
 fn state_in(item: &Item) -> Result<WebhookState, FollowError> {
     let text = |name: &str| item.get(name).and_then(Value::as_str);
     Ok(WebhookState {
+        address: text(ADDRESS).map(str::to_owned),
         gone: text(GONE).map(str::to_owned),
         gone_at: number(item.get(GONE_AT)),
         order: text(ORDER).and_then(WebhookOrder::of_word),

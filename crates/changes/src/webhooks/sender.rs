@@ -123,6 +123,9 @@ impl WebhookSender {
         let store = self.engine.store().as_ref();
         let looked = self.deliveries.look(store, &webhook.name, clock()).await?;
         let address = self.engine.webhook_address(webhook)?;
+        if !looked.state.is_known() || looked.state.address != address {
+            self.deliveries.note_address(&webhook.name, address.as_deref()).await?;
+        }
         if let Some(order) = looked.state.order {
             follow_order(&self.deliveries, &self.engine, webhook, (&looked.state, order), clock()).await?;
             return Ok(0);

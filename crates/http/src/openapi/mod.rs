@@ -10,6 +10,7 @@ mod parameters;
 mod problems;
 mod schema;
 mod shape;
+mod webhooks;
 
 use serde_json::{Map, Value as Json, json};
 use singlet_model::Model;
@@ -68,13 +69,14 @@ pub fn document(model: &Model, routes: &Routes, deployed: Deployed<'_>) -> Json 
         paths.insert(place.path.clone(), Json::Object(item));
     }
     paths.sort_keys();
+    let webhooks = webhooks::all(model, &mut schemas);
     let (mut schemas, responses) = schemas.finish();
     for entity in &model.entities {
         if let (Some(schema), Some(row)) = (schemas.get_mut(&entity.name), samples.row(entity)) {
             schema::insert(schema, "examples", json!([row]));
         }
     }
-    json!({
+    let mut document = json!({
         "openapi": "3.1.0",
         "info": {
             "title": model.name,
@@ -90,7 +92,11 @@ pub fn document(model: &Model, routes: &Routes, deployed: Deployed<'_>) -> Json 
             "headers": headers(),
             "securitySchemes": security_schemes(model),
         },
-    })
+    });
+    if let Some(webhooks) = webhooks {
+        schema::insert(&mut document, "webhooks", webhooks);
+    }
+    document
 }
 
 fn description(model: &Model) -> String {

@@ -27,4 +27,5 @@ mod signing;
 mod surfaces;
 mod tls;
 mod watching;
+mod webhooks;
 mod writes;
