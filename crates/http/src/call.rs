@@ -213,6 +213,7 @@ impl<'a> Call<'a> {
             system: Arc::clone(self.system),
             read: endpoint.name.clone(),
             request,
+            client: incoming.peer.parse().ok(),
             headers: incoming.headers.clone(),
             admission: Arc::clone(self.service.admission),
             clock: self.service.clock.clone(),

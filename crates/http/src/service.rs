@@ -122,7 +122,7 @@ impl Service {
         let mut systems = self.systems.write().unwrap_or_else(PoisonError::into_inner);
         let system = Arc::new(system);
         match systems.iter_mut().find(|known| known.prefix == system.prefix) {
-            Some(known) => *known = system,
+            Some(known) => std::mem::replace(known, system).replaced.cancel(),
             None => systems.push(system),
         }
     }

@@ -7,6 +7,7 @@ use axum::body::Bytes;
 use singlet_model::Model;
 use singlet_model::model::{Rate, Write};
 use singlet_runtime::Engine;
+use tokio_util::sync::CancellationToken;
 
 use crate::auth::{ApiKeys, Authenticator, JwtKeys, JwtSettings};
 use crate::input::Patched;
@@ -55,6 +56,8 @@ pub struct System {
     pub(crate) openapi: Bytes,
     /// The changes of its table, for who watches.
     pub(crate) feed: Feed,
+    /// Cancelled once another model is served in its place.
+    pub(crate) replaced: CancellationToken,
     patched: HashMap<String, Vec<Patched>>,
     locations: HashMap<String, Location>,
 }
@@ -81,6 +84,7 @@ impl System {
             authenticator: Authenticator::new(&model.callers, &settings.jwt_keys, &settings.jwt, settings.api_keys),
             rate: rate.and_then(RateLimit::new),
             feed: Feed::default(),
+            replaced: CancellationToken::new(),
             openapi: Bytes::from(format!("{document:#}\n")),
             patched: model
                 .writes

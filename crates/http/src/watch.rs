@@ -6,6 +6,8 @@
 mod feed;
 mod shown;
 
+use std::collections::BTreeSet;
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
@@ -18,7 +20,7 @@ use singlet_changes::{Change, ChangeKind};
 use singlet_item::Value;
 use singlet_model::Model;
 use singlet_model::model::Read;
-use singlet_runtime::{Caller, Memory, Request, RuntimeError, Watched, unwatchable};
+use singlet_runtime::{Caller, Memory, Request, RuntimeError, Watched, WatchedRows, unwatchable};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
@@ -26,6 +28,7 @@ pub(crate) use feed::Feed;
 
 use crate::admission::{Admission, overloaded};
 use crate::clock::Clock;
+use crate::connections::{Connected, Connections};
 use crate::problem::Problem;
 use crate::system::System;
 use feed::Subscription;
@@ -49,18 +52,38 @@ const FAILED_PAUSE: Duration = Duration::from_secs(1);
 /// How many watch at once.
 const WATCHERS_MAX: usize = 2_000;
 
+/// How many of them from one address: whoever it is, others have room.
+const WATCHERS_PER_CLIENT_MAX: usize = 200;
+
+/// How many instants of rows that are not shown are known at once; what they would bring is otherwise found within [`TIMED_EVERY`].
+const INSTANTS_MAX: usize = 1_000;
+
 /// The media type.
 pub(crate) const EVENTS: &str = "text/event-stream";
 
 /// Everybody who watches.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Watchers {
     now: Arc<AtomicUsize>,
+    by_client: Connections,
     ending: CancellationToken,
 }
 
 /// One place among them, until it is dropped.
-struct Place(Arc<AtomicUsize>);
+struct Place {
+    now: Arc<AtomicUsize>,
+    _of_client: Option<Connected>,
+}
+
+impl Default for Watchers {
+    fn default() -> Self {
+        Watchers {
+            now: Arc::default(),
+            by_client: Connections::new(WATCHERS_PER_CLIENT_MAX),
+            ending: CancellationToken::new(),
+        }
+    }
+}
 
 impl Watchers {
     /// Ends everybody's watching.
@@ -68,9 +91,14 @@ impl Watchers {
         self.ending.cancel();
     }
 
-    fn enter(&self) -> Result<Place, Problem> {
+    fn enter(&self, client: Option<IpAddr>) -> Result<Place, Problem> {
+        let of_client = client.map(|client| self.by_client.admit(client).ok_or_else(too_many_watched));
+        let of_client = of_client.transpose()?;
         let before = self.now.fetch_add(1, Ordering::Relaxed);
-        let place = Place(Arc::clone(&self.now));
+        let place = Place {
+            now: Arc::clone(&self.now),
+            _of_client: of_client,
+        };
         match before < WATCHERS_MAX {
             true => Ok(place),
             false => Err(overloaded(format!("{WATCHERS_MAX} watch, and no more do at once"))),
@@ -80,8 +108,13 @@ impl Watchers {
 
 impl Drop for Place {
     fn drop(&mut self) {
-        self.0.fetch_sub(1, Ordering::Relaxed);
+        self.now.fetch_sub(1, Ordering::Relaxed);
     }
+}
+
+fn too_many_watched() -> Problem {
+    let detail = format!("this address watches {WATCHERS_PER_CLIENT_MAX} lists, and no more at once");
+    Problem::new(StatusCode::TOO_MANY_REQUESTS, "too_many_requests", detail).header(header::RETRY_AFTER, "1")
 }
 
 /// What a request asks for.
@@ -104,7 +137,11 @@ pub(crate) fn asked(model: &Model, read: &Read, headers: &HeaderMap) -> Result<A
         .filter_map(|value| value.to_str().ok());
     let media: Vec<&str> = accepted
         .flat_map(|value| value.split(','))
-        .map(|media| media.split(';').next().unwrap_or_default().trim())
+        .filter_map(|range| {
+            let mut parts = range.split(';').map(str::trim);
+            let media = parts.next()?;
+            (!parts.any(is_refusal)).then_some(media)
+        })
         .collect();
     if !media.iter().any(|media| media.eq_ignore_ascii_case(EVENTS)) {
         return Ok(Asked::Answer);
@@ -121,6 +158,14 @@ pub(crate) fn asked(model: &Model, read: &Read, headers: &HeaderMap) -> Result<A
     }
 }
 
+/// Whether a parameter of a media range says that it is not acceptable: a quality of zero.
+fn is_refusal(parameter: &str) -> bool {
+    let quality = parameter.strip_prefix("q=").or_else(|| parameter.strip_prefix("Q="));
+    quality
+        .and_then(|quality| quality.parse::<f32>().ok())
+        .is_some_and(|quality| quality <= 0.0)
+}
+
 /// Why a read has no events; nothing where it has.
 pub(crate) fn why_not(model: &Model, read: &Read) -> Option<&'static str> {
     let without_stream = model.table.stream.is_none();
@@ -132,6 +177,8 @@ pub(crate) struct Watching {
     pub system: Arc<System>,
     pub read: String,
     pub request: Request,
+    /// From which address, where it is known.
+    pub client: Option<IpAddr>,
     /// With the credentials, which are looked at again and again.
     pub headers: HeaderMap,
     pub admission: Arc<Admission>,
@@ -149,7 +196,7 @@ pub(crate) async fn respond(
     watchers: &Watchers,
     problem: impl Fn(RuntimeError) -> Problem,
 ) -> Result<Response, Problem> {
-    let place = watchers.enter()?;
+    let place = watchers.enter(watching.client)?;
     let engine = &watching.system.engine;
     let watched = engine.watched(&watching.read, &watching.request).map_err(&problem)?;
     let Some(watched) = watched else {
@@ -159,8 +206,8 @@ pub(crate) async fn respond(
     // Before the first reading: what changes after it is heard.
     let heard = watching.system.feed.subscribe(engine).await;
     let heard = heard.map_err(|error| problem(RuntimeError::Store(error)))?;
-    let rows = watching.read_rows().await.map_err(&problem)?;
-    let shown = watching.shown(&rows);
+    let read = watching.read_rows(&watched).await.map_err(&problem)?;
+    let shown = watching.shown(&read.rows);
     let returned = watching.headers.get("last-event-id").and_then(|id| id.to_str().ok());
     let first = match returned == Some(shown.id().as_str()) {
         // Who comes back to what it holds is told nothing.
@@ -173,11 +220,12 @@ pub(crate) async fn respond(
         shown,
         read_at: Instant::now(),
         again_at: None,
+        instants: BTreeSet::new(),
         ending: watchers.ending.clone(),
         _place: place,
         watching,
     };
-    watcher.again_at = watcher.next_reading(&rows);
+    watcher.again_at = watcher.next_reading(&read);
     let events = stream::unfold((Some(first), watcher), |(first, mut watcher)| async move {
         let text = match first {
             Some(first) => first,
@@ -194,7 +242,7 @@ pub(crate) async fn respond(
 }
 
 impl Watching {
-    async fn read_rows(&self) -> Result<Vec<Value>, RuntimeError> {
+    async fn read_rows(&self, watched: &Watched) -> Result<WatchedRows, RuntimeError> {
         let _place = self.admission.enter().map_err(|_| RuntimeError::NoRoom)?;
         let memory = Arc::new(self.admission.hold()) as Arc<dyn Memory>;
         let engine = &self.system.engine;
@@ -202,13 +250,9 @@ impl Watching {
             now: self.clock.now(),
             ..self.request.clone()
         };
-        let reading = engine.read_within(&self.read, &request, Some(memory));
-        let answer = tokio::time::timeout(self.time_max, reading).await;
-        let answer = answer.map_err(|_| RuntimeError::NoRoom)??;
-        Ok(match answer.value {
-            Some(Value::L(rows)) => rows,
-            _ => Vec::new(),
-        })
+        let reading = engine.read_watched(watched, &request, Some(memory));
+        let answered = tokio::time::timeout(self.time_max, reading).await;
+        answered.map_err(|_| RuntimeError::NoRoom)?
     }
 
     fn shown(&self, rows: &[Value]) -> Shown {
@@ -239,6 +283,8 @@ struct Watcher {
     read_at: Instant,
     /// When to read again though nothing is heard.
     again_at: Option<Instant>,
+    /// When time changes rows that changes have told of: one that is not shown may be from then on.
+    instants: BTreeSet<i64>,
     ending: CancellationToken,
     _place: Place,
 }
@@ -249,11 +295,20 @@ impl Watcher {
         let alive_at = Instant::now() + SIGN_OF_LIFE_EVERY;
         loop {
             let (engine, watched) = (&self.watching.system.engine, &self.watched);
+            let (instants, now) = (&mut self.instants, self.watching.clock.now());
             let again_at = self.again_at.unwrap_or_else(|| alive_at + SIGN_OF_LIFE_EVERY);
             let has_changed = tokio::select! {
                 biased;
                 () = self.ending.cancelled() => return None,
-                more = self.heard.concerned(|change| concerns(watched, engine, change)) => match more {
+                // Another model may show it to others: who watches comes back and is judged by that one.
+                () = self.watching.system.replaced.cancelled() => return None,
+                more = self.heard.concerned(|change| {
+                    let concerns = concerns(watched, engine, change);
+                    if concerns && let Some(row) = &change.after {
+                        instants.extend(watched.instants_of(engine, row, now));
+                    }
+                    concerns
+                }) => match more {
                     true => true,
                     false => return None,
                 },
@@ -276,8 +331,8 @@ impl Watcher {
         if !self.watching.is_still_known().await {
             return None;
         }
-        let rows = match self.watching.read_rows().await {
-            Ok(rows) => rows,
+        let read = match self.watching.read_rows(&self.watched).await {
+            Ok(read) => read,
             Err(RuntimeError::Unauthenticated | RuntimeError::Forbidden | RuntimeError::NotFound) => return None,
             Err(error) => {
                 tracing::debug!(%error, read = self.watching.read, "a watched read failed, and is tried again");
@@ -286,26 +341,30 @@ impl Watcher {
             }
         };
         self.read_at = Instant::now();
-        self.again_at = self.next_reading(&rows);
+        self.again_at = self.next_reading(&read);
         if has_changed {
             let settled = self.read_at + SETTLED_AFTER;
             self.again_at = Some(self.again_at.map_or(settled, |again| again.min(settled)));
         }
-        let next = self.watching.shown(&rows);
+        let next = self.watching.shown(&read.rows);
         Some(self.shown.become_next(next))
     }
 
     /// When time is the next to change what is shown.
-    fn next_reading(&self, rows: &[Value]) -> Option<Instant> {
+    fn next_reading(&mut self, read: &WatchedRows) -> Option<Instant> {
         if !self.watched.is_timed {
             return None;
         }
+        self.instants.extend(read.next_instant);
+        self.instants.retain(|instant| *instant > read.now);
+        while self.instants.len() > INSTANTS_MAX {
+            self.instants.pop_last();
+        }
         let now = self.watching.clock.now();
-        let instant = self.watched.next_instant(&self.watching.system.engine, rows, now);
-        let until = instant
-            .and_then(|instant| u64::try_from(instant - now).ok())
-            .map(Duration::from_millis);
-        Some(Instant::now() + until.map_or(TIMED_EVERY, |until| until.min(TIMED_EVERY)))
+        // One that came while it was read is due at once.
+        let until = |instant: &i64| Duration::from_millis(u64::try_from(instant - now).unwrap_or(0));
+        let until = self.instants.first().map_or(TIMED_EVERY, until);
+        Some(Instant::now() + until.min(TIMED_EVERY))
     }
 }
 

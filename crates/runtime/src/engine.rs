@@ -25,7 +25,7 @@ use singlet_plan::write::{WritePlan, plan_write};
 use singlet_store::{Consumed, Store};
 
 pub use preview::{Preview, Previewed};
-pub use watched::{Watched, unwatchable};
+pub use watched::{Watched, WatchedRows, unwatchable};
 
 use self::prepared::{Admission, Planned, Prepared};
 use crate::budget::{Memory, ReadBudget, Turns};
@@ -176,6 +176,18 @@ impl Engine {
         request: &Request,
         memory: Option<Arc<dyn Memory>>,
     ) -> Result<Answer, RuntimeError> {
+        let (answer, _) = self.read_for(name, request, memory, None).await?;
+        Ok(answer)
+    }
+
+    /// Answers a read, and to somebody who watches it when time is the next to change one of its rows.
+    async fn read_for(
+        &self,
+        name: &str,
+        request: &Request,
+        memory: Option<Arc<dyn Memory>>,
+        watched: Option<&Watched>,
+    ) -> Result<(Answer, Option<i64>), RuntimeError> {
         let Some(prepared) = self.reads.get(name) else {
             return Err(RuntimeError::Request(format!("there is no read `{name}`")));
         };
@@ -216,12 +228,15 @@ impl Engine {
             bound: Attributes::new(),
             budget: ReadBudget::new(&self.turns, memory),
             consumed: Consumed::default(),
+            watched,
+            next_instant: None,
         };
         let answer = call.answer(cursor, &belongs).await?;
-        Ok(Answer {
+        let answer = Answer {
             consumed: call.consumed,
             ..answer
-        })
+        };
+        Ok((answer, call.next_instant))
     }
 }
 
@@ -238,6 +253,9 @@ struct Call<'a> {
     bound: Attributes,
     budget: ReadBudget,
     consumed: Consumed,
+    watched: Option<&'a Watched>,
+    /// For who watches: when time is the next to change one of the rows.
+    next_instant: Option<i64>,
 }
 
 impl<'a> Call<'a> {
@@ -379,6 +397,10 @@ impl<'a> Call<'a> {
             false => self.page(reading, cursor, belongs).await?,
         };
         self.consumed += found.consumed;
+        if let Some(watched) = self.watched {
+            // Of the rows as they are: `return` may leave out what says when they change.
+            self.next_instant = watched.next_instant(self.engine, &found.rows, self.now);
+        }
         let beside = match parts.len() {
             0 | 1 => Vec::new(),
             _ => self.beside(parts, &found.rows).await?,

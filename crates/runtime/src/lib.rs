@@ -39,7 +39,7 @@ mod write;
 pub use audit::{AuditDepth, AuditOptions, RowAudit, RowMisfit, RowMisfitKind, audit_rows};
 pub use budget::{Memory, Turns};
 pub use control::{OpenError, TableOpening, TableState, TableUse, table_differences};
-pub use engine::{Answer, Engine, Preview, Previewed, Request, Watched, unwatchable};
+pub use engine::{Answer, Engine, Preview, Previewed, Request, Watched, WatchedRows, unwatchable};
 pub use error::RuntimeError;
 pub use open::{Deployment, Unsound};
 pub use scope::{Attributes, Caller, Scope, Setting};

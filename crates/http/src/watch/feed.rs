@@ -120,7 +120,7 @@ impl Drop for Over {
 
 impl Subscription {
     /// Waits for a change that concerns whoever asks, or until some were missed. Answers whether more can be heard.
-    pub async fn concerned(&mut self, concerns: impl Fn(&Change) -> bool) -> bool {
+    pub async fn concerned(&mut self, mut concerns: impl FnMut(&Change) -> bool) -> bool {
         loop {
             match self.0.recv().await {
                 Ok(news) => match &*news {

@@ -26,6 +26,7 @@ mod shutdown;
 mod signing;
 mod surfaces;
 mod tls;
+mod watched;
 mod watching;
 mod webhooks;
 mod writes;

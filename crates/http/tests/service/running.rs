@@ -23,6 +23,7 @@ pub const SYSTEMS: [&str; 5] = ["booking", "country", "ecobid", "todo", "wardrob
 pub struct Running {
     pub address: SocketAddr,
     pub secret: Secret,
+    pub service: Arc<Service>,
     end: Option<oneshot::Sender<()>>,
     thread: Option<std::thread::JoinHandle<bool>>,
 }
@@ -59,6 +60,7 @@ pub fn folder(system: &str) -> PathBuf {
 pub fn model(system: &str) -> Model {
     let text = match system {
         "notes" => include_str!("models/notes.yaml").to_owned(),
+        "desks" => include_str!("models/desks.yaml").to_owned(),
         "shapes" => include_str!("models/shapes.yaml").to_owned(),
         system => std::fs::read_to_string(folder(system).join("model.yaml")).unwrap(),
     };
@@ -142,7 +144,7 @@ pub fn start_on(store: EmbeddedStore) -> Running {
 
 fn start_with(options: Options, open: impl AsyncFnOnce() -> Vec<System> + Send + 'static) -> Running {
     let (end, ended) = oneshot::channel::<()>();
-    let (ready, address) = std::sync::mpsc::channel();
+    let (ready, running) = std::sync::mpsc::channel();
     let thread = std::thread::spawn(move || {
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(2)
@@ -152,20 +154,23 @@ fn start_with(options: Options, open: impl AsyncFnOnce() -> Vec<System> + Send +
         runtime.block_on(async move {
             let systems = open().await;
             let server = Server::bind("127.0.0.1:0", options.tls.as_ref()).await.unwrap();
-            ready.send(server.address().unwrap()).unwrap();
             let settings = Settings {
                 limits: options.limits,
                 cors_origins: options.cors.clone(),
                 surfaces: options.surfaces,
                 proxies: options.proxies.clone(),
             };
+            let service = Service::new(systems, settings);
+            ready.send((server.address().unwrap(), Arc::clone(&service))).unwrap();
             let ended = async move { drop(ended.await) };
-            server.run(Service::new(systems, settings), ended).await
+            server.run(service, ended).await
         })
     });
+    let (address, service) = running.recv().unwrap();
     Running {
-        address: address.recv().unwrap(),
+        address,
         secret: secret(),
+        service,
         end: Some(end),
         thread: Some(thread),
     }

@@ -4,9 +4,10 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 
 use serde_json::Value as Json;
+use singlet_http::Proxies;
 
 use crate::client::connect;
-use crate::running::{Options, Running, now, start, token};
+use crate::running::{Options, Running, now, start, system, token};
 
 /// A client that keeps the rows it was told.
 struct Watcher {
@@ -19,6 +20,20 @@ struct Watcher {
 
 impl Watcher {
     fn open(running: &Running, path: &str, credentials: &str, more: &str) -> Self {
+        let (head, stream) = Self::ask(running, path, credentials, more);
+        assert!(head.starts_with("HTTP/1.1 200"), "{head}");
+        assert!(head.contains("content-type: text/event-stream\r\n"), "{head}");
+        assert!(!head.contains("content-encoding"), "{head}");
+        Watcher {
+            stream,
+            held: Vec::new(),
+            last: None,
+            names: Vec::new(),
+        }
+    }
+
+    /// The head of what is answered, and where the rest is to come from.
+    fn ask(running: &Running, path: &str, credentials: &str, more: &str) -> (String, BufReader<TcpStream>) {
         let mut stream = connect(running.address);
         let request = format!(
             "GET {path} HTTP/1.1\r\nhost: x\r\naccept: text/event-stream\r\naccept-encoding: gzip\r\nauthorization: {credentials}\r\n{more}\r\n"
@@ -29,15 +44,7 @@ impl Watcher {
         while !head.ends_with("\r\n\r\n") {
             assert_ne!(stream.read_line(&mut head).unwrap(), 0, "{head}");
         }
-        assert!(head.starts_with("HTTP/1.1 200"), "{head}");
-        assert!(head.contains("content-type: text/event-stream\r\n"), "{head}");
-        assert!(!head.contains("content-encoding"), "{head}");
-        Watcher {
-            stream,
-            held: Vec::new(),
-            last: None,
-            names: Vec::new(),
-        }
+        (head, stream)
     }
 
     /// Takes the next chunk; whether there was one.
@@ -246,6 +253,14 @@ fn what_cannot_be_watched_says_so() {
     );
     let either = [("accept", "text/event-stream, application/json;q=0.5")];
     assert_eq!(running.call("todo", "ada", "GET", &one, &either, "").status, 200);
+    // A quality of zero says what is not wanted.
+    for refused in [
+        "text/event-stream;q=0, */*",
+        "text/event-stream ; Q=0.000, application/json",
+    ] {
+        let answer = running.call("todo", "ada", "GET", PENDING, &[("accept", refused)], "");
+        assert!(answer.json()["items"].is_array(), "{refused}: {}", answer.text());
+    }
     // Versions of the past do not change.
     let countries = running.call(
         "country",
@@ -291,4 +306,42 @@ fn watching_ends_with_the_service() {
     running.ask_to_end();
     while watcher.next_chunk() {}
     assert!(running.wait());
+}
+
+/// What another model shows, and to whom, is for that one to say.
+#[test]
+fn watching_ends_with_the_model() {
+    let running = only_todo();
+    let (_, ada) = running.credentials("todo", "ada");
+    let mut watcher = Watcher::open(&running, "/todo/api/v1/tasks", &ada, "");
+    assert!(watcher.next_chunk());
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    let next = runtime.block_on(system("todo", &Options::default()));
+    running.service.replace(next);
+    while watcher.next_chunk() {}
+    let mut again = Watcher::open(&running, "/todo/api/v1/tasks", &ada, "");
+    assert!(again.next_chunk());
+}
+
+/// However many connections a proxy has, each client behind it has its own bound.
+#[test]
+fn one_client_does_not_take_the_places_of_all() {
+    let running = start(Options {
+        proxies: Proxies::from_networks(&["127.0.0.0/8"]).unwrap(),
+        only: Some(&["todo"]),
+        ..Options::default()
+    });
+    let (_, ada) = running.credentials("todo", "ada");
+    let ask = |client: &str| {
+        let client = format!("x-forwarded-for: {client}\r\n");
+        let (head, stream) = Watcher::ask(&running, "/todo/api/v1/tasks?limit=1", &ada, &client);
+        (head["HTTP/1.1 ".len()..][..3].to_owned(), stream)
+    };
+    let held: Vec<_> = (0..200).map(|_| ask("198.51.100.1")).collect();
+    assert!(held.iter().all(|(status, _)| status == "200"));
+    assert_eq!(ask("198.51.100.1").0, "429");
+    assert_eq!(ask("198.51.100.2").0, "200");
+    // Who leaves makes room.
+    drop(held);
+    while ask("198.51.100.1").0 != "200" {}
 }

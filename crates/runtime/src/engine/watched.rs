@@ -1,6 +1,7 @@
 //! What a read that is watched looks at, so that whoever watches knows when to read again.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use singlet_item::{Number, Value};
 use singlet_model::evaluate::{decided, evaluate_as};
@@ -10,6 +11,7 @@ use singlet_model::types::{EntityId, Type};
 use singlet_plan::write::changes_with_time;
 
 use super::{Engine, Request, arguments};
+use crate::budget::Memory;
 use crate::error::RuntimeError;
 use crate::row;
 use crate::scope::{Attributes, Caller, Scope};
@@ -28,6 +30,17 @@ pub struct Watched {
     others: BTreeSet<EntityId>,
     /// Whether the answer may change without a change of any row.
     pub is_timed: bool,
+}
+
+/// The rows of a read that is watched.
+#[derive(Debug)]
+pub struct WatchedRows {
+    /// As the read answers them.
+    pub rows: Vec<Value>,
+    /// The instant at which it was read, in epoch milliseconds.
+    pub now: i64,
+    /// When the state of one is the next to lapse, or one to expire, in epoch milliseconds.
+    pub next_instant: Option<i64>,
 }
 
 /// Why a read cannot be watched; nothing where it can.
@@ -73,6 +86,30 @@ impl Engine {
             others: others(read).map(|id| self.source_id(id)).collect(),
             is_timed: is_timed_entity(source) || expressions(read).any(mentions_time) || !read.with.is_empty(),
         }))
+    }
+
+    /// The rows that a watched read answers now.
+    ///
+    /// # Errors
+    ///
+    /// As [`Engine::read_within`].
+    pub async fn read_watched(
+        &self,
+        watched: &Watched,
+        request: &Request,
+        memory: Option<Arc<dyn Memory>>,
+    ) -> Result<WatchedRows, RuntimeError> {
+        let answered = self.read_for(&watched.read, request, memory, Some(watched));
+        let (answer, next_instant) = answered.await?;
+        let rows = match answer.value {
+            Some(Value::L(rows)) => rows,
+            _ => Vec::new(),
+        };
+        Ok(WatchedRows {
+            rows,
+            now: request.now,
+            next_instant,
+        })
     }
 
     /// A row whose mirror is read changes as the row does.
@@ -141,31 +178,36 @@ impl Watched {
         !decided_ones.any(|conjunct| matches!(decided(conjunct, &scope), Ok(Some(false))))
     }
 
-    /// The next instant after now at which time changes one of these rows: a state lapses, or the row expires. What cannot be computed
-    /// from what is shown of a row is left to looking again now and then.
-    pub fn next_instant(&self, engine: &Engine, rows: &[Value], now: i64) -> Option<i64> {
+    /// The next instant after now at which time changes one of these rows.
+    pub(super) fn next_instant(&self, engine: &Engine, rows: &[Attributes], now: i64) -> Option<i64> {
+        rows.iter()
+            .flat_map(|row| self.instants_of(engine, row, now))
+            .filter(|instant| *instant > now)
+            .min()
+    }
+
+    /// The instants at which time changes a row: a state lapses, or the row expires. Also a row that is not shown may be from then on.
+    pub fn instants_of(&self, engine: &Engine, row: &Attributes, now: i64) -> Vec<i64> {
         let model = engine.model();
-        let entity = model.entity(self.entity)?;
+        let Some(entity) = model.entity(self.entity) else {
+            return Vec::new();
+        };
         let (nothing, nobody) = (Attributes::new(), Caller::anonymous());
-        let instants = rows.iter().flat_map(|row| {
-            let Value::M(row) = row else { return Vec::new() };
-            let scope = engine.watch_scope(&nothing, &nobody, &nothing, now).with_row(row);
-            let lapses = entity.states.iter().flat_map(|states| {
-                let state = row.get(&states.of).and_then(Value::as_str);
-                states
-                    .lapses
-                    .iter()
-                    .filter(move |lapse| state == Some(lapse.from.as_str()))
-            });
-            let lapses = lapses.filter_map(|lapse| evaluate_as(&lapse.at, &Type::Millis, &scope).ok()?);
-            let mut all: Vec<i64> = lapses
-                .filter_map(|at| at.as_number().and_then(Number::to_i64))
-                .collect();
-            let expiry = row::expiry(model, entity, row, scope).ok().flatten();
-            all.extend(expiry.map(|seconds| seconds.saturating_mul(1_000)));
-            all
+        let scope = engine.watch_scope(&nothing, &nobody, &nothing, now).with_row(row);
+        let lapses = entity.states.iter().flat_map(|states| {
+            let state = row.get(&states.of).and_then(Value::as_str);
+            states
+                .lapses
+                .iter()
+                .filter(move |lapse| state == Some(lapse.from.as_str()))
         });
-        instants.filter(|instant| *instant > now).min()
+        let lapses = lapses.filter_map(|lapse| evaluate_as(&lapse.at, &Type::Millis, &scope).ok()?);
+        let mut all: Vec<i64> = lapses
+            .filter_map(|at| at.as_number().and_then(Number::to_i64))
+            .collect();
+        let expiry = row::expiry(model, entity, row, scope).ok().flatten();
+        all.extend(expiry.map(|seconds| seconds.saturating_mul(1_000)));
+        all
     }
 }
 

@@ -36,6 +36,8 @@ async fn connect() -> Arc<dyn Store> {
         return Arc::new(EmbeddedStore::memory().unwrap());
     };
     let settings = Settings {
+        // A machine with other work takes its time to accept a thousand connections.
+        connect_timeout: Duration::from_secs(120),
         attempt_timeout: Duration::from_secs(120),
         operation_timeout: Duration::from_secs(300),
         ..Settings::local(&endpoint.url)
