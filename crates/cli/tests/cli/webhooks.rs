@@ -294,7 +294,7 @@ fn following_once_tells_what_is_due() {
     ];
     let follow = [&follow[..], &["--webhooks-anywhere", "--set", &url], &store].concat();
     run(&follow);
-    run(&[&["call", "model.yaml", "order", "--arg", "orderId=a"][..], &store].concat());
+    run(&[&["call", "model.yaml", "order", "orderId=a"][..], &store].concat());
     run(&follow);
     assert_eq!(receiver.told().len(), 1);
     run(&follow);
