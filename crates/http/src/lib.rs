@@ -41,6 +41,7 @@ mod service;
 mod settings;
 mod surfaces;
 mod system;
+mod ticket;
 mod trace;
 mod trust;
 mod watch;

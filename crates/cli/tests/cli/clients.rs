@@ -1,5 +1,5 @@
 //! Clients that nobody here wrote. Of the service, made from the OpenAPI documents: requests by schemathesis, and a generated
-//! client for each system; the verifier of Standard Webhooks. Of DynamoDB's protocol: boto3, the AWS SDK for JavaScript, ElectroDB, and a public suite. They come from
+//! client for each system; the verifier of Standard Webhooks, and `EventSource`. Of DynamoDB's protocol: boto3, the AWS SDK for JavaScript, ElectroDB, and a public suite. They come from
 //! PyPI and npm; where they cannot be had, a loud line says so.
 
 use std::io::Write;
@@ -69,6 +69,18 @@ fn the_published_verifier_takes_what_webhooks_tell() {
     assert_eq!(
         printed.lines().filter(|line| line.starts_with("ok: ")).count(),
         4,
+        "{printed}"
+    );
+}
+
+#[test]
+fn an_event_source_watches_by_a_ticket() {
+    let Some(printed) = run("event-source", &[]) else {
+        return;
+    };
+    assert_eq!(
+        printed.lines().filter(|line| line.starts_with("ok: ")).count(),
+        3,
         "{printed}"
     );
 }

@@ -25,6 +25,7 @@ mod running;
 mod shutdown;
 mod signing;
 mod surfaces;
+mod tickets;
 mod tls;
 mod watched;
 mod watching;
