@@ -100,7 +100,7 @@ impl WebhookDeployment {
                     let to = to.map(|to| to.authority().to_owned()).unwrap_or_default();
                     tracing::info!(system, webhook = name, to, "it is sent");
                 }
-                Ok(None) => tracing::warn!(system, webhook = name, "it has no address, and nobody is told"),
+                Ok(None) => tracing::info!(system, webhook = name, "it has no address, and nobody is told"),
                 Err(error) => tracing::warn!(system, webhook = name, %error, "it has no address"),
             }
         }

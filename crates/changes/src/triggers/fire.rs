@@ -7,10 +7,10 @@ use std::collections::BTreeMap;
 
 use futures_util::{StreamExt, stream};
 use singlet_item::Item;
-use singlet_model::model::{Entity, Trigger, TriggerEvent};
+use singlet_model::model::{Entity, TRIGGER_ROWS_AT_ONCE, Trigger, TriggerEvent};
 use singlet_runtime::{Attributes, ChangedRow, RuntimeError};
 
-use super::run::{Caused, ROWS_AT_ONCE, RowRun};
+use super::run::{Caused, RowRun};
 use super::timers::{Late, Timer, Timers};
 use super::{Follows, RunEnd, TriggerFollower};
 use crate::change::{Change, ChangeId};
@@ -78,7 +78,7 @@ impl TriggerFollower {
             for of_row in rows.values() {
                 running.push(Box::pin(self.fire_row(of_row, now)));
             }
-            let mut running = stream::iter(running).buffer_unordered(ROWS_AT_ONCE);
+            let mut running = stream::iter(running).buffer_unordered(TRIGGER_ROWS_AT_ONCE);
             while let Some(ended) = running.next().await {
                 ended?;
             }

@@ -5,7 +5,7 @@ use std::pin::Pin;
 use std::time::Duration;
 
 use futures_util::{StreamExt, stream};
-use singlet_model::model::TriggerEvent;
+use singlet_model::model::{TRIGGER_ROWS_AT_ONCE, TriggerEvent};
 use singlet_runtime::{Attributes, ChangedRow, RuntimeError, TriggerOutcome, TriggerRun, Value};
 
 use super::fire::SetTimersError;
@@ -15,9 +15,6 @@ use crate::change::{Change, ChangeId};
 use crate::decode::{Decoded, Misfit};
 use crate::followers::FollowError;
 use crate::reader::{ChangePage, Told};
-
-/// How many rows have their writes run at once.
-pub(super) const ROWS_AT_ONCE: usize = 16;
 
 /// How often a run that fails by itself is tried before its change is parked.
 const TRIES_MAX: u32 = 3;
@@ -93,7 +90,7 @@ impl TriggerFollower {
         for (row, all) in &rows {
             running.push(Box::pin(this.run_row(row, all, clock)));
         }
-        let mut running = stream::iter(running).buffer_unordered(ROWS_AT_ONCE);
+        let mut running = stream::iter(running).buffer_unordered(TRIGGER_ROWS_AT_ONCE);
         while let Some(ended) = running.next().await {
             for end in ended? {
                 match end {

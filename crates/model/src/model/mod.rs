@@ -24,8 +24,8 @@ pub use table::{
 };
 pub use webhook::{WEBHOOK_BODY_BYTES_MAX, Webhook};
 pub use write::{
-    Assignment, Cause, Idempotency, IdempotencyNeed, MoveTo, NamedStep, Refusal, Requirement, Step, StepKind, Taken,
-    Trigger, TriggerEvent, UsingCall, Write,
+    Assignment, Cause, Idempotency, IdempotencyNeed, MoveTo, NamedStep, RUNS_PER_MINUTE_MAX, Refusal, Requirement,
+    Step, StepKind, TRIGGER_ROWS_AT_ONCE, Taken, Trigger, TriggerEvent, UsingCall, Write,
 };
 
 use crate::catalog::Catalog;
