@@ -12,6 +12,7 @@
 //!
 //! - A *trigger* is a write that runs after a change; what runs them is one follower for all. A *tick* is a time at which a write
 //!   runs by the clock.
+//! - A *webhook* tells another system of a change; a *delivery* is one thing that is told.
 //! - A *follower* reads changes under a name, and notes in the table how far it is. A *gap* is what was gone before it came.
 //!
 //! # What it is not
@@ -30,6 +31,7 @@ mod source;
 mod ticks;
 mod triggers;
 mod versions;
+mod webhooks;
 
 pub use change::{Change, ChangeId, ChangeKind, at_text};
 pub use decode::{ChangeDecoder, Decoded, Misfit};
@@ -45,4 +47,8 @@ pub use ticks::{NotedSchedule, NotedTicks, Ticker, noted_schedules, noted_ticks}
 pub use triggers::{
     Followed, PARKED_MAX, ParkedChange, ParkedChanges, ParkedOrder, RUNS_PER_MINUTE_MAX, RunEnd, TRIGGERS_FOLLOWER,
     TriggerFollower, TriggerObserver, Unobserved, forget_unneeded,
+};
+pub use webhooks::{
+    ATTEMPTS_MAX, Deliveries, Delivery, PostWebhook, Posted, RETRY_AFTER_MAX_SECONDS, SendEnd, WebhookObserver,
+    WebhookOrder, WebhookPost, WebhookSender, WebhookState,
 };

@@ -1,11 +1,14 @@
-//! Writes that run after changes, or by the clock, while a process serves or only follows.
+//! Writes that run after changes, or by the clock, and webhooks, while a process serves or only follows.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use futures_util::future::try_join_all;
-use singlet_changes::{FollowError, Lease, RunEnd, Ticker, TriggerFollower, TriggerObserver, forget_unneeded};
+use singlet_changes::{
+    FollowError, Lease, PostWebhook, RunEnd, SendEnd, Ticker, TriggerFollower, TriggerObserver, WebhookObserver,
+    WebhookSender, forget_unneeded,
+};
 use singlet_face::Company;
 use singlet_http::Service;
 use singlet_runtime::{Engine, RuntimeError};
@@ -13,6 +16,7 @@ use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
 use crate::store::now;
+use crate::webhooks::WebhookDeployment;
 
 /// How long it is waited at the head of a stream of this process's own, where asking costs nothing.
 const HEAD_PAUSE_ALONE: Duration = Duration::from_millis(25);
@@ -31,6 +35,9 @@ const TIMERS_PAUSE: Duration = Duration::from_secs(1);
 
 /// How often the clock is looked at for ticks; it may jump.
 const TICKS_PAUSE: Duration = Duration::from_secs(1);
+
+/// How often it is looked for deliveries that are due, where there were none.
+const DELIVERIES_PAUSE: Duration = Duration::from_secs(1);
 
 /// How often it is looked whether a model was taken up.
 const SYSTEMS_PAUSE: Duration = Duration::from_millis(500);
@@ -101,6 +108,38 @@ impl TriggerObserver for Noticed {
     }
 }
 
+impl WebhookObserver for Noticed {
+    fn sent(&self, webhook: &str, id: &str, end: &SendEnd) {
+        let system = self.system.as_str();
+        let outcome = match end {
+            SendEnd::Delivered => {
+                tracing::info!(system, webhook, id, "delivered");
+                "delivered"
+            }
+            SendEnd::Later(reason) => {
+                tracing::warn!(system, webhook, id, reason, "not delivered, and tried again later");
+                "later"
+            }
+            SendEnd::Failed(reason) => {
+                tracing::error!(system, webhook, id, reason, "not delivered, and not tried again");
+                "failed"
+            }
+            SendEnd::Gone => {
+                tracing::error!(
+                    system,
+                    webhook,
+                    id,
+                    "the receiver is gone: nothing is sent there until it is resumed"
+                );
+                "gone"
+            }
+        };
+        if let Some(service) = &self.service {
+            service.metrics().delivered(system, webhook, outcome);
+        }
+    }
+}
+
 /// The following of a service's systems.
 pub struct Following {
     ending: watch::Sender<bool>,
@@ -131,7 +170,7 @@ struct FollowedSystem {
 pub async fn enter(engine: &Arc<Engine>) -> Result<(), FollowError> {
     let unheard: Arc<dyn TriggerObserver> = Arc::new(Noticed::new("", None));
     Ticker::start_all(engine, &unheard, now()).await?;
-    if engine.model().triggers().next().is_none() {
+    if engine.model().followed_changes().next().is_none() {
         return Ok(());
     }
     TriggerFollower::start(Arc::clone(engine), unheard, now()).await?;
@@ -139,7 +178,7 @@ pub async fn enter(engine: &Arc<Engine>) -> Result<(), FollowError> {
 }
 
 /// Follows the changes of every system of a service, from now on.
-pub fn start(service: Arc<Service>, company: Company) -> Following {
+pub fn start(service: Arc<Service>, company: Company, webhooks: Arc<WebhookDeployment>) -> Following {
     let (ending, ended) = watch::channel(false);
     let task = tokio::spawn(async move {
         let mut running: BTreeMap<String, FollowedSystem> = BTreeMap::new();
@@ -157,7 +196,17 @@ pub fn start(service: Arc<Service>, company: Company) -> Following {
                 }
                 let (ending, ended) = watch::channel(false);
                 let noticed = Arc::new(Noticed::new(&system.name, Some(Arc::clone(&service))));
-                let task = tokio::spawn(follow_system(Arc::clone(&system.engine), noticed, company, ended));
+                let sent_by = webhooks.client(&system.engine).unwrap_or_else(|reason| {
+                    tracing::error!(system = system.name, reason, "deliveries wait");
+                    None
+                });
+                let followed = FollowedEngine {
+                    engine: Arc::clone(&system.engine),
+                    noticed,
+                    company,
+                    sent_by: sent_by.map(|client| client as Arc<dyn PostWebhook>),
+                };
+                let task = tokio::spawn(follow_system(followed, ended));
                 let engine = Arc::clone(&system.engine);
                 running.insert(system.prefix.clone(), FollowedSystem { engine, ending, task });
             }
@@ -176,12 +225,28 @@ pub fn start(service: Arc<Service>, company: Company) -> Following {
     Following { ending, task }
 }
 
+/// A system, and how it is followed.
+struct FollowedEngine {
+    engine: Arc<Engine>,
+    noticed: Arc<Noticed>,
+    company: Company,
+    /// Who sends its webhooks; none where deliveries wait.
+    sent_by: Option<Arc<dyn PostWebhook>>,
+}
+
 /// Follows the changes of one system until it is told to end.
-async fn follow_system(engine: Arc<Engine>, noticed: Arc<Noticed>, company: Company, mut ended: watch::Receiver<bool>) {
+async fn follow_system(followed: FollowedEngine, mut ended: watch::Receiver<bool>) {
+    let FollowedEngine {
+        engine,
+        noticed,
+        company,
+        sent_by,
+    } = followed;
+    WebhookDeployment::say_addresses(&engine);
     if let Err(error) = forget_unneeded(&engine).await {
         tracing::warn!(system = noticed.system, %error, "it cannot be looked whether anything follows");
     }
-    let mut leases = (None, None);
+    let mut leases = (None, None, None);
     tokio::select! {
         _ = ended.changed() => {}
         // A long run by the clock must not hold up what runs after changes, nor the other way round.
@@ -189,10 +254,11 @@ async fn follow_system(engine: Arc<Engine>, noticed: Arc<Noticed>, company: Comp
             tokio::join!(
                 follow_for_ever(&engine, &noticed, company, &mut leases.0),
                 tick_for_ever(&engine, &noticed, company, &mut leases.1),
+                send_for_ever(&engine, &noticed, company, &mut leases.2, sent_by),
             )
         } => {}
     }
-    for lease in [leases.0, leases.1].iter_mut().flatten() {
+    for lease in [leases.0, leases.1, leases.2].iter_mut().flatten() {
         if let Err(error) = lease.give_back(now()).await {
             tracing::debug!(%error, "the lease ends by itself");
         }
@@ -201,7 +267,7 @@ async fn follow_system(engine: Arc<Engine>, noticed: Arc<Noticed>, company: Comp
 
 /// Whatever is dropped half-way here is as if the process had ended there: it comes again.
 async fn follow_for_ever(engine: &Arc<Engine>, noticed: &Arc<Noticed>, company: Company, lease: &mut Option<Lease>) {
-    if engine.model().triggers().next().is_none() {
+    if engine.model().followed_changes().next().is_none() {
         return;
     }
     let mut failures = 0_u32;
@@ -220,6 +286,59 @@ async fn tick_for_ever(engine: &Arc<Engine>, noticed: &Arc<Noticed>, company: Co
     loop {
         let ended = tick_while_held(engine, noticed, company, lease, &mut failures).await;
         pause_after(ended, noticed, &mut failures).await;
+    }
+}
+
+/// The same for what other systems are told.
+async fn send_for_ever(
+    engine: &Arc<Engine>,
+    noticed: &Arc<Noticed>,
+    company: Company,
+    lease: &mut Option<Lease>,
+    sent_by: Option<Arc<dyn PostWebhook>>,
+) {
+    let Some(sent_by) = sent_by else { return };
+    let observer: Arc<dyn WebhookObserver> = noticed.clone();
+    let sender = WebhookSender::new(Arc::clone(engine), sent_by, observer);
+    let mut failures = 0_u32;
+    loop {
+        let ended = send_while_held(engine, &sender, company, lease, &mut failures).await;
+        pause_after(ended, noticed, &mut failures).await;
+    }
+}
+
+/// Sends what is due of all webhooks for as long as this process has the lease, which is renewed while receivers are waited for. A slow
+/// receiver holds up its own webhook alone.
+async fn send_while_held(
+    engine: &Arc<Engine>,
+    sender: &WebhookSender,
+    company: Company,
+    lease: &mut Option<Lease>,
+    failures: &mut u32,
+) -> Result<(), FollowError> {
+    let lease = lease.get_or_insert_with(|| WebhookSender::lease(engine));
+    let shared = company == Company::Shared;
+    if shared && !lease.hold(now()).await? {
+        return Ok(());
+    }
+    *failures = 0;
+    let one = |webhook| async move {
+        loop {
+            if sender.send_due(webhook, &now).await? == 0 {
+                tokio::time::sleep(DELIVERIES_PAUSE).await;
+            }
+        }
+    };
+    let mut sending = Box::pin(try_join_all(engine.model().webhooks.iter().map(one)));
+    loop {
+        tokio::select! {
+            ended = &mut sending => return ended.map(|_: Vec<()>| ()),
+            () = tokio::time::sleep(LEASE_PAUSE) => {
+                if shared && !lease.hold(now()).await? {
+                    return Ok(());
+                }
+            }
+        }
     }
 }
 
@@ -320,31 +439,44 @@ async fn follow_while_held(
 pub async fn follow_alone(
     engine: Arc<Engine>,
     company: Company,
+    sent_by: Option<Arc<dyn PostWebhook>>,
     once: bool,
     end: impl Future<Output = ()>,
 ) -> Result<usize, FollowError> {
     let noticed = Arc::new(Noticed::new(&engine.model().name, None));
     if !once {
         let (ending, ended) = watch::channel(false);
-        let task = tokio::spawn(follow_system(engine, noticed, company, ended));
+        let followed = FollowedEngine {
+            engine,
+            noticed,
+            company,
+            sent_by,
+        };
+        let task = tokio::spawn(follow_system(followed, ended));
         end.await;
         let _ = ending.send(true);
         let _ = tokio::time::timeout(END_TIME_MAX, task).await;
         return Ok(0);
     }
-    let observer: Arc<dyn TriggerObserver> = noticed;
+    let observer: Arc<dyn TriggerObserver> = noticed.clone();
     let mut tickers = Ticker::start_all(&engine, &observer, now()).await?;
     for ticker in &mut tickers {
         ticker.run_due(now()).await?;
     }
-    if engine.model().triggers().next().is_none() {
+    if engine.model().followed_changes().next().is_none() {
         return Ok(tickers.iter().map(Ticker::parked).sum());
     }
-    let mut follower = TriggerFollower::start(engine, observer, now()).await?;
+    let mut follower = TriggerFollower::start(Arc::clone(&engine), observer, now()).await?;
     let begun = now() / 1_000;
     follower.fire_due(now()).await?;
     while !follower.is_at_head() && !follower.has_passed(begun + 1) {
         follower.follow_page(&now).await?;
+    }
+    if let Some(sent_by) = sent_by {
+        let sender = WebhookSender::new(Arc::clone(&engine), sent_by, noticed);
+        for webhook in &engine.model().webhooks {
+            while sender.send_due(webhook, &now).await? > 0 {}
+        }
     }
     Ok(follower.parked().len())
 }

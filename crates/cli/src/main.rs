@@ -19,6 +19,7 @@ mod source;
 mod store;
 mod sweep;
 mod table;
+mod webhooks;
 
 use std::process::ExitCode;
 

@@ -33,6 +33,8 @@ mod transcripts;
 mod upkeep;
 #[path = "cli/verify_dynamodb.rs"]
 mod verify_dynamodb;
+#[path = "cli/webhooks.rs"]
+mod webhooks;
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read};

@@ -1,50 +1,77 @@
-//! Which writes run after which, and by the clock: a drawing, and the same as Mermaid.
+//! Which writes run after which and by the clock, and who is told of what they do: a drawing, and the same as Mermaid.
 
 use std::fmt::Write as _;
 
 use singlet_model::Model;
 use singlet_model::model::{Trigger, Write};
-use singlet_plan::write::{following_writes, trigger_text};
+use singlet_plan::write::{following_webhooks, following_writes, trigger_text};
 
 use crate::drawing::{Edge, End, Form, Graph, Node};
 use crate::escape::{code, mermaid, prose};
 use crate::table::Table;
+use crate::text;
 
-/// A write, one that runs after it, and the change between them.
-type Follows<'m> = (&'m Write, &'m Write, &'m Trigger);
-
-fn all(model: &Model) -> Vec<Follows<'_>> {
-    let follow = |write| {
-        let next = following_writes(model, write).into_iter();
-        next.map(move |(next, trigger)| (write, next, trigger))
-    };
-    model.writes.iter().flat_map(follow).collect()
+/// A write, what follows it by name, and the change between them.
+struct Follows<'m> {
+    write: &'m Write,
+    next: &'m str,
+    trigger: &'m Trigger,
 }
 
-/// The writes that have a part in it, in the order of the model.
-fn writes<'m>(model: &'m Model, follows: &[Follows<'m>]) -> Vec<&'m Write> {
+fn all(model: &Model) -> Vec<Follows<'_>> {
+    let mut found = Vec::new();
+    for write in &model.writes {
+        let writes = following_writes(model, write).into_iter();
+        let writes = writes.map(|(next, trigger)| (next.name.as_str(), trigger));
+        let told = following_webhooks(model, write).into_iter();
+        let told = told.map(|webhook| (webhook.name.as_str(), &webhook.after));
+        let next = writes.chain(told);
+        found.extend(next.map(|(next, trigger)| Follows { write, next, trigger }));
+    }
+    found
+}
+
+/// What has a part in it.
+struct Part<'m> {
+    name: &'m str,
+    is_webhook: bool,
+    runs_by_itself: bool,
+}
+
+/// The writes that have a part in it, in the order of the model, and all webhooks.
+fn parts<'m>(model: &'m Model, follows: &[Follows<'m>]) -> Vec<Part<'m>> {
     let has_part = |write: &&Write| {
-        let is = |other: &Write| other.name == write.name;
-        write.runs_by_itself() || follows.iter().any(|(from, to, _)| is(from) || is(to))
+        let is = |name: &str| name == write.name;
+        write.runs_by_itself() || follows.iter().any(|one| is(&one.write.name) || is(one.next))
     };
-    model.writes.iter().filter(has_part).collect()
+    let writes = model.writes.iter().filter(has_part).map(|write| Part {
+        name: &write.name,
+        is_webhook: false,
+        runs_by_itself: write.runs_by_itself(),
+    });
+    let webhooks = model.webhooks.iter().map(|webhook| Part {
+        name: &webhook.name,
+        is_webhook: true,
+        runs_by_itself: true,
+    });
+    writes.chain(webhooks).collect()
 }
 
 /// The drawing.
 pub fn graph(model: &Model) -> Graph {
     let follows = all(model);
-    let writes = writes(model, &follows);
-    let number = |write: &Write| writes.iter().position(|known| known.name == write.name);
-    let nodes = writes.iter().map(|write| Node {
-        title: write.name.clone(),
-        lines: Vec::new(),
-        form: if write.runs_by_itself() { Form::Round } else { Form::Box },
+    let parts = parts(model, &follows);
+    let number = |name: &str| parts.iter().position(|known| known.name == name);
+    let nodes = parts.iter().map(|part| Node {
+        title: part.name.to_owned(),
+        lines: part.is_webhook.then(|| "webhook".to_owned()).into_iter().collect(),
+        form: if part.runs_by_itself { Form::Round } else { Form::Box },
     });
-    let edges = follows.iter().filter_map(|(from, to, trigger)| {
+    let edges = follows.iter().filter_map(|one| {
         Some(Edge {
-            from: number(from)?,
-            to: number(to)?,
-            label: vec![trigger.shown(model.catalog.name(trigger.entity))],
+            from: number(&one.write.name)?,
+            to: number(one.next)?,
+            label: vec![one.trigger.shown(model.catalog.name(one.trigger.entity))],
             dashed: false,
             tail: End::Plain,
             head: End::Arrow,
@@ -60,40 +87,62 @@ pub fn graph(model: &Model) -> Graph {
 /// The same as Mermaid.
 pub fn diagram(model: &Model) -> String {
     let follows = all(model);
-    let writes = writes(model, &follows);
+    let parts = parts(model, &follows);
     let mut out = String::from("flowchart TD\n");
-    for (number, write) in writes.iter().enumerate() {
-        let name = mermaid(&write.name);
-        let _ = match write.runs_by_itself() {
-            true => writeln!(out, "  w{number}([\"{name}\"])"),
-            false => writeln!(out, "  w{number}[\"{name}\"]"),
+    for (number, part) in parts.iter().enumerate() {
+        let name = mermaid(part.name);
+        let _ = match (part.is_webhook, part.runs_by_itself) {
+            (true, _) => writeln!(out, "  w{number}>\"{name}\"]"),
+            (false, true) => writeln!(out, "  w{number}([\"{name}\"])"),
+            (false, false) => writeln!(out, "  w{number}[\"{name}\"]"),
         };
     }
-    let number = |write: &Write| writes.iter().position(|known| known.name == write.name);
-    for (from, to, trigger) in &follows {
-        if let (Some(from), Some(to)) = (number(from), number(to)) {
-            let label = mermaid(&trigger.shown(model.catalog.name(trigger.entity)));
+    let number = |name: &str| parts.iter().position(|known| known.name == name);
+    for one in &follows {
+        if let (Some(from), Some(to)) = (number(&one.write.name), number(one.next)) {
+            let label = mermaid(&one.trigger.shown(model.catalog.name(one.trigger.entity)));
             let _ = writeln!(out, "  w{from} -->|\"{label}\"| w{to}");
         }
     }
     out
 }
 
+/// The writes after which something comes.
+fn makers(model: &Model, name: &str) -> String {
+    let follows = all(model).into_iter().filter(|one| one.next == name);
+    let makers: Vec<String> = follows.map(|one| code(&one.write.name)).collect();
+    makers.join(", ")
+}
+
 /// Each write that runs by itself; nothing where there is none.
 pub fn table(model: &Model) -> String {
     let mut table = Table::new(["Write", "Runs after", "Which these make"]);
     for (write, trigger) in model.triggers() {
-        let follows = all(model).into_iter().filter(|(_, next, _)| next.name == write.name);
-        let makers: Vec<String> = follows.map(|(from, ..)| code(&from.name)).collect();
         table.row(vec![
             code(&write.name),
             code(&trigger_text(model, trigger)),
-            makers.join(", "),
+            makers(model, &write.name),
         ]);
     }
     for (write, schedule) in model.scheduled() {
         let clock = format!("every {schedule}, by the clock of {}", model.zone);
         table.row(vec![code(&write.name), prose(&clock), String::new()]);
+    }
+    table.text()
+}
+
+/// Each webhook; nothing where there is none.
+pub fn webhooks(model: &Model) -> String {
+    let mut table = Table::new(["Webhook", "Told after", "Which these make", "To", "What is told"]);
+    for webhook in &model.webhooks {
+        let sent: Vec<String> = webhook.sent().iter().map(|(name, _)| code(name)).collect();
+        table.row(vec![
+            code(&webhook.name),
+            code(&trigger_text(model, &webhook.after)),
+            makers(model, &webhook.name),
+            code(&text::expression(model, &webhook.to)),
+            sent.join(", "),
+        ]);
     }
     table.text()
 }

@@ -119,15 +119,23 @@ impl Writer {
     }
 
     fn follows(&mut self, model: &Model) {
-        let table = follows::table(model);
-        if table.is_empty() {
+        if !model.has_runs() {
             return;
         }
+        let table = follows::table(model);
         self.heading("What runs by itself");
-        self.out
-            .push_str("Each runs once for each change, in a transaction of its own, soon after it, or once for each tick of its clock.\n\n");
+        if !table.is_empty() {
+            self.out
+                .push_str("Each runs once for each change, in a transaction of its own, soon after it, or once for each tick of its clock.\n\n");
+        }
         self.diagram("changes", &follows::graph(model), &follows::diagram(model));
         self.out.push_str(&table);
+        let webhooks = follows::webhooks(model);
+        if !webhooks.is_empty() {
+            self.out
+                .push_str("Other systems are told by Standard Webhooks, at least once, in no order.\n\n");
+            self.out.push_str(&webhooks);
+        }
     }
 
     fn states(&mut self, model: &Model) {

@@ -7,7 +7,7 @@ use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header}
 use axum::response::Response;
 use futures_util::future::BoxFuture;
 use singlet_item::Value;
-use singlet_model::model::{IdempotencyNeed, Step, StepKind, Write};
+use singlet_model::model::{IdempotencyNeed, Read, Step, StepKind, Write};
 use singlet_runtime::values::json_text;
 use singlet_runtime::{Attributes, Caller, Memory, Precondition, Refused, Request, RuntimeError, WriteRequest};
 use singlet_store::Units;
@@ -19,11 +19,12 @@ use crate::etag;
 use crate::long_reads::LongReads;
 use crate::metrics::Operation;
 use crate::problem::{FieldError, FieldErrors, Place, Problem};
-use crate::query::{Page, Query, pages};
+use crate::query::{Page, Query, TICKET, pages};
 use crate::rate::Left;
 use crate::routing::{Endpoint, Found};
 use crate::settings::Limits;
 use crate::system::System;
+use crate::ticket::{self, NEW_TICKET, TICKET_HEADER};
 use crate::watch::{self, Asked, Watchers, Watching};
 use crate::{answer, body, input, problem};
 
@@ -101,6 +102,8 @@ impl<'a> Call<'a> {
         if let [only] = endpoints {
             self.of.operation.clone_from(&only.name);
         }
+        let redeemed = self.redeemed(incoming, endpoints)?;
+        let incoming = redeemed.as_ref().unwrap_or(incoming);
         let caller = system.authenticator.caller(&incoming.headers).await;
         self.count(&caller, &incoming.peer)?;
         let query = Query::parse(&incoming.query)?;
@@ -113,6 +116,32 @@ impl<'a> Call<'a> {
             true => self.write(endpoint, &found, &query, caller, (incoming, body)).await,
             false => self.read(endpoint, &found, &query, caller, incoming).await,
         }
+    }
+
+    /// The request with the credentials that its ticket holds, where it asks for events by one.
+    fn redeemed(&self, incoming: &Incoming, endpoints: &[Endpoint]) -> Result<Option<Incoming>, Problem> {
+        if incoming.method != Method::GET || !watch::accepts_events(&incoming.headers) {
+            return Ok(None);
+        }
+        // What is wrong with a query is said later, to who may ask.
+        let Ok(query) = Query::parse(&incoming.query) else {
+            return Ok(None);
+        };
+        let Some(sent) = query.ticket(endpoints).filter(|sent| *sent != NEW_TICKET) else {
+            return Ok(None);
+        };
+        let now = self.service.clock.now();
+        let headers = ticket::redeem(self.system, incoming, &query, (sent, now))?;
+        Ok(Some(Incoming {
+            method: incoming.method.clone(),
+            path: incoming.path.clone(),
+            full_path: incoming.full_path.clone(),
+            query: incoming.query.clone(),
+            headers,
+            peer: incoming.peer.clone(),
+            explains: incoming.explains,
+            request_id: incoming.request_id.clone(),
+        }))
     }
 
     fn count(&mut self, caller: &Result<Caller, Problem>, peer: &str) -> Result<(), Problem> {
@@ -148,8 +177,12 @@ impl<'a> Call<'a> {
             ));
         };
         let mut errors = FieldErrors::default();
-        let Page { limit, cursor, explain } =
-            query.page(endpoint, pages(read), system.engine.bounds().page_rows_max, &mut errors);
+        let Page {
+            limit,
+            cursor,
+            explain,
+            ticket,
+        } = query.page(endpoint, pages(read), system.engine.bounds().page_rows_max, &mut errors);
         let mut args = Attributes::new();
         input::path_arguments(&found.variables, &endpoint.path, &mut args, &mut errors);
         query.arguments(endpoint, &mut args, &mut errors);
@@ -158,6 +191,12 @@ impl<'a> Call<'a> {
                 Place::Query("explain".to_owned()),
                 "plans are not shown at this address",
             ));
+        }
+        let asks_ticket = ticket.as_deref() == Some(NEW_TICKET);
+        if ticket.is_some()
+            && let Some(detail) = self.ticket_error(read, asks_ticket, incoming)
+        {
+            errors.push(FieldError::new(Place::Query(TICKET.to_owned()), detail));
         }
         if !errors.is_empty() {
             return Err(Problem::invalid(errors));
@@ -200,7 +239,24 @@ impl<'a> Call<'a> {
                 error => self.problem(error, &incoming.request_id),
             })?;
         self.units = given.consumed.total();
-        answer::read(model, read, given, (query, incoming), held)
+        let mut response = answer::read(model, read, given, (query, incoming), held)?;
+        if asks_ticket && let Some(ticket) = ticket::issue(system, incoming, query, self.service.clock.now()) {
+            response.headers_mut().insert(TICKET_HEADER, ticket);
+        }
+        Ok(response)
+    }
+
+    /// What is wrong with a ticket, or with asking for one: there are tickets for what can be watched, and they are for watching.
+    fn ticket_error(&self, read: &Read, asks_ticket: bool, incoming: &Incoming) -> Option<&'static str> {
+        let is_watched = incoming.method == Method::GET && watch::accepts_events(&incoming.headers);
+        match watch::why_not(self.system.model(), read) {
+            Some(reason) => Some(reason),
+            None if asks_ticket && is_watched => {
+                Some("who watches needs the ticket itself; ask for one without events")
+            }
+            None if !asks_ticket && !is_watched => Some("a ticket is for `Accept: text/event-stream` alone"),
+            None => None,
+        }
     }
 
     async fn watch(&self, endpoint: &Endpoint, request: Request, incoming: &Incoming) -> Result<Response, Problem> {

@@ -41,8 +41,11 @@ mod service;
 mod settings;
 mod surfaces;
 mod system;
+mod ticket;
 mod trace;
+mod trust;
 mod watch;
+pub mod webhooks;
 
 pub use clock::Clock;
 pub use proxies::Proxies;

@@ -25,6 +25,7 @@ pub struct Metrics {
     write_units: Family<Operation, Counter>,
     refusals: Family<Refused, Counter>,
     runs: Family<Ran, Counter>,
+    deliveries: Family<Delivered, Counter>,
     parked: Family<Followed, Gauge>,
     lag_seconds: Family<Followed, Gauge>,
     /// Requests that are being answered.
@@ -64,6 +65,14 @@ struct Ran {
     outcome: String,
 }
 
+/// An attempt to tell another system of a change, and how that ended: `delivered`, `later`, `failed` or `gone`.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct Delivered {
+    system: String,
+    webhook: String,
+    outcome: String,
+}
+
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct Followed {
     system: String,
@@ -80,6 +89,7 @@ impl Default for Metrics {
             write_units: Family::default(),
             refusals: Family::default(),
             runs: Family::default(),
+            deliveries: Family::default(),
             parked: Family::default(),
             lag_seconds: Family::default(),
             in_flight: Gauge::default(),
@@ -103,6 +113,11 @@ impl Default for Metrics {
             "runs",
             "Writes that ran after changes, by outcome",
             metrics.runs.clone(),
+        );
+        registry.register(
+            "deliveries",
+            "Attempts to tell other systems of changes, by outcome",
+            metrics.deliveries.clone(),
         );
         registry.register(
             "parked_changes",
@@ -165,6 +180,16 @@ impl Metrics {
             outcome: outcome.to_owned(),
         };
         self.runs.get_or_create(&ran).inc();
+    }
+
+    /// Counts an attempt to tell another system of a change.
+    pub fn delivered(&self, system: &str, webhook: &str, outcome: &str) {
+        let delivered = Delivered {
+            system: system.to_owned(),
+            webhook: webhook.to_owned(),
+            outcome: outcome.to_owned(),
+        };
+        self.deliveries.get_or_create(&delivered).inc();
     }
 
     /// Says how far the changes of a system are followed.

@@ -27,13 +27,18 @@ pub struct Page {
     pub cursor: Option<String>,
     /// Whether the plan is wanted in place of the answer.
     pub explain: bool,
+    /// The ticket by which a list is watched, or what asks for one.
+    pub ticket: Option<String>,
 }
+
+/// The name under which a ticket is sent.
+pub(crate) const TICKET: &str = "ticket";
 
 /// The most parameters of a query: no operation has as many.
 const PARAMETERS_MAX: usize = 200;
 
 /// Names that mean the same for every read, unless the read has a parameter of that name.
-const COMMON: [&str; 3] = ["limit", "cursor", "explain"];
+const COMMON: [&str; 4] = ["limit", "cursor", "explain", TICKET];
 
 impl Query {
     /// Decodes a query.
@@ -63,6 +68,17 @@ impl Query {
             query.sent.push((name, value));
         }
         Ok(query)
+    }
+
+    /// What was sent, by name, in its order.
+    pub(crate) fn sent(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.sent.iter().map(|(name, value)| (name.as_str(), value.as_str()))
+    }
+
+    /// The ticket that was sent; none where a read of the path has a parameter of that name.
+    pub(crate) fn ticket(&self, endpoints: &[Endpoint]) -> Option<&str> {
+        let is_own = endpoints.iter().any(|endpoint| has(endpoint, TICKET));
+        self.get(TICKET).filter(|_| !is_own)
     }
 
     /// The value of a parameter.
@@ -172,7 +188,7 @@ impl Query {
         }
     }
 
-    /// Limit (of at most `rows_max` rows), cursor and explain, where the read has no parameter of such a name.
+    /// Limit (of at most `rows_max` rows), cursor, explain and ticket, where the read has no parameter of such a name.
     pub fn page(&self, endpoint: &Endpoint, pages: bool, rows_max: usize, errors: &mut FieldErrors) -> Page {
         let mut page = Page::default();
         for name in COMMON.into_iter().filter(|name| !has(endpoint, name)) {
@@ -186,6 +202,7 @@ impl Query {
                         format!("this must be a whole number from 1 to {rows_max}"),
                     )),
                 },
+                TICKET if !endpoint.is_write => page.ticket = Some(text.to_owned()),
                 "cursor" if pages => page.cursor = Some(text.to_owned()),
                 _ => errors.push(unknown(name, std::iter::empty())),
             }

@@ -456,6 +456,7 @@ fn cors(origins: &[String]) -> CorsLayer {
         "ratelimit-policy",
         "retry-after",
         "singlet-capacity",
+        "singlet-ticket",
         "x-request-id",
     ];
     let layer = CorsLayer::new()

@@ -131,19 +131,8 @@ pub(crate) enum Asked {
 ///
 /// Where it accepts nothing else, and the read has none.
 pub(crate) fn asked(model: &Model, read: &Read, headers: &HeaderMap) -> Result<Asked, Problem> {
-    let accepted = headers
-        .get_all(header::ACCEPT)
-        .iter()
-        .filter_map(|value| value.to_str().ok());
-    let media: Vec<&str> = accepted
-        .flat_map(|value| value.split(','))
-        .filter_map(|range| {
-            let mut parts = range.split(';').map(str::trim);
-            let media = parts.next()?;
-            (!parts.any(is_refusal)).then_some(media)
-        })
-        .collect();
-    if !media.iter().any(|media| media.eq_ignore_ascii_case(EVENTS)) {
+    let media: Vec<&str> = accepted_media(headers).collect();
+    if !accepts_events(headers) {
         return Ok(Asked::Answer);
     }
     let Some(reason) = why_not(model, read) else {
@@ -156,6 +145,24 @@ pub(crate) fn asked(model: &Model, read: &Read, headers: &HeaderMap) -> Result<A
         true => Ok(Asked::Answer),
         false => Err(Problem::new(StatusCode::NOT_ACCEPTABLE, "not_watchable", reason)),
     }
+}
+
+/// Whether a request accepts events, whether or not there are any.
+pub(crate) fn accepts_events(headers: &HeaderMap) -> bool {
+    accepted_media(headers).any(|media| media.eq_ignore_ascii_case(EVENTS))
+}
+
+/// The media types that a request accepts.
+fn accepted_media(headers: &HeaderMap) -> impl Iterator<Item = &str> {
+    let accepted = headers.get_all(header::ACCEPT).iter();
+    let ranges = accepted
+        .filter_map(|value| value.to_str().ok())
+        .flat_map(|value| value.split(','));
+    ranges.filter_map(|range| {
+        let mut parts = range.split(';').map(str::trim);
+        let media = parts.next()?;
+        (!parts.any(is_refusal)).then_some(media)
+    })
 }
 
 /// Whether a parameter of a media range says that it is not acceptable: a quality of zero.

@@ -367,4 +367,18 @@ writes:
 ```
 
 Way out: the message names the word."
+
+BAD_WEBHOOK "M029" "bad-webhook" Error "Nobody can be told so after this change.
+
+A webhook tells another system of a change, by Standard Webhooks: `after` names the change as for a write, `send` what is told of it, computed from `row` and `before` alone, and `to` the address, computed from `settings`. What is still to be told lies in the table in the order of its instants, which needs a sort key of text. Its name is the `type` of the event, and no write's.
+
+```yaml
+webhooks:
+  reservations:
+    after: {create: Reservation}
+    to: settings.reservationsUrl
+    send: {reservation: row.resId, item: row.itemId}
+```
+
+Way out: the message names the word."
 }

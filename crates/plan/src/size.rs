@@ -146,6 +146,11 @@ fn overhead(model: &Model, entity: &Entity) -> u64 {
 }
 
 /// The most bytes that a value of a type takes; nothing where it has no limit.
+/// The most bytes of a value of a type, by its limits; none where it has none.
+pub fn value_bytes_max(ty: &Type) -> Option<u64> {
+    largest(ty, &mut Patterns::new())
+}
+
 fn largest(ty: &Type, patterns: &mut Patterns) -> Option<u64> {
     match ty {
         Type::Text(limits) => text_bytes(limits, patterns),

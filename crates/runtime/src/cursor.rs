@@ -141,10 +141,15 @@ impl Sealer {
     /// Where it cannot be written down.
     pub fn seal(&self, cursor: &Cursor, belongs: &Belongs<'_>) -> Result<String, RuntimeError> {
         let text = serde_json::to_vec(cursor).map_err(|_| RuntimeError::Cursor)?;
+        self.seal_bytes(&text, &belongs.bytes())
+    }
+
+    /// Seals bytes for what other bytes name.
+    pub(crate) fn seal_bytes(&self, bytes: &[u8], belongs: &[u8]) -> Result<String, RuntimeError> {
         let nonce = XChaCha20Poly1305::generate_nonce(&mut OsRng);
         let payload = Payload {
-            msg: &text,
-            aad: &belongs.bytes(),
+            msg: bytes,
+            aad: belongs,
         };
         let sealed = self.cipher.encrypt(&nonce, payload).map_err(|_| RuntimeError::Cursor)?;
         Ok(URL_SAFE_NO_PAD.encode([nonce.as_slice(), &sealed].concat()))
@@ -156,6 +161,12 @@ impl Sealer {
     ///
     /// Where it is forged, cut, or was made for another read, other arguments, another caller or another version of the model.
     pub fn open(&self, text: &str, belongs: &Belongs<'_>) -> Result<Cursor, RuntimeError> {
+        let text = self.open_bytes(text, &belongs.bytes())?;
+        serde_json::from_slice(&text).map_err(|_| RuntimeError::Cursor)
+    }
+
+    /// Opens what was sealed for what other bytes name.
+    pub(crate) fn open_bytes(&self, text: &str, belongs: &[u8]) -> Result<Vec<u8>, RuntimeError> {
         if text.len() > CURSOR_BYTES_MAX {
             return Err(RuntimeError::Cursor);
         }
@@ -163,13 +174,11 @@ impl Sealer {
         let (nonce, sealed) = bytes.split_first_chunk::<NONCE_BYTES>().ok_or(RuntimeError::Cursor)?;
         let payload = Payload {
             msg: sealed,
-            aad: &belongs.bytes(),
+            aad: belongs,
         };
-        let text = self
-            .cipher
+        self.cipher
             .decrypt(&XNonce::from(*nonce), payload)
-            .map_err(|_| RuntimeError::Cursor)?;
-        serde_json::from_slice(&text).map_err(|_| RuntimeError::Cursor)
+            .map_err(|_| RuntimeError::Cursor)
     }
 }
 

@@ -102,6 +102,24 @@ impl Engine {
         &self.store
     }
 
+    /// Seals bytes, as cursors are sealed, for what other bytes name. Those begin with what tells them from a cursor's: a word in a list.
+    ///
+    /// # Errors
+    ///
+    /// Where they cannot be sealed.
+    pub fn seal_bytes(&self, bytes: &[u8], belongs: &[u8]) -> Result<String, RuntimeError> {
+        self.sealer.seal_bytes(bytes, belongs)
+    }
+
+    /// Opens what [`Engine::seal_bytes`] sealed.
+    ///
+    /// # Errors
+    ///
+    /// Where it is forged, or was sealed for something else.
+    pub fn open_bytes(&self, text: &str, belongs: &[u8]) -> Result<Vec<u8>, RuntimeError> {
+        self.sealer.open_bytes(text, belongs)
+    }
+
     /// Zone and settings.
     pub fn setting(&self) -> &Setting {
         &self.setting

@@ -45,7 +45,8 @@ pub use open::{Deployment, Unsound};
 pub use scope::{Attributes, Caller, Scope, Setting};
 pub use typed::{Call, Page};
 pub use write::{
-    ChangedRow, Deadline, Precondition, Refused, TickRun, TriggerOutcome, TriggerRun, WriteRequest, Written, kept_row,
+    ChangedRow, Deadline, Precondition, Refused, TickRun, TriggerOutcome, TriggerRun, WriteRequest, Written,
+    change_record_put, keep_row_until, kept_row,
 };
 
 // What a program needs of other crates to embed an engine.

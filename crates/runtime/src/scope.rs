@@ -6,7 +6,7 @@ use std::sync::{PoisonError, RwLock};
 use jiff::tz::TimeZone;
 use singlet_item::Value;
 use singlet_model::Model;
-use singlet_model::evaluate::Environment;
+use singlet_model::evaluate::{Environment, evaluate_as};
 use singlet_model::expression::{Expr, Word};
 use singlet_plan::Bounds;
 
@@ -60,14 +60,38 @@ pub struct Setting {
 }
 
 impl Setting {
-    /// The zone of a model; UTC where it is unknown here.
+    /// The zone of a model, UTC where it is unknown here; what is not given at deployment has the default that the model says.
     pub fn of(model: &Model, settings: BTreeMap<String, Value>) -> Self {
-        Setting {
+        let given = Setting {
             zone: TimeZone::get(&model.zone).unwrap_or(TimeZone::UTC),
             settings,
             bounds: Bounds::USUAL,
             guard_form: RwLock::default(),
-        }
+        };
+        let (nothing, nobody) = (Attributes::new(), Caller::anonymous());
+        let scope = Scope {
+            setting: &given,
+            now: 0,
+            args: &nothing,
+            caller: &nobody,
+            attributes: None,
+            row: None,
+            bound: &nothing,
+        };
+        let missing = model
+            .settings
+            .iter()
+            .filter(|one| !given.settings.contains_key(&one.name));
+        let defaults: Attributes = missing
+            .filter_map(|one| {
+                // A default is a value that was checked with the model.
+                let value = evaluate_as(one.default.as_ref()?, &one.ty, &scope).ok()??;
+                Some((one.name.clone(), value))
+            })
+            .collect();
+        let mut setting = given;
+        setting.settings.extend(defaults);
+        setting
     }
 
     /// How the table has unique values in the keys of guards; as they are, where nothing else is known.

@@ -83,6 +83,8 @@ pub(crate) struct Then {
     pub problem: Option<Text>,
     pub body: Option<Node>,
     pub rows: Option<Node>,
+    /// What other systems are told after it.
+    pub told: Option<Node>,
     pub headers: Vec<(Text, Node)>,
     pub read_max: Option<(f64, Span)>,
     pub write_max: Option<(f64, Span)>,

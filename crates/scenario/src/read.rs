@@ -32,7 +32,9 @@ const SCENARIO_WORDS: [&str; 7] = ["name", "now", "given", "by", "settings", "re
 const STEP_WORDS: [&str; 11] = [
     "when", "by", "send", "bytes", "headers", "after", "at", "times", "at_once", "then", "keep",
 ];
-const THEN_WORDS: [&str; 7] = ["status", "problem", "body", "rows", "headers", "capacity", "each"];
+const THEN_WORDS: [&str; 8] = [
+    "status", "problem", "body", "rows", "headers", "capacity", "each", "told",
+];
 const UNREACHABLE_WORDS: [&str; 4] = ["status", "refusal", "at", "why"];
 
 /// Reads the scenarios of a model. With errors among the findings the file is not whole.
@@ -235,6 +237,7 @@ impl Reader<'_> {
         }
         then.body = node.get("body").cloned();
         then.rows = node.get("rows").cloned();
+        then.told = node.get("told").cloned();
         then.headers = self.pairs(node.get("headers"), "headers");
         if let Some(capacity) = node.get("capacity") {
             self.words(capacity, &[&["read", "write"]], "`capacity`");

@@ -157,6 +157,10 @@ impl Stage<'_> {
         if let Err(reason) = self.service.follow_to_rest().await {
             return vec![different(step.when.span, reason)];
         }
+        let told = match self.service.take_told().await {
+            Ok(told) => told,
+            Err(reason) => return vec![different(step.when.span, reason)],
+        };
         let mut out = Vec::new();
         for (call, reply) in calls.iter().zip(&replies) {
             if let Some(undocumented) = self.coverage.see(call, reply, &step.by) {
@@ -165,6 +169,9 @@ impl Stage<'_> {
             }
         }
         counts(step, &replies, &mut out);
+        if let Some(wanted) = &step.then.told {
+            compare(wanted, Some(&told), "told", &self.names, &mut out);
+        }
         if let Some(last) = replies.last() {
             self.answer(step, last, &mut out);
             if out.is_empty() {

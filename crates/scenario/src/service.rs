@@ -1,11 +1,14 @@
 //! A service of its own for each scenario: an empty table in memory, a free port, a clock that stands.
 
 use std::net::SocketAddr;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use singlet_changes::{Ticker, TriggerFollower, TriggerObserver, Unobserved};
+use serde_json::Value as Json;
+use singlet_changes::{
+    PostWebhook, Posted, Ticker, TriggerFollower, TriggerObserver, Unobserved, WebhookPost, WebhookSender,
+};
 use singlet_http::auth::{ApiKeys, JwtKeys, JwtSettings, LocalToken, Secret};
 use singlet_http::{Clock, Server, Service, Settings, System, SystemSettings};
 use singlet_model::Model;
@@ -25,6 +28,19 @@ const TOKEN_SECONDS: u64 = 3_600;
 /// The most instants at which time does something while the clock is moved once.
 const INSTANTS_PER_MOVE_MAX: usize = 1_000;
 
+/// A receiver of webhooks that takes everything, and keeps it.
+#[derive(Default)]
+struct TakenWebhooks(Mutex<Vec<Json>>);
+
+#[async_trait::async_trait]
+impl PostWebhook for TakenWebhooks {
+    async fn post(&self, post: &WebhookPost<'_>) -> Posted {
+        let body = serde_json::from_str(post.body).unwrap_or_default();
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).push(body);
+        Posted::Taken
+    }
+}
+
 /// A service that ends with it.
 pub struct Running {
     pub address: SocketAddr,
@@ -32,6 +48,8 @@ pub struct Running {
     pub clock: Arc<AtomicI64>,
     /// What runs writes after changes, where the model has such writes and the service writes at all.
     follower: Option<TriggerFollower>,
+    /// What webhooks tell, and to whom.
+    told: (Arc<TakenWebhooks>, WebhookSender),
     /// What runs writes by the clock, once the clock stands somewhere.
     tickers: Option<Vec<Ticker>>,
     read_only: bool,
@@ -67,7 +85,7 @@ impl Running {
                 sample: None,
             },
         );
-        let follows = !read_only && model.triggers().next().is_some();
+        let follows = !read_only && model.followed_changes().next().is_some();
         let follower = match follows {
             true => {
                 let follower = TriggerFollower::start(Arc::clone(&engine), Arc::new(Unobserved), 0).await;
@@ -75,6 +93,8 @@ impl Running {
             }
             false => None,
         };
+        let taken = Arc::new(TakenWebhooks::default());
+        let sender = WebhookSender::new(Arc::clone(&engine), taken.clone(), Arc::new(Unobserved));
         let clock = Arc::new(AtomicI64::new(0));
         let service = Service::with_clock(vec![system], Settings::default(), Clock::Held(Arc::clone(&clock)));
         let server = Server::bind("127.0.0.1:0", None).await?;
@@ -85,6 +105,7 @@ impl Running {
             engine,
             clock,
             follower,
+            told: (taken, sender),
             tickers: None,
             read_only,
             secret,
@@ -161,6 +182,22 @@ impl Running {
             )),
             None => Ok(()),
         }
+    }
+
+    /// What other systems were told since it was last asked, in the order of the webhooks of the model and of what happened.
+    pub async fn take_told(&self) -> Result<Json, String> {
+        let (taken, sender) = &self.told;
+        let now = || self.clock.load(Ordering::SeqCst);
+        for webhook in &self.engine.model().webhooks {
+            while sender
+                .send_due(webhook, &now)
+                .await
+                .map_err(|error| error.to_string())?
+                > 0
+            {}
+        }
+        let taken = std::mem::take(&mut *taken.0.lock().unwrap_or_else(PoisonError::into_inner));
+        Ok(Json::Array(taken))
     }
 
     /// The header that shows who calls.

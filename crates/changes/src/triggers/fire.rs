@@ -7,12 +7,12 @@ use std::collections::BTreeMap;
 
 use futures_util::{StreamExt, stream};
 use singlet_item::Item;
-use singlet_model::model::{Entity, TriggerEvent};
+use singlet_model::model::{Entity, TRIGGER_ROWS_AT_ONCE, Trigger, TriggerEvent};
 use singlet_runtime::{Attributes, ChangedRow, RuntimeError};
 
-use super::run::{Caused, ROWS_AT_ONCE, RowRun};
+use super::run::{Caused, RowRun};
 use super::timers::{Late, Timer, Timers};
-use super::{RunEnd, TriggerFollower};
+use super::{Follows, RunEnd, TriggerFollower};
 use crate::change::{Change, ChangeId};
 use crate::followers::FollowError;
 
@@ -78,7 +78,7 @@ impl TriggerFollower {
             for of_row in rows.values() {
                 running.push(Box::pin(self.fire_row(of_row, now)));
             }
-            let mut running = stream::iter(running).buffer_unordered(ROWS_AT_ONCE);
+            let mut running = stream::iter(running).buffer_unordered(TRIGGER_ROWS_AT_ONCE);
             while let Some(ended) = running.next().await {
                 ended?;
             }
@@ -106,16 +106,16 @@ impl TriggerFollower {
             return Ok(Vec::new());
         };
         let model = self.engine.model();
-        let triggers: Vec<_> = self.triggers_of(&timer.entity).collect();
-        let stores = triggers
-            .iter()
-            .any(|(_, trigger)| model.is_timed_by(trigger) && !matches!(trigger.event, TriggerEvent::Reach(_)));
+        let all: Vec<Follows<'_>> = self.follows_of(&timer.entity).collect();
+        let is_stored =
+            |trigger: &Trigger| model.is_timed_by(trigger) && !matches!(trigger.event, TriggerEvent::Reach(_));
+        let stores = all.iter().any(|follows| is_stored(follows.trigger()));
         if stores && let Err(error) = self.engine.store_due(&timer.entity, &timer.key, now).await {
             self.let_go(error, entity)?;
         }
         let mut ends = Vec::new();
-        for (write, trigger) in triggers.into_iter().filter(|_| firing == Firing::Whole) {
-            let TriggerEvent::Reach(attribute) = &trigger.event else {
+        for follows in all.into_iter().filter(|_| firing == Firing::Whole) {
+            let TriggerEvent::Reach(attribute) = &follows.trigger().event else {
                 continue;
             };
             let looked = self.engine.row_reaching(entity, &timer.key, (attribute, timer.at), now);
@@ -137,7 +137,7 @@ impl TriggerFollower {
             };
             // Not before the deadline, whatever this process's clock was when the timer was read.
             let clock = || now.max(timer.at);
-            ends.extend(self.run_change(write, &caused, &clock).await?);
+            ends.extend(self.run_change(follows, &caused, &clock).await?);
         }
         Ok(ends)
     }

@@ -17,7 +17,8 @@ mod timers;
 
 use std::sync::Arc;
 
-use singlet_model::model::TriggerEvent;
+use singlet_model::Model;
+use singlet_model::model::{Trigger, TriggerEvent, Webhook, Write};
 use singlet_runtime::{Engine, Refused, RuntimeError};
 
 use crate::change::{Change, ChangeKind};
@@ -25,6 +26,7 @@ use crate::follow::Follower;
 use crate::followers::{FollowError, Followers};
 use crate::lease::Lease;
 use crate::source::ChangeSource;
+use crate::webhooks::Deliveries;
 
 pub(crate) use parked::Parking;
 pub use parked::{PARKED_MAX, ParkedChange, ParkedChanges, ParkedOrder};
@@ -67,6 +69,42 @@ pub enum RunEnd {
     Parked(String),
 }
 
+/// What is done after a change.
+#[derive(Clone, Copy)]
+pub(crate) enum Follows<'m> {
+    /// A write runs.
+    Write(&'m Write, &'m Trigger),
+    /// Another system is told.
+    Webhook(&'m Webhook),
+}
+
+impl<'m> Follows<'m> {
+    /// All that a model has.
+    fn all(model: &'m Model) -> impl Iterator<Item = Follows<'m>> {
+        let writes = model.triggers().map(|(write, trigger)| Follows::Write(write, trigger));
+        writes.chain(model.webhooks.iter().map(Follows::Webhook))
+    }
+
+    fn name(self) -> &'m str {
+        match self {
+            Follows::Write(write, _) => &write.name,
+            Follows::Webhook(webhook) => &webhook.name,
+        }
+    }
+
+    fn trigger(self) -> &'m Trigger {
+        match self {
+            Follows::Write(_, trigger) => trigger,
+            Follows::Webhook(webhook) => &webhook.after,
+        }
+    }
+
+    /// Whether what was done for the changes of one row depends on their order.
+    fn is_in_order(self) -> bool {
+        matches!(self, Follows::Write(..))
+    }
+}
+
 /// What one page came to.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Followed {
@@ -89,6 +127,7 @@ pub struct TriggerFollower {
     follower: Follower,
     parked: ParkedChanges,
     rate: rate::RunRate,
+    deliveries: Deliveries,
     /// Where time makes changes that something follows.
     timers: Option<timers::Timers>,
     observer: Arc<dyn TriggerObserver>,
@@ -113,6 +152,7 @@ impl TriggerFollower {
         Ok(TriggerFollower {
             timers,
             engine,
+            deliveries: Deliveries::new(followers.clone()),
             followers,
             follower,
             parked,
@@ -183,13 +223,13 @@ impl TriggerFollower {
     }
 }
 
-/// Forgets the follower of a model that has no write any more which runs after changes.
+/// Forgets the follower of a model in which nothing follows changes any more.
 ///
 /// # Errors
 ///
 /// Where the store fails.
 pub async fn forget_unneeded(engine: &Arc<Engine>) -> Result<(), FollowError> {
-    if engine.model().table.stream.is_none() || engine.model().triggers().next().is_some() {
+    if engine.model().table.stream.is_none() || engine.model().followed_changes().next().is_some() {
         return Ok(());
     }
     let followers = followers_of(engine);

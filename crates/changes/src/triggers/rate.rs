@@ -3,8 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 
-/// The most runs of one write on one row in a minute; what comes then is parked.
-pub const RUNS_PER_MINUTE_MAX: u32 = 100;
+pub use singlet_model::model::RUNS_PER_MINUTE_MAX;
 
 const MINUTE_MILLIS: i64 = 60_000;
 

@@ -5,19 +5,16 @@ use std::pin::Pin;
 use std::time::Duration;
 
 use futures_util::{StreamExt, stream};
-use singlet_model::model::{Trigger, TriggerEvent, Write};
+use singlet_model::model::{TRIGGER_ROWS_AT_ONCE, TriggerEvent};
 use singlet_runtime::{Attributes, ChangedRow, RuntimeError, TriggerOutcome, TriggerRun, Value};
 
 use super::fire::SetTimersError;
 use super::parked::Parking;
-use super::{Followed, ParkedChange, RunEnd, TriggerFollower, TriggerObserver, is_of_kind};
+use super::{Followed, Follows, ParkedChange, RunEnd, TriggerFollower, TriggerObserver, is_of_kind};
 use crate::change::{Change, ChangeId};
 use crate::decode::{Decoded, Misfit};
 use crate::followers::FollowError;
 use crate::reader::{ChangePage, Told};
-
-/// How many rows have their writes run at once.
-pub(super) const ROWS_AT_ONCE: usize = 16;
 
 /// How often a run that fails by itself is tried before its change is parked.
 const TRIES_MAX: u32 = 3;
@@ -79,7 +76,7 @@ impl TriggerFollower {
                 }
             };
             followed.newest_at = followed.newest_at.max(Some(at));
-            if self.triggers_of(entity).next().is_some() {
+            if self.follows_of(entity).next().is_some() {
                 rows.entry(row).or_default().push(of_row);
             }
         }
@@ -93,7 +90,7 @@ impl TriggerFollower {
         for (row, all) in &rows {
             running.push(Box::pin(this.run_row(row, all, clock)));
         }
-        let mut running = stream::iter(running).buffer_unordered(ROWS_AT_ONCE);
+        let mut running = stream::iter(running).buffer_unordered(TRIGGER_ROWS_AT_ONCE);
         while let Some(ended) = running.next().await {
             for end in ended? {
                 match end {
@@ -107,10 +104,10 @@ impl TriggerFollower {
         Ok(followed)
     }
 
-    pub(super) fn triggers_of<'s>(&'s self, entity: &str) -> impl Iterator<Item = (&'s Write, &'s Trigger)> + use<'s> {
+    pub(super) fn follows_of<'s>(&'s self, entity: &str) -> impl Iterator<Item = Follows<'s>> + use<'s> {
         let model = self.engine.model();
         let id = model.catalog.entity(entity);
-        model.triggers().filter(move |(_, trigger)| Some(trigger.entity) == id)
+        Follows::all(model).filter(move |follows| Some(follows.trigger().entity) == id)
     }
 
     /// What tells the row of a change from others: the key of its item. Versions of a row have items of their own, so that those
@@ -134,8 +131,8 @@ impl TriggerFollower {
         for of_row in all {
             match of_row {
                 OfRow::Misfit(misfit) => {
-                    for (write, _) in self.triggers_of(&misfit.entity) {
-                        let parking = Parking::of_misfit(&write.name, row, misfit);
+                    for follows in self.follows_of(&misfit.entity) {
+                        let parking = Parking::of_misfit(follows.name(), row, misfit);
                         ends.push(self.park(&parking, misfit.reason.clone()).await?);
                     }
                 }
@@ -151,10 +148,10 @@ impl TriggerFollower {
                         continue;
                     }
                     let Some(changed) = changed_row(change) else { continue };
-                    let triggers = self.triggers_of(&change.entity);
-                    for (write, _) in triggers.filter(|(_, trigger)| is_of_kind(&trigger.event, change)) {
+                    let all = self.follows_of(&change.entity);
+                    for follows in all.filter(|follows| is_of_kind(&follows.trigger().event, change)) {
                         ends.extend(
-                            self.run_change(write, &Caused::of_change(row, change, &changed), clock)
+                            self.run_change(follows, &Caused::of_change(row, change, &changed), clock)
                                 .await?,
                         );
                     }
@@ -177,50 +174,47 @@ impl TriggerFollower {
         };
         let caused = Caused::of_change(row, change, &changed);
         let model = self.engine.model();
-        let triggers = self.triggers_of(&change.entity);
-        for (write, _) in triggers.filter(|(_, trigger)| model.is_timed_by(trigger)) {
-            let parking = Parking::of_change(&write.name, &caused);
+        let all = self.follows_of(&change.entity);
+        for follows in all.filter(|follows| model.is_timed_by(follows.trigger())) {
+            let parking = Parking::of_change(follows.name(), &caused);
             let reason = format!("a deadline of the row: {error}");
             ends.push(self.park(&parking, reason).await?);
         }
         Ok(ends)
     }
 
-    /// One write after one change; nothing, where the model does not mean it.
+    /// One write or delivery after one change; nothing, where the model does not mean it.
     pub(super) async fn run_change(
         &self,
-        write: &Write,
+        follows: Follows<'_>,
         caused: &Caused<'_>,
         clock: &(dyn Fn() -> i64 + Sync),
     ) -> Result<Option<RunEnd>, FollowError> {
         let Caused { row, changed, .. } = *caused;
-        let parking = || Parking::of_change(&write.name, caused);
-        let is_meant = write
-            .after
-            .as_ref()
-            .map(|trigger| self.engine.is_meant(trigger, changed))
-            .transpose();
-        match is_meant {
-            Ok(Some(true)) => {}
-            Ok(_) => return Ok(None),
+        let name = follows.name();
+        let parking = || Parking::of_change(name, caused);
+        match self.engine.is_meant(follows.trigger(), changed) {
+            Ok(true) => {}
+            Ok(false) => return Ok(None),
             Err(error) => return self.park(&parking(), error.to_string()).await.map(Some),
         }
-        if self.parked.has_of_row(&write.name, row) {
+        if follows.is_in_order() && self.parked.has_of_row(name, row) {
             let behind = "an earlier change of its row is parked".to_owned();
             return self.park(&parking(), behind).await.map(Some);
         }
-        if self.rate.is_too_much(&write.name, row, clock()) {
+        // What tells others writes no row of the model: it is no part of a loop.
+        if follows.is_in_order() && self.rate.is_too_much(name, row, clock()) {
             let message = format!(
                 "it ran more than {} times in a minute after changes of this row: what it writes may be what it runs after",
                 super::RUNS_PER_MINUTE_MAX
             );
             return self.park(&parking(), message).await.map(Some);
         }
-        match self.tried(write, changed, None, clock).await {
+        match self.tried(follows, (changed, caused.at_seconds), None, clock).await {
             Ok(TriggerOutcome::NotMeant) => Ok(None),
             Ok(outcome) => {
                 let end = ended(outcome);
-                self.observer.ran(&write.name, &changed.id, &end);
+                self.observer.ran(name, &changed.id, &end);
                 Ok(Some(end))
             }
             Err(error) => self.park(&parking(), error.to_string()).await.map(Some),
@@ -230,21 +224,29 @@ impl TriggerFollower {
     /// Runs it until it is done, refused, or fails by itself.
     async fn tried(
         &self,
-        write: &Write,
-        changed: &ChangedRow,
+        follows: Follows<'_>,
+        (changed, at_seconds): (&ChangedRow, i64),
         parked: Option<&singlet_item::Item>,
         clock: &(dyn Fn() -> i64 + Sync),
     ) -> Result<TriggerOutcome, RuntimeError> {
-        let run = || {
-            let run = TriggerRun {
-                write: &write.name,
-                change: changed,
-                now: clock(),
-                parked,
-            };
-            self.engine.run_after(run)
+        let run = || async move {
+            match follows {
+                Follows::Write(write, _) => {
+                    let run = TriggerRun {
+                        write: &write.name,
+                        change: changed,
+                        now: clock(),
+                        parked,
+                    };
+                    self.engine.run_after(run).await
+                }
+                Follows::Webhook(webhook) => {
+                    let told = (changed, at_seconds);
+                    self.deliveries.make(&self.engine, webhook, told, parked, clock()).await
+                }
+            }
         };
-        tried(self.observer.as_ref(), &write.name, run).await
+        tried(self.observer.as_ref(), follows.name(), run).await
     }
 
     async fn park(&self, parking: &Parking, reason: String) -> Result<RunEnd, FollowError> {
@@ -269,14 +271,9 @@ impl TriggerFollower {
         clock: &(dyn Fn() -> i64 + Sync),
     ) -> Result<(), FollowError> {
         let store = self.engine.store().as_ref();
-        let write = self
-            .engine
-            .model()
-            .writes
-            .iter()
-            .find(|write| write.name == parked.write);
-        let write = write.filter(|write| write.after.is_some());
-        let (Some(write), Some((key, parking))) = (write, self.parked.body(parked).await?) else {
+        let model = std::sync::Arc::clone(self.engine.model());
+        let follows = Follows::all(&model).find(|follows| follows.name() == parked.write);
+        let (Some(follows), Some((key, parking))) = (follows, self.parked.body(parked).await?) else {
             // The write is gone from the model, or the change was done and only its place in the list was left.
             return self.parked.remove(store, parked).await;
         };
@@ -291,8 +288,7 @@ impl TriggerFollower {
                     }
                 }
                 // Of a write that runs at an instant, only its deadline was parked: the timer runs it.
-                let is_timer_run = |after: &Trigger| matches!(after.event, TriggerEvent::Reach(_));
-                changed.filter(|_| !write.after.as_ref().is_some_and(is_timer_run))
+                changed.filter(|_| !matches!(follows.trigger().event, TriggerEvent::Reach(_)))
             }
             Some(record) => {
                 let decoder = crate::decode::ChangeDecoder::new(std::sync::Arc::clone(self.engine.model()));
@@ -306,12 +302,7 @@ impl TriggerFollower {
                                 return self.not_set(parked, error).await;
                             }
                         }
-                        let meant = |change: &&Change| {
-                            write
-                                .after
-                                .as_ref()
-                                .is_some_and(|after| is_of_kind(&after.event, change))
-                        };
+                        let meant = |change: &&Change| is_of_kind(&follows.trigger().event, change);
                         changes.iter().find(meant).and_then(changed_row)
                     }
                     Decoded::Misfit(misfit) => return self.parked.still(parked, &misfit.reason).await,
@@ -322,10 +313,13 @@ impl TriggerFollower {
         let Some(changed) = changed else {
             return self.parked.remove(store, parked).await;
         };
-        match self.tried(write, &changed, Some(&key), clock).await {
+        match self
+            .tried(follows, (&changed, parked.at_seconds), Some(&key), clock)
+            .await
+        {
             Ok(outcome) => {
                 if outcome != TriggerOutcome::NotMeant {
-                    self.observer.ran(&write.name, &changed.id, &ended(outcome));
+                    self.observer.ran(follows.name(), &changed.id, &ended(outcome));
                 }
                 self.parked.remove(store, parked).await
             }

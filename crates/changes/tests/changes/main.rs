@@ -18,3 +18,4 @@ mod ticks;
 mod timers;
 mod triggers;
 mod versions;
+mod webhooks;

@@ -4,6 +4,7 @@ mod parked;
 mod schedule;
 mod show;
 mod tail;
+mod webhooks;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -51,6 +52,8 @@ enum Action {
     Parked(parked::Parked),
     Retry(parked::Retry),
     Discard(parked::Discard),
+    Deliveries(webhooks::ShowDeliveries),
+    Resume(webhooks::Resume),
 }
 
 /// Say how far every follower is.
@@ -111,6 +114,8 @@ impl Changes {
             Action::Parked(parked) => parked.run(&opened).await,
             Action::Retry(retry) => retry.run(&opened).await,
             Action::Discard(discard) => discard.run(&opened).await,
+            Action::Deliveries(deliveries) => deliveries.run(&opened).await,
+            Action::Resume(resume) => resume.run(&opened).await,
             Action::Acknowledge(acknowledge) => {
                 let done = opened.followers().acknowledge(&acknowledge.name).await;
                 let gaps = done.map_err(|error| failed(&opened.model, &error))?;

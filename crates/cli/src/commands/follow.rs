@@ -5,6 +5,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use clap::Args;
+use singlet_changes::PostWebhook;
 use singlet_runtime::TableUse;
 
 use super::serve::{log, signal};
@@ -13,11 +14,13 @@ use crate::following::follow_alone;
 use crate::model::ErrorArgs;
 use crate::operator::told_by_service;
 use crate::place::Place;
+use crate::private_file::Readers;
 use crate::store::StoreArgs;
 use crate::table::counted;
+use crate::webhooks::WebhookDeployment;
 use crate::{exit, model};
 
-/// Run the writes of a model that run after changes or by the clock, and serve nothing.
+/// Run the writes of a model that run after changes or by the clock, send its webhooks, and serve nothing.
 ///
 /// A service follows by itself, unless it was started with `--no-follow` or `--read-only`. Several processes may follow one table in
 /// DynamoDB: one of them does, the others wait for it to end. Whatever is killed half-way goes on where it was, and no write runs
@@ -31,6 +34,15 @@ pub struct Follow {
     /// End with the ticks that are due and the last change, instead of waiting for others.
     #[arg(long)]
     once: bool,
+    /// The secrets that sign webhooks, a TOML file: `[system]` and `webhook = "whsec_…"`, or a list while they change.
+    #[arg(long, env = "SINGLET_WEBHOOK_SECRETS", value_name = "FILE")]
+    webhook_secrets: Option<PathBuf>,
+    /// Send webhooks to this machine and to private networks too, and by `http://`: for tests and development.
+    #[arg(long, env = "SINGLET_WEBHOOKS_ANYWHERE")]
+    webhooks_anywhere: bool,
+    /// Take the secrets from a file that others can read, as mounted secrets often are.
+    #[arg(long, env = "SINGLET_SECRET_FILES_SHARED")]
+    secret_files_shared: bool,
     #[command(flatten)]
     errors: ErrorArgs,
     #[command(flatten)]
@@ -53,7 +65,7 @@ impl Follow {
         log::start(self.log, &self.log_level).map_err(|reason| model::fail(&reason))?;
         let loaded = model::load_sound(&self.model, self.errors.accept_errors)?;
         if !loaded.has_runs() {
-            let reason = format!("no write of `{}` runs after a change or by the clock", loaded.name);
+            let reason = format!("nothing of `{}` follows changes or a clock", loaded.name);
             return Err(model::fail(&reason));
         }
         let place = self.store.place().map_err(|reason| model::fail(&reason))?;
@@ -74,8 +86,16 @@ impl Follow {
         }
         let opened = self.store.open(loaded, TableUse::Writing).await;
         let engine = Arc::new(opened.map_err(|reason| model::fail(&reason))?);
+        let readers = match self.secret_files_shared {
+            true => Readers::Others,
+            false => Readers::OwnerAlone,
+        };
+        let webhooks = WebhookDeployment::read(self.webhook_secrets.as_deref(), self.webhooks_anywhere, readers);
+        let sent_by = webhooks.and_then(|webhooks| webhooks.client(&engine));
+        let sent_by = sent_by.map_err(|reason| model::fail(&reason))?;
+        let sent_by = sent_by.map(|client| client as Arc<dyn PostWebhook>);
         let end = signal::end().map_err(|reason| model::fail(&reason))?;
-        let parked = follow_alone(engine, place.company(), self.once, end).await;
+        let parked = follow_alone(engine, place.company(), sent_by, self.once, end).await;
         match parked.map_err(|error| model::fail(&error.to_string()))? {
             0 => Ok(ExitCode::from(exit::CLEAN)),
             parked => {

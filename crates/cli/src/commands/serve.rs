@@ -35,6 +35,7 @@ use crate::model::fail;
 use crate::place::{Place, Upkeep};
 use crate::private_file::{self, Readers};
 use crate::retention;
+use crate::webhooks::WebhookDeployment;
 
 /// Where the service keeps its data unless told otherwise.
 pub const DATA_FOLDER: &str = "singlet-data";
@@ -89,6 +90,12 @@ pub struct Serve {
     /// Run no writes after changes or by the clock: another process does, `singlet follow` or another service on the same table.
     #[arg(long, env = "SINGLET_NO_FOLLOW")]
     no_follow: bool,
+    /// The secrets that sign webhooks, a TOML file: `[system]` and `webhook = "whsec_…"`, or a list while they change.
+    #[arg(long, env = "SINGLET_WEBHOOK_SECRETS", value_name = "FILE")]
+    webhook_secrets: Option<PathBuf>,
+    /// Send webhooks to this machine and to private networks too, and by `http://`: for tests and development.
+    #[arg(long, env = "SINGLET_WEBHOOKS_ANYWHERE")]
+    webhooks_anywhere: bool,
     /// Take up changes of the model files; one that does not check clean is not taken.
     #[arg(long)]
     watch: bool,
@@ -257,7 +264,11 @@ impl Serve {
             surfaces: settings.surfaces,
         };
         let follows = !deployment.read_only && !self.no_follow && !file.no_follow.unwrap_or_default();
+        let webhooks = self.webhooks(&mut file).map_err(|reason| fail(&reason))?;
         if follows {
+            for system in &systems {
+                webhooks.client(&system.engine).map_err(|reason| fail(&reason))?;
+            }
             // Before the first request: what is written before there is a follower has nothing run after it.
             for system in &systems {
                 following::enter(&system.engine)
@@ -272,7 +283,7 @@ impl Serve {
             .upkeep
             .as_ref()
             .map(|upkeep| retention::start(upkeep.store().clone(), Arc::clone(&service)));
-        let following = follows.then(|| following::start(Arc::clone(&service), deployment.place.company()));
+        let following = follows.then(|| following::start(Arc::clone(&service), deployment.place.company(), webhooks));
         let (ending, ended) = tokio::sync::watch::channel(());
         let end = async move {
             end.await;
@@ -355,6 +366,13 @@ impl Serve {
             surfaces,
             proxies: Proxies::from_networks(&said(&self.proxy, file.proxy.take()).unwrap_or_default())?,
         })
+    }
+
+    /// What is said of webhooks.
+    fn webhooks(&self, file: &mut File) -> Result<Arc<WebhookDeployment>, String> {
+        let secrets = self.webhook_secrets.clone().or(file.webhook_secrets.take());
+        let anywhere = self.webhooks_anywhere || file.webhooks_anywhere.unwrap_or_default();
+        WebhookDeployment::read(secrets.as_deref(), anywhere, self.readers(file)).map(Arc::new)
     }
 
     /// Whether secrets are taken from files that others can read.

@@ -1,5 +1,5 @@
 //! Clients that nobody here wrote. Of the service, made from the OpenAPI documents: requests by schemathesis, and a generated
-//! client for each system. Of DynamoDB's protocol: boto3, the AWS SDK for JavaScript, ElectroDB, and a public suite. They come from
+//! client for each system; the verifier of Standard Webhooks, and `EventSource`. Of DynamoDB's protocol: boto3, the AWS SDK for JavaScript, ElectroDB, and a public suite. They come from
 //! PyPI and npm; where they cannot be had, a loud line says so.
 
 use std::io::Write;
@@ -59,6 +59,30 @@ fn a_client_generated_from_each_document_works() {
     for system in ["todo", "wardrobe", "country", "booking", "ecobid"] {
         assert!(printed.contains(&format!("ok: {system} ")), "{printed}");
     }
+}
+
+#[test]
+fn the_published_verifier_takes_what_webhooks_tell() {
+    let Some(printed) = run("webhook-verifier", &[]) else {
+        return;
+    };
+    assert_eq!(
+        printed.lines().filter(|line| line.starts_with("ok: ")).count(),
+        4,
+        "{printed}"
+    );
+}
+
+#[test]
+fn an_event_source_watches_by_a_ticket() {
+    let Some(printed) = run("event-source", &[]) else {
+        return;
+    };
+    assert_eq!(
+        printed.lines().filter(|line| line.starts_with("ok: ")).count(),
+        3,
+        "{printed}"
+    );
 }
 
 #[test]

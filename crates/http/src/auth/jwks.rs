@@ -11,11 +11,10 @@ use hyper_util::rt::TokioIo;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
-use tokio_rustls::rustls::pki_types::pem::PemObject;
-use tokio_rustls::rustls::pki_types::{CertificateDer, ServerName};
-use tokio_rustls::rustls::{ClientConfig, RootCertStore};
+use tokio_rustls::rustls::pki_types::ServerName;
 
 use super::jwt::{PublicKey, public_keys};
+use crate::trust::tls_connector;
 
 /// The longest set of keys, in bytes.
 const JWKS_BYTES_MAX: usize = 256 * 1024;
@@ -69,7 +68,7 @@ impl FetchedKeys {
             .parse()
             .map_err(|error| format!("this is no address: {error}"))?;
         let tls = match (address.scheme_str(), address.host()) {
-            (Some("https"), Some(_)) => Some(connector(authorities)?),
+            (Some("https"), Some(_)) => Some(tls_connector(authorities)?),
             // Who can change an answer on its way could sign every token.
             (Some("http"), Some("localhost" | "127.0.0.1" | "[::1]")) => None,
             _ => return Err("keys are fetched by `https://`, or by `http://` on this machine".to_owned()),
@@ -164,34 +163,4 @@ async fn follow(keys: Weak<FetchedKeys>) {
             keys.refresh().await;
         }
     }
-}
-
-/// TLS with those for whom some authorities vouch, or those whom the machine trusts.
-fn connector(authorities: Option<&[u8]>) -> Result<TlsConnector, String> {
-    let mut roots = RootCertStore::empty();
-    match authorities {
-        None => {
-            roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
-            if roots.is_empty() {
-                return Err("this machine has no certificates to trust".to_owned());
-            }
-        }
-        Some(text) => {
-            for certificate in CertificateDer::pem_slice_iter(text) {
-                let certificate = certificate.map_err(|error| format!("an authority cannot be used: {error}"))?;
-                let added = roots.add(certificate);
-                added.map_err(|error| format!("an authority cannot be used: {error}"))?;
-            }
-            if roots.is_empty() {
-                return Err("the file of authorities has no certificate".to_owned());
-            }
-        }
-    }
-    let provider = Arc::new(tokio_rustls::rustls::crypto::aws_lc_rs::default_provider());
-    let config = ClientConfig::builder_with_provider(provider)
-        .with_safe_default_protocol_versions()
-        .map_err(|error| format!("TLS cannot be spoken here: {error}"))?
-        .with_root_certificates(roots)
-        .with_no_client_auth();
-    Ok(TlsConnector::from(Arc::new(config)))
 }

@@ -56,12 +56,22 @@ impl Authenticator {
         Ok(Caller::anonymous())
     }
 
+    /// The headers of a request that show who calls, as they were sent.
+    pub(crate) fn credentials(&self, headers: &HeaderMap) -> Vec<(String, String)> {
+        let bearer = self.jwt.is_some().then_some(header::AUTHORIZATION.as_str());
+        let names = bearer.into_iter().chain(self.api_key_header.as_deref());
+        let sent = names.flat_map(|name| headers.get_all(name).iter().map(move |value| (name, value)));
+        sent.filter_map(|(name, value)| Some((name.to_owned(), value.to_str().ok()?.to_owned())))
+            .collect()
+    }
+
     /// Says that credentials are needed.
     pub fn missing(&self) -> Problem {
         self.challenged(Problem::unauthenticated("unauthenticated", "credentials are needed"))
     }
 
-    fn refused(&self, detail: &str) -> Problem {
+    /// Says that credentials were sent and are not good.
+    pub(crate) fn refused(&self, detail: &str) -> Problem {
         self.challenged(Problem::unauthenticated("invalid_credentials", detail))
     }
 

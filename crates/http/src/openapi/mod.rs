@@ -10,6 +10,7 @@ mod parameters;
 mod problems;
 mod schema;
 mod shape;
+mod webhooks;
 
 use serde_json::{Map, Value as Json, json};
 use singlet_model::Model;
@@ -68,13 +69,14 @@ pub fn document(model: &Model, routes: &Routes, deployed: Deployed<'_>) -> Json 
         paths.insert(place.path.clone(), Json::Object(item));
     }
     paths.sort_keys();
+    let webhooks = webhooks::all(model, &mut schemas);
     let (mut schemas, responses) = schemas.finish();
     for entity in &model.entities {
         if let (Some(schema), Some(row)) = (schemas.get_mut(&entity.name), samples.row(entity)) {
             schema::insert(schema, "examples", json!([row]));
         }
     }
-    json!({
+    let mut document = json!({
         "openapi": "3.1.0",
         "info": {
             "title": model.name,
@@ -90,7 +92,11 @@ pub fn document(model: &Model, routes: &Routes, deployed: Deployed<'_>) -> Json 
             "headers": headers(),
             "securitySchemes": security_schemes(model),
         },
-    })
+    });
+    if let Some(webhooks) = webhooks {
+        schema::insert(&mut document, "webhooks", webhooks);
+    }
+    document
 }
 
 fn description(model: &Model) -> String {
@@ -117,6 +123,11 @@ fn parameters() -> Json {
             "description": "Where to go on: `next` of the page before. It is good for this read, these parameters and this caller.",
             "schema": {"type": "string"},
         },
+        "ticket": {
+            "name": "ticket", "in": "query",
+            "description": "`new` asks for a ticket, which comes in the header `Singlet-Ticket`. With `Accept: text/event-stream`, a ticket shows who calls in place of a header, for the same path and parameters.",
+            "schema": {"type": "string"},
+        },
         "Idempotency-Key": {
             "name": "Idempotency-Key", "in": "header",
             "description": "Tells a retry from a new request: the same key and request get the first answer again, for a day.",
@@ -141,6 +152,7 @@ fn headers() -> Json {
         "X-Request-Id": text("The id under which the request is in the log."),
         "ETag": text("The version of the row."),
         "Location": text("Where the row can be read."),
+        "Singlet-Ticket": text("By which the same list is watched without other credentials; good for a minute."),
         "Link": text("The next page, `rel=\"next\"`."),
         "Idempotent-Replay": text("`true` where this is the answer of an earlier request with the same key."),
         "Retry-After": text("In how many seconds to try again."),

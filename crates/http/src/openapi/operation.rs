@@ -18,6 +18,7 @@ use super::problems::Problems;
 use super::schema::{Schemas, insert, object, reference};
 use super::shape;
 use crate::location::Location;
+use crate::query::TICKET;
 use crate::routing::Endpoint;
 use crate::system::patched;
 use crate::watch;
@@ -64,6 +65,11 @@ fn of_reads(
             .iter()
             .map(|name| json!({"$ref": format!("#/components/parameters/{name}")})),
     );
+    let is_watched = reads.iter().any(|read| watch::why_not(model, read).is_none());
+    let has_own = |endpoint: &Endpoint| endpoint.query.iter().any(|known| known.name == TICKET);
+    if is_watched && !endpoints.iter().any(has_own) {
+        parameters.push(json!({"$ref": "#/components/parameters/ticket"}));
+    }
     let mut shapes: Vec<Json> = Vec::new();
     for read in &reads {
         let shape = shape::of_read(model, read, schemas);
@@ -78,9 +84,10 @@ fn of_reads(
     let mut names = vec!["X-Request-Id"];
     names.extend(pages.then_some("Link"));
     names.extend(tagged.then_some("ETag"));
+    names.extend(is_watched.then_some("Singlet-Ticket"));
     let mut responses = Map::new();
     let mut content = json!({"application/json": {"schema": shape}});
-    if reads.iter().any(|read| watch::why_not(model, read).is_none()) {
+    if is_watched {
         insert(&mut content, watch::EVENTS, json!({"schema": {"type": "string"}}));
     }
     let answer = json!({"description": "The answer", "headers": headers(deployed, &names), "content": content});

@@ -150,7 +150,7 @@ fn object_of(returns: &Return, schemas: &mut Schemas<'_>) -> Option<Json> {
 }
 
 /// The properties of fields, and which are always there.
-fn of_fields(fields: &[(String, Expr)], schemas: &mut Schemas<'_>) -> (Map<String, Json>, Vec<String>) {
+pub fn of_fields(fields: &[(String, Expr)], schemas: &mut Schemas<'_>) -> (Map<String, Json>, Vec<String>) {
     let mut properties = Map::new();
     for (name, expr) in fields {
         properties.insert(name.clone(), of_expression(expr, schemas));

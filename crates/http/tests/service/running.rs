@@ -3,11 +3,12 @@
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicI64;
 use std::sync::{Arc, LazyLock};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use singlet_http::auth::{ApiKeys, FetchedKeys, JwksTiming, JwtKeys, JwtSettings, LocalToken, Secret};
-use singlet_http::{Limits, Proxies, Server, Service, Settings, Surfaces, System, SystemSettings, TlsFiles};
+use singlet_http::{Clock, Limits, Proxies, Server, Service, Settings, Surfaces, System, SystemSettings, TlsFiles};
 use singlet_model::Model;
 use singlet_runtime::{Attributes, Engine, load, table};
 use singlet_store::Store;
@@ -50,6 +51,8 @@ pub struct Options {
     pub proxies: Proxies,
     /// Only these systems.
     pub only: Option<&'static [&'static str]>,
+    /// A clock that stands, in epoch milliseconds.
+    pub clock: Option<Arc<AtomicI64>>,
 }
 
 pub fn folder(system: &str) -> PathBuf {
@@ -160,7 +163,10 @@ fn start_with(options: Options, open: impl AsyncFnOnce() -> Vec<System> + Send +
                 surfaces: options.surfaces,
                 proxies: options.proxies.clone(),
             };
-            let service = Service::new(systems, settings);
+            let service = match options.clock {
+                Some(clock) => Service::with_clock(systems, settings, Clock::Held(clock)),
+                None => Service::new(systems, settings),
+            };
             ready.send((server.address().unwrap(), Arc::clone(&service))).unwrap();
             let ended = async move { drop(ended.await) };
             server.run(service, ended).await

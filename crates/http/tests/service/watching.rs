@@ -10,9 +10,9 @@ use crate::client::connect;
 use crate::running::{Options, Running, now, start, system, token};
 
 /// A client that keeps the rows it was told.
-struct Watcher {
+pub struct Watcher {
     stream: BufReader<TcpStream>,
-    held: Vec<Json>,
+    pub held: Vec<Json>,
     /// The id of the last event.
     last: Option<String>,
     names: Vec<String>,
@@ -20,7 +20,12 @@ struct Watcher {
 
 impl Watcher {
     fn open(running: &Running, path: &str, credentials: &str, more: &str) -> Self {
-        let (head, stream) = Self::ask(running, path, credentials, more);
+        Self::open_with(running, path, &format!("authorization: {credentials}\r\n{more}"))
+    }
+
+    /// With these headers alone.
+    pub fn open_with(running: &Running, path: &str, headers: &str) -> Self {
+        let (head, stream) = Self::ask(running, path, headers);
         assert!(head.starts_with("HTTP/1.1 200"), "{head}");
         assert!(head.contains("content-type: text/event-stream\r\n"), "{head}");
         assert!(!head.contains("content-encoding"), "{head}");
@@ -33,10 +38,10 @@ impl Watcher {
     }
 
     /// The head of what is answered, and where the rest is to come from.
-    fn ask(running: &Running, path: &str, credentials: &str, more: &str) -> (String, BufReader<TcpStream>) {
+    fn ask(running: &Running, path: &str, headers: &str) -> (String, BufReader<TcpStream>) {
         let mut stream = connect(running.address);
         let request = format!(
-            "GET {path} HTTP/1.1\r\nhost: x\r\naccept: text/event-stream\r\naccept-encoding: gzip\r\nauthorization: {credentials}\r\n{more}\r\n"
+            "GET {path} HTTP/1.1\r\nhost: x\r\naccept: text/event-stream\r\naccept-encoding: gzip\r\n{headers}\r\n"
         );
         stream.write_all(request.as_bytes()).unwrap();
         let mut stream = BufReader::new(stream);
@@ -48,7 +53,7 @@ impl Watcher {
     }
 
     /// Takes the next chunk; whether there was one.
-    fn next_chunk(&mut self) -> bool {
+    pub fn next_chunk(&mut self) -> bool {
         let mut size = String::new();
         if self.stream.read_line(&mut size).unwrap_or(0) == 0 {
             return false;
@@ -76,7 +81,7 @@ impl Watcher {
     }
 
     /// Takes chunks until it holds these rows.
-    fn until(&mut self, rows: &[Json]) {
+    pub fn until(&mut self, rows: &[Json]) {
         while self.held != rows {
             assert!(self.next_chunk(), "it ended with {:?}", self.held);
         }
@@ -90,21 +95,21 @@ fn only_todo() -> Running {
     })
 }
 
-fn create(running: &Running, caller: &str, title: &str) -> String {
+pub fn create(running: &Running, caller: &str, title: &str) -> String {
     let body = format!(r#"{{"title": "{title}"}}"#);
     let created = running.call("todo", caller, "POST", "/api/v1/tasks", &[], &body);
     assert_eq!(created.status, 201, "{}", created.text());
     created.json()["task_id"].as_str().unwrap().to_owned()
 }
 
-fn answered(running: &Running, caller: &str, path: &str) -> Vec<Json> {
+pub fn answered(running: &Running, caller: &str, path: &str) -> Vec<Json> {
     running.get("todo", caller, path).json()["items"]
         .as_array()
         .unwrap()
         .clone()
 }
 
-const PENDING: &str = "/api/v1/tasks?status=pending&limit=5";
+pub const PENDING: &str = "/api/v1/tasks?status=pending&limit=5";
 
 #[test]
 fn what_comes_changes_and_goes_is_told_and_nothing_of_others() {
@@ -334,7 +339,11 @@ fn one_client_does_not_take_the_places_of_all() {
     let (_, ada) = running.credentials("todo", "ada");
     let ask = |client: &str| {
         let client = format!("x-forwarded-for: {client}\r\n");
-        let (head, stream) = Watcher::ask(&running, "/todo/api/v1/tasks?limit=1", &ada, &client);
+        let (head, stream) = Watcher::ask(
+            &running,
+            "/todo/api/v1/tasks?limit=1",
+            &format!("authorization: {ada}\r\n{client}"),
+        );
         (head["HTTP/1.1 ".len()..][..3].to_owned(), stream)
     };
     let held: Vec<_> = (0..200).map(|_| ask("198.51.100.1")).collect();

@@ -26,7 +26,7 @@ groups! {
         idempotency_without_expiry idempotency_not_scoped stale_copy non_atomic_batch batch_cannot_update
         transaction_over_limit retried_add unguarded_state stale_index_keys contended_item record_apart same_item_twice
         role_from_body idempotency_without_hash rows_appear call_does_not_fit loop_meets_its_own trigger_cycle
-        claim_in_part;
+        claim_in_part webhook_too_large outrun_trigger;
     cost: large_item unbounded_list counter_in_large_item claimed_capacity free_tier_on_demand outdated_price no_estimates
         over_budget;
     evolution: ttl_not_seconds two_ttl_attributes ttl_trusted stream_without_images too_many_stream_readers

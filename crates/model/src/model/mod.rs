@@ -5,6 +5,7 @@ mod entity;
 mod read;
 mod schedule;
 mod table;
+mod webhook;
 mod write;
 
 pub use attribute_list::AttributeList;
@@ -21,9 +22,10 @@ pub use table::{
     Accepted, Billing, Callers, Estimate, Index, IndexId, KeyAttribute, KeyType, Projection, Rate, Table, TableClaims,
     TableSpans,
 };
+pub use webhook::{WEBHOOK_BODY_BYTES_MAX, Webhook};
 pub use write::{
-    Assignment, Cause, Idempotency, IdempotencyNeed, MoveTo, NamedStep, Refusal, Requirement, Step, StepKind, Taken,
-    Trigger, TriggerEvent, UsingCall, Write,
+    Assignment, Cause, Idempotency, IdempotencyNeed, MoveTo, NamedStep, RUNS_PER_MINUTE_MAX, Refusal, Requirement,
+    Step, StepKind, TRIGGER_ROWS_AT_ONCE, Taken, Trigger, TriggerEvent, UsingCall, Write,
 };
 
 use crate::catalog::Catalog;
@@ -53,6 +55,8 @@ pub struct Model {
     pub reads: Vec<Read>,
     /// What may be written.
     pub writes: Vec<Write>,
+    /// What other systems are told.
+    pub webhooks: Vec<Webhook>,
     /// How many, how crowded, how often.
     pub estimates: Vec<Estimate>,
     /// Findings that the team accepts.
@@ -91,18 +95,24 @@ impl Model {
         self.writes.iter().filter_map(|write| Some((write, write.every?)))
     }
 
-    /// Whether any write runs by itself, after changes or by the clock.
+    /// Every change that something follows: a write that runs after it, or a webhook that tells of it.
+    pub fn followed_changes(&self) -> impl Iterator<Item = &Trigger> {
+        let told = self.webhooks.iter().map(|webhook| &webhook.after);
+        self.triggers().map(|(_, trigger)| trigger).chain(told)
+    }
+
+    /// Whether anything happens by itself: a write that runs after changes or by the clock, or a webhook.
     pub fn has_runs(&self) -> bool {
-        self.writes.iter().any(Write::runs_by_itself)
+        self.writes.iter().any(Write::runs_by_itself) || !self.webhooks.is_empty()
     }
 
-    /// Whether a write runs after what time does to rows of an entity: a state that lapses, their expiry, or an instant of theirs.
+    /// Whether something follows what time does to rows of an entity: a state that lapses, their expiry, or an instant of theirs.
     pub fn is_timed(&self, entity: &Entity) -> bool {
-        let mut of_entity = self.triggers().filter(|(_, trigger)| trigger.entity == entity.id);
-        of_entity.any(|(_, trigger)| self.is_timed_by(trigger))
+        let mut of_entity = self.followed_changes().filter(|trigger| trigger.entity == entity.id);
+        of_entity.any(|trigger| self.is_timed_by(trigger))
     }
 
-    /// Whether time alone may do that after which a write runs.
+    /// Whether time alone may do that which is followed.
     pub fn is_timed_by(&self, trigger: &Trigger) -> bool {
         let Some(entity) = self.entity(trigger.entity) else {
             return false;
@@ -120,9 +130,9 @@ impl Model {
         is_timed && has_room_for_timers(&self.table, &self.entities) && entity.history.is_none()
     }
 
-    /// Whether a write runs after changes of an entity.
+    /// Whether something follows changes of an entity.
     pub fn is_followed(&self, id: EntityId) -> bool {
-        self.triggers().any(|(_, trigger)| trigger.entity == id)
+        self.followed_changes().any(|trigger| trigger.entity == id)
     }
 
     /// The estimate for an entity, a read or a write.

@@ -41,6 +41,12 @@ pub struct Write {
     pub claim: Claim,
 }
 
+/// The most runs of one write after changes of one row in a minute; what comes then is taken for a loop.
+pub const RUNS_PER_MINUTE_MAX: u32 = 100;
+
+/// After changes of how many rows one process runs writes at once.
+pub const TRIGGER_ROWS_AT_ONCE: usize = 16;
+
 /// The change after which a write runs.
 #[derive(Debug)]
 pub struct Trigger {

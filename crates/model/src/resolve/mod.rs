@@ -7,7 +7,7 @@
 //! 3. [`attributes`]: defaults, computed values, copies; the types of computed attributes are inferred.
 //! 4. [`keys`]: templates of the primary key and of index entries.
 //! 5. [`promises`]: unique, states, expiry, history, exclusions, mirrors; [`cycles`]; what DynamoDB takes ([`limits`]).
-//! 6. [`reads`], [`writes`] with [`steps`].
+//! 6. [`reads`], [`writes`] with [`steps`], [`webhooks`].
 //! 7. [`routes`]: no two requests with one meaning. Estimates and acceptances.
 
 mod answers;
@@ -42,6 +42,7 @@ mod type_limits;
 mod type_size;
 mod type_syntax;
 mod types;
+mod webhooks;
 mod writes;
 
 use std::collections::{HashMap, HashSet};
@@ -104,6 +105,7 @@ pub(crate) fn resolve(root: &Node, out: &mut Diagnostics) -> Model {
     let steps = resolver.named_steps(root.get("steps"), &entities, &mut types);
     let reads = resolver.reads(root.get("reads"), &entities, &mut types);
     let writes = resolver.writes(root.get("writes"), &entities, &steps, &mut types);
+    let webhooks = resolver.webhooks(root.get("webhooks"), &entities, &writes);
     plan_work::check(&entities, &reads, resolver.out);
     routes::check(&reads, &writes, resolver.out);
     named_rows::check((&entities, &steps), (&reads, &writes), resolver.out);
@@ -128,6 +130,7 @@ pub(crate) fn resolve(root: &Node, out: &mut Diagnostics) -> Model {
         steps,
         reads,
         writes,
+        webhooks,
         estimates,
         accepted: table::accepted(root.get("accept")),
         catalog,

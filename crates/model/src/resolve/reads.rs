@@ -473,7 +473,7 @@ pub(super) fn returned(node: Option<&Node>, scope: &Scope<'_>, out: &mut crate::
 }
 
 /// Durations exist only while computing: JSON has no form for one.
-fn check_shown(expr: &expression::Expr, out: &mut crate::diagnostic::Diagnostics) {
+pub(super) fn check_shown(expr: &expression::Expr, out: &mut crate::diagnostic::Diagnostics) {
     if super::attributes::holds_duration(&expr.ty) {
         let message = "a duration cannot be shown";
         let help = "show the two instants, or compare them here: `until - now < hours(1)`";

@@ -136,6 +136,38 @@ impl Resolver<'_> {
         }
     }
 
+    /// The whole of a webhook: what is told of the change, by name.
+    pub(super) fn told_change(&mut self, head: TriggerHead<'_>, send: &[Entry]) -> Trigger {
+        let TriggerHead {
+            event,
+            entity,
+            when,
+            entry,
+        } = head;
+        let facts = known_facts(&event, when.as_ref());
+        let mut values = Vec::new();
+        for field in send {
+            let Some(text) = field.value.text() else { continue };
+            let scope = Scope {
+                words: self.change_words(&event, entity),
+                facts: facts.clone(),
+                caller: None,
+                ..self.names.scope()
+            };
+            let value = expression::check(text, &scope, None, self.out);
+            super::reads::check_shown(&value, self.out);
+            self.check_of_change_alone(&value, "send");
+            values.push((field.key.text.clone(), value));
+        }
+        Trigger {
+            event,
+            entity,
+            when,
+            args: values,
+            span: entry.key.span,
+        }
+    }
+
     /// Reports arguments that the change must give, and does not.
     pub(super) fn check_trigger_args(&mut self, trigger: &Trigger, args: &[crate::model::Argument]) {
         let given = |name: &str| trigger.args.iter().any(|(known, _)| known == name);
@@ -318,7 +350,10 @@ impl Resolver<'_> {
         });
         if let Some((span, what)) = found {
             let message = format!("{what} no part of the change, and `{field}` is of the change alone");
-            let help = "compute it in the write: in `let`, `require`, or `when` of a step";
+            let help = match field {
+                "send" => "keep it in the row, or let the receiver ask for it",
+                _ => "compute it in the write: in `let`, `require`, or `when` of a step",
+            };
             self.out
                 .push(Diagnostic::new(&rules::BAD_TRIGGER, span, message).help(help));
         }

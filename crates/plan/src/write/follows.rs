@@ -1,4 +1,4 @@
-//! Which writes run after what a write does: as far as the model tells before anything happens.
+//! Which writes run after what a write does, and who is told of it: as far as the model tells before anything happens.
 //!
 //! Nothing that can follow is left out. What a `when` decides is not looked into: a write that would run after no change of
 //! another may be named all the same.
@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 
 use singlet_model::Model;
 use singlet_model::expression::ExprKind;
-use singlet_model::model::{Entity, MoveTo, Step, StepKind, Trigger, TriggerEvent, Write};
+use singlet_model::model::{Entity, MoveTo, Step, StepKind, Trigger, TriggerEvent, Webhook, Write};
 use singlet_model::types::{EntityId, Type};
 
 use super::copies::holders;
@@ -18,6 +18,14 @@ pub fn following_writes<'m>(model: &'m Model, write: &Write) -> Vec<(&'m Write, 
     collect(model, &write.steps, &mut done);
     let follows = |(_, trigger): &(&Write, &Trigger)| done.iter().any(|one| one.is_followed_by(model, trigger));
     model.triggers().filter(follows).collect()
+}
+
+/// The webhooks that may tell of what a write does, in the order of the model.
+pub fn following_webhooks<'m>(model: &'m Model, write: &Write) -> Vec<&'m Webhook> {
+    let mut done = Vec::new();
+    collect(model, &write.steps, &mut done);
+    let follows = |webhook: &&Webhook| done.iter().any(|one| one.is_followed_by(model, &webhook.after));
+    model.webhooks.iter().filter(follows).collect()
 }
 
 /// Writes that run after one another in a circle: each circle once, as the shortest way round from its first write.

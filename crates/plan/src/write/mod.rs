@@ -26,7 +26,7 @@ pub use answered::{AnsweredSteps, answered_steps, only_counts};
 pub use copies::{holder_key, holders};
 pub use cost::{MonthCost, Units, WriteCost, WriteCosts, span_of, write_costs};
 pub use exclusive::exclusive;
-pub use follows::{following_writes, trigger_cycles};
+pub use follows::{following_webhooks, following_writes, trigger_cycles};
 pub use needs::{Change, old_values_needed};
 pub use possible::possible_refusals;
 pub use pushable::{about_row, changes_with_time, compares_as_stored, is_pushable};

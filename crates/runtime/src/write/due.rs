@@ -48,7 +48,7 @@ impl Engine {
                 found.extend(at.map(|at| Deadline { at }));
             }
         }
-        for (_, trigger) in model.triggers().filter(|(_, trigger)| trigger.entity == entity.id) {
+        for trigger in model.followed_changes().filter(|trigger| trigger.entity == entity.id) {
             let at = match &trigger.event {
                 TriggerEvent::Expire => {
                     let seconds = row::expiry(model, entity, row, scope)?;
@@ -113,9 +113,11 @@ impl Engine {
     pub async fn store_due(&self, entity: &str, key: &Item, now: i64) -> Result<(), RuntimeError> {
         let model = self.model().as_ref();
         let entity = model.entity_named(entity);
-        // Whoever follows has a write, in whose name it is stored.
-        let write = entity.and_then(|entity| model.triggers().find(|(_, trigger)| trigger.entity == entity.id));
-        let (Some(entity), Some((write, _))) = (entity, write) else {
+        // It is stored in the name of a write; of which one makes no difference. Without any nobody wrote the row.
+        let (Some(entity), Some(write)) = (
+            entity.filter(|entity| model.is_followed(entity.id)),
+            model.writes.first(),
+        ) else {
             return Ok(());
         };
         let Some(plan) = self.write_plan(&write.name) else {

@@ -33,6 +33,7 @@ mod steps;
 mod touched;
 mod trigger;
 mod update;
+mod webhook;
 
 use std::collections::HashSet;
 
@@ -56,6 +57,7 @@ pub use guards::kept_row;
 pub(crate) use guards::{GuardKind, OWNER as GUARD_OWNER, identity as identity_place, of_row as guards_of_row};
 pub(crate) use touched::absent_now;
 pub use trigger::{ChangedRow, TickRun, TriggerOutcome, TriggerRun};
+pub use webhook::{change_record_put, keep_row_until};
 
 /// What is asked of a write.
 #[derive(Clone, Debug, Default)]

@@ -24,6 +24,9 @@ const KEPT_SECONDS: i64 = 86_400;
 /// that is parked is done with the removal of its row.
 const CHANGE_KEPT_SECONDS: i64 = 8 * 86_400;
 
+/// The type of the record of a change.
+const CHANGE_TYPE: &str = "$change";
+
 /// The rule that refused a write which ran after a change.
 const REFUSED: &str = "$refused";
 
@@ -83,7 +86,7 @@ impl<'a> Record<'a> {
         item.extend([expiry(operation)]);
         item.extend(refused.map(|name| (REFUSED.to_owned(), Value::S(name.to_owned()))));
         if let Some(name) = &operation.model.table.type_attribute {
-            item.insert(name.clone(), Value::S("$change".to_owned()));
+            item.insert(name.clone(), Value::S(CHANGE_TYPE.to_owned()));
         }
         item
     }
@@ -250,8 +253,7 @@ pub(super) fn expiry(operation: &Operation<'_>) -> (String, Value) {
         Some(_) => CHANGE_KEPT_SECONDS,
         None => KEPT_SECONDS,
     };
-    let until = operation.request.now.div_euclid(1_000) + kept;
-    (expiry_name(operation.model).to_owned(), Value::N(Number::from(until)))
+    until(operation.model, operation.request.now.div_euclid(1_000) + kept)
 }
 
 /// Whether a row of the model's own no longer counts.
@@ -263,8 +265,32 @@ pub(super) fn has_expired(operation: &Operation<'_>, item: &Item) -> bool {
 
 /// There is no row of the model's own, or none that still counts.
 pub(super) fn absent_or_expired(operation: &Operation<'_>) -> Condition {
-    let model = operation.model;
-    let seconds = Value::N(Number::from(operation.request.now.div_euclid(1_000)));
+    absent_or_over(operation.model, operation.request.now.div_euclid(1_000))
+}
+
+/// The record that something other than a write was done after a change, and the condition that it was not done before.
+pub(super) fn change_record(
+    model: &Model,
+    follower: &str,
+    change: &str,
+    now: i64,
+) -> Result<(Item, Condition), RuntimeError> {
+    let mut item = place(model, "change", &[&model.name, follower, change])?;
+    let seconds = now.div_euclid(1_000);
+    item.extend([until(model, seconds + CHANGE_KEPT_SECONDS)]);
+    if let Some(name) = &model.table.type_attribute {
+        item.insert(name.clone(), Value::S(CHANGE_TYPE.to_owned()));
+    }
+    Ok((item, absent_or_over(model, seconds)))
+}
+
+/// Until when a row of the model's own counts, in seconds since 1970: in the table's TTL, or beside it where there is none.
+pub(super) fn until(model: &Model, seconds: i64) -> (String, Value) {
+    (expiry_name(model).to_owned(), Value::N(Number::from(seconds)))
+}
+
+fn absent_or_over(model: &Model, seconds: i64) -> Condition {
+    let seconds = Value::N(Number::from(seconds));
     let over = Condition::compare(Path::attribute(expiry_name(model)), Comparison::LessOrEqual, seconds);
     absent(model).or(over)
 }

@@ -254,7 +254,7 @@ impl Engine {
         }
     }
 
-    fn given_args(&self, trigger: &Trigger, change: &ChangedRow) -> Result<Attributes, RuntimeError> {
+    pub(super) fn given_args(&self, trigger: &Trigger, change: &ChangedRow) -> Result<Attributes, RuntimeError> {
         let (nothing, nobody, words) = (Attributes::new(), Caller::anonymous(), words_of(change));
         let scope = self.change_scope(&nothing, &nobody, &words);
         let mut args = Attributes::new();

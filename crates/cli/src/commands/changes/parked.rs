@@ -5,8 +5,11 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use clap::Args;
-use singlet_changes::{ParkedChange, ParkedChanges, ParkedOrder, Ticker, TriggerFollower, TriggerObserver, at_text};
+use singlet_changes::{
+    ParkedChange, ParkedChanges, ParkedOrder, Ticker, TriggerFollower, TriggerObserver, WebhookOrder, at_text,
+};
 
+use super::webhooks::{order_of_webhook, webhook_named};
 use super::{Opened, failed};
 use crate::commands::print;
 use crate::exit;
@@ -15,13 +18,13 @@ use crate::store::now;
 use crate::table::counted;
 
 /// How long a service is given for what is asked of it.
-const SERVICE_TIME_MAX: Duration = Duration::from_secs(30);
+pub(super) const SERVICE_TIME_MAX: Duration = Duration::from_secs(30);
 
 /// How many parked changes are named where another was meant.
 const CHANGES_NAMED_MAX: usize = 5;
 
 /// How often it is looked whether it has done it.
-const LOOK_PAUSE: Duration = Duration::from_millis(200);
+pub(super) const LOOK_PAUSE: Duration = Duration::from_millis(200);
 
 /// Show changes after which a write cannot be done.
 ///
@@ -39,14 +42,16 @@ pub(super) struct Parked {
 /// What is done is no longer parked; what still cannot be done stays, and the exit code is 1.
 #[derive(Args)]
 pub(super) struct Retry {
-    /// Only those of this write, or this change; all unless said.
+    /// Only those of this write or webhook, or this change; all unless said.
     of: Option<String>,
 }
 
 /// Leave parked changes out for good: their writes do not run.
+///
+/// Of a webhook also the deliveries that failed, and those that wait for an address that is gone or not given.
 #[derive(Args)]
 pub(super) struct Discard {
-    /// Those of this write, or this change.
+    /// Those of this write or webhook, or this change.
     of: String,
 }
 
@@ -85,6 +90,9 @@ impl Retry {
 
 impl Discard {
     pub(super) async fn run(self, opened: &Opened) -> Result<ExitCode, ExitCode> {
+        if let Some(webhook) = webhook_named(opened, &self.of) {
+            order_of_webhook(opened, webhook, WebhookOrder::Discard).await?;
+        }
         order(opened, ParkedOrder::Discard, Some(&self.of)).await
     }
 }
@@ -116,7 +124,7 @@ async fn order(opened: &Opened, order: ParkedOrder, of: Option<&str>) -> Result<
             for mut ticker in Ticker::start_all(engine, &observer, now()).await? {
                 ticker.follow_orders().await?;
             }
-            if engine.model().triggers().next().is_none() {
+            if engine.model().followed_changes().next().is_none() {
                 return Ok(());
             }
             let mut follower = TriggerFollower::start(Arc::clone(engine), observer, now()).await?;
@@ -155,21 +163,22 @@ async fn order(opened: &Opened, order: ParkedOrder, of: Option<&str>) -> Result<
 
 fn runs_after_changes(opened: &Opened, name: &str) -> bool {
     let mut writes = opened.model.writes.iter();
-    writes.any(|write| write.name == name && write.after.is_some())
+    writes.any(|write| write.name == name && write.after.is_some()) || webhook_named(opened, name).is_some()
 }
 
 /// What is said of a name that is neither a write's nor a parked change's: which there are.
 async fn unknown(opened: &Opened, of: &str) -> Result<ExitCode, ExitCode> {
     let names = |names: Vec<&str>| format!("`{}`", names.join("`, `"));
     let after = opened.model.writes.iter().filter(|write| write.after.is_some());
-    let writes: Vec<&str> = after.map(|write| write.name.as_str()).collect();
+    let webhooks = opened.model.webhooks.iter().map(|webhook| webhook.name.as_str());
+    let writes: Vec<&str> = after.map(|write| write.name.as_str()).chain(webhooks).collect();
     let listed = list(opened).await?;
     let mut changes: Vec<&str> = listed.iter().map(|one| one.change.as_str()).collect();
     changes.dedup();
-    eprintln!("error: `{of}` is neither a write that runs after changes nor a change that is parked");
+    eprintln!("error: `{of}` is neither a write that runs after changes, nor a webhook, nor a change that is parked");
     match writes.is_empty() {
-        true => eprintln!("help: no write of this model runs after changes"),
-        false => eprintln!("help: the writes are {}", names(writes)),
+        true => eprintln!("help: nothing of this model runs after changes"),
+        false => eprintln!("help: there are {}", names(writes)),
     }
     if !changes.is_empty() {
         let more = changes.len().saturating_sub(CHANGES_NAMED_MAX);

@@ -4,11 +4,14 @@ use serde_json::{Value as Json, json};
 use singlet_model::Model;
 use singlet_model::model::{Step, StepKind, Write};
 use singlet_plan::write::{
-    MonthCost, Place, StepPlan, WriteCost, WritePlan, following_writes, plan_write, possible_refusals,
-    transaction_actions, trigger_text, write_costs, write_text,
+    MonthCost, Place, StepPlan, WriteCost, WritePlan, following_webhooks, following_writes, plan_write,
+    possible_refusals, transaction_actions, trigger_text, write_costs, write_text,
 };
 
 use crate::table;
+
+/// What a delivery takes where its body fits into a kilobyte: it and its record in a transaction, and its going.
+const DELIVERY_UNITS_MIN: u32 = 5;
 
 /// A line for each write.
 pub fn table(model: &Model) -> String {
@@ -96,10 +99,17 @@ pub fn text(model: &Model, write: &Write) -> String {
         let after = trigger_text(model, trigger);
         text.push_str(&format!("  then     {}, {cost} units, after {after}\n", next.name));
     }
+    for webhook in following_webhooks(model, write) {
+        let after = trigger_text(model, &webhook.after);
+        let name = &webhook.name;
+        text.push_str(&format!(
+            "  tells    {name}, {DELIVERY_UNITS_MIN} or more units, after {after}\n"
+        ));
+    }
     text
 }
 
-/// `{name, bulk, items, readFirst, clauses, units, refusals, after, every, month, then}`.
+/// `{name, bulk, items, readFirst, clauses, units, refusals, after, every, month, then, tells}`.
 pub fn json(model: &Model, write: &Write) -> Json {
     let plan = plan_write(model, write);
     let allow = plan.allow.iter().filter(|_| !write.is_uncalled());
@@ -137,6 +147,7 @@ pub fn json(model: &Model, write: &Write) -> Json {
             "units": {"least": month.least, "most": month.most},
         })),
         "then": following_writes(model, write).iter().map(|(next, _)| &next.name).collect::<Vec<_>>(),
+        "tells": following_webhooks(model, write).iter().map(|webhook| &webhook.name).collect::<Vec<_>>(),
     })
 }
 

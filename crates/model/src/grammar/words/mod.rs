@@ -15,7 +15,7 @@ use super::{Field, Record, Shape, optional, required};
 use entity::{ENTITY_CLAIM, HISTORY, STATES, TYPE};
 use read::{CLAIM, COMPARISON, EACH, LET_READ, USING};
 use table::{INDEX, INDEX_CLAIM, KEY_ATTRIBUTE, PROVISIONED, STREAM, TABLE_CLAIM, TABLE_KEY};
-use write::{AFTER, IDEMPOTENCY, MOVE_TO, NAMED_STEP, USING_CALL};
+use write::{AFTER, IDEMPOTENCY, MOVE_TO, NAMED_STEP, USING_CALL, WEBHOOK};
 
 /// A record without names of the model's own.
 const fn record(name: &'static str, doc: &'static str, fields: &'static [Field]) -> Record {
@@ -61,6 +61,11 @@ pub static MODEL: Record = record(
         ),
         optional("reads", Names("read", &Map(&READ)), "What may be read."),
         optional("writes", Names("write", &Map(&WRITE)), "What may be written."),
+        optional(
+            "webhooks",
+            Names("webhook", &Map(&WEBHOOK)),
+            "What other systems are told after changes.",
+        ),
         optional(
             "estimates",
             Names("estimate", &Either(&[Text, Map(&ESTIMATE)])),
@@ -175,6 +180,7 @@ pub static RECORDS: &[&Record] = &[
     &CLAIM,
     &WRITE,
     &AFTER,
+    &WEBHOOK,
     &IDEMPOTENCY,
     &STEP,
     &MOVE_TO,

@@ -95,6 +95,29 @@ pub(super) static AFTER: Record = record(
     ],
 );
 
+pub(super) static WEBHOOK: Record = record(
+    "webhook",
+    "What another system is told after a change of a row.",
+    &[
+        required(
+            "after",
+            Map(&AFTER),
+            "The change after which it is told, without `args`.",
+        ),
+        optional("when", Expr, "Of the change alone, whether it is told."),
+        required(
+            "to",
+            Expr,
+            "The address, such as `settings.reservationsUrl`; where it is absent, nobody is told.",
+        ),
+        required(
+            "send",
+            Names("field", &Expr),
+            "What is told, from `row` and `before`: the fields of `data`.",
+        ),
+    ],
+);
+
 pub(super) static IDEMPOTENCY: Record = record(
     "idempotency",
     "How a retry is told from a new request.",
