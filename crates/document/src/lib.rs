@@ -209,7 +209,7 @@ fn facts(model: &Model) -> String {
         "Change stream",
         model.table.stream.as_deref().map(code).unwrap_or_default(),
     );
-    row("Capacity", text::billing(model.table.billing));
+    row("Capacity", text::billing(&model.table));
     row(
         "Recovery",
         if model.table.recovery { "to any instant" } else { "" }.to_owned(),

@@ -18,8 +18,8 @@ pub use read::{
 };
 pub use schedule::{INTERVAL_MINUTES_MAX, INTERVAL_MINUTES_MIN, NoSchedule, Schedule, Tick};
 pub use table::{
-    Accepted, Billing, Callers, Estimate, Index, IndexId, KeyAttribute, KeyType, Projection, Rate, Table, TableClaims,
-    TableSpans,
+    ABSENT_VALUE, Accepted, Billing, Callers, Estimate, Index, IndexId, KeyAttribute, KeyType, Projection,
+    ProvisionedUnits, Rate, Table, TableClaims, TableSpans, ValueShares,
 };
 pub use write::{
     Assignment, Cause, Idempotency, IdempotencyNeed, MoveTo, NamedStep, Refusal, Requirement, Step, StepKind, Taken,

@@ -198,7 +198,10 @@ impl<'a> Rows<'a> {
             seen.push(part);
             let values = values_of(part);
             ranges *= values;
-            share *= (values * self.sharing(&part.path, part.function) / self.count).min(1.0);
+            share *= match self.share_of_words(part) {
+                Some(said) => said,
+                None => (values * self.sharing(&part.path, part.function) / self.count).min(1.0),
+            };
         }
         let choices = match query.index {
             Some(index) => entity.entry(index).map_or(&[][..], |entry| entry.choices()),
@@ -225,6 +228,35 @@ impl<'a> Rows<'a> {
             rows = rows.min(ranges);
         }
         (ranges, rows)
+    }
+
+    /// The share of the rows that have one of the words for which a part is asked, where the words and their shares are said.
+    fn share_of_words(&self, part: &PartValues) -> Option<f64> {
+        let exact = part.function.is_none() && part.lapses.is_empty();
+        let share = |word: &Expr| self.share_of_word(&part.path, word);
+        match &part.values {
+            Values::One(word) if exact => share(word),
+            Values::Each(list) if exact => match &list.kind {
+                ExprKind::List(words) => words.iter().map(share).sum(),
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+
+    /// The share of the rows in which an attribute has the value that a literal is, where that is said.
+    fn share_of_word(&self, path: &str, word: &Expr) -> Option<f64> {
+        let estimate = self.estimate?;
+        let members = self.entity.attribute(path)?.ty.members();
+        match word.literal()? {
+            Literal::Text(word) => estimate.share_of_value(path, word, members),
+            Literal::Bool(flag) => {
+                let flags = ["true".to_owned(), "false".to_owned()];
+                estimate.share_of_value(path, &flag.to_string(), Some(&flags))
+            }
+            Literal::Absent => estimate.share_absent(path),
+            Literal::Number(_) => None,
+        }
     }
 
     /// How many rows share a value of an attribute, or of what a function makes of it.
@@ -308,15 +340,21 @@ impl<'a> Rows<'a> {
             .model
             .type_at(self.entity, &path.0)
             .is_some_and(|(_, optional)| optional);
-        let one = match absent {
-            true if !optional => 0.0,
-            true => SHARE_OF_A_CONDITION,
-            false => (self.sharing(&path.0, path.1) / self.count).min(1.0),
+        let said = path.1.is_none().then(|| self.share_of_word(&path.0, with)).flatten();
+        let one = match (said, absent) {
+            (Some(said), _) => said,
+            (None, true) if !optional => 0.0,
+            (None, true) => SHARE_OF_A_CONDITION,
+            (None, false) => (self.sharing(&path.0, path.1) / self.count).min(1.0),
+        };
+        let listed = match &with.kind {
+            ExprKind::List(words) => words.iter().map(|word| self.share_of_word(&path.0, word)).sum(),
+            _ => None,
         };
         match op {
             BinaryOp::Eq => one,
             BinaryOp::Ne => 1.0 - one,
-            BinaryOp::In => (elements_of(with) * one).min(1.0),
+            BinaryOp::In => listed.unwrap_or(elements_of(with) * one).min(1.0),
             BinaryOp::Lt | BinaryOp::Le | BinaryOp::Gt | BinaryOp::Ge => SHARE_OF_AN_END,
             _ => SHARE_OF_A_CONDITION,
         }

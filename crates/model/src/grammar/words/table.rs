@@ -61,6 +61,20 @@ pub(super) static PROVISIONED: Record = record(
     "provisioned",
     "Provisioned capacity.",
     &[
+        required("read", Whole, "Read units a second, of the table alone."),
+        required("write", Whole, "Write units a second, of the table alone."),
+        optional(
+            "indexes",
+            Names("index", &Map(&INDEX_UNITS)),
+            "The units of each global index; a local one takes from the table's.",
+        ),
+    ],
+);
+
+pub(super) static INDEX_UNITS: Record = record(
+    "index units",
+    "Provisioned capacity of an index.",
+    &[
         required("read", Whole, "Read units a second."),
         required("write", Whole, "Write units a second."),
     ],
