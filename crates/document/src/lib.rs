@@ -5,6 +5,7 @@
 //!
 //! No I/O: a document is text, and its drawings are texts with names.
 
+mod cost;
 mod drawing;
 mod entities;
 mod escape;
@@ -76,6 +77,7 @@ pub fn document(model: &Model, drawings: Drawings) -> Document {
     writer.follows(model);
     writer.states(model);
     writer.section("Guarantees", "", &guarantees::table(model));
+    writer.cost(model);
     let accepted = "What `singlet check` finds and the team has decided to live with.";
     writer.section("Accepted findings", accepted, &guarantees::accepted(model));
     let mut markdown = writer.out.trim_end().to_owned();
@@ -128,6 +130,18 @@ impl Writer {
             .push_str("Each runs once for each change, in a transaction of its own, soon after it, or once for each tick of its clock.\n\n");
         self.diagram("changes", &follows::graph(model), &follows::diagram(model));
         self.out.push_str(&table);
+    }
+
+    fn cost(&mut self, model: &Model) {
+        let Some(report) = cost::report(model) else { return };
+        self.heading("What it costs");
+        let _ = write!(self.out, "{}\n\n", cost::sentence(&report));
+        if let (Drawings::In(folder), Some(svg)) = (self.folder.clone(), cost::drawing(&report)) {
+            let path = self.free_path(&folder, "cost");
+            let _ = write!(self.out, "![What a month costs]({path})\n\n");
+            self.drawings.push((path, svg));
+        }
+        self.out.push_str(&cost::tables(&report));
     }
 
     fn states(&mut self, model: &Model) {

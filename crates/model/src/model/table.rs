@@ -1,5 +1,6 @@
 //! The table, its indexes, who calls, and what is estimated.
 
+use super::Bounds;
 use crate::source::Span;
 use crate::types::Type;
 
@@ -85,6 +86,14 @@ pub struct TableClaims {
     pub read_price: Option<(String, Span)>,
     /// Dollars for a million write units.
     pub write_price: Option<(String, Span)>,
+    /// Dollars a month.
+    pub month_price: Option<(Bounds, Span)>,
+    /// Read units a second, table and indexes together.
+    pub read_units: Option<(Bounds, Span)>,
+    /// Write units a second, table and indexes together.
+    pub write_units: Option<(Bounds, Span)>,
+    /// Gigabytes stored.
+    pub storage_gb: Option<(Bounds, Span)>,
 }
 
 /// An attribute of a key.

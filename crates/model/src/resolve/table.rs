@@ -136,10 +136,19 @@ fn table_claims(node: Option<&Node>, out: &mut Diagnostics) -> TableClaims {
         numbers::price(text, out);
         Some((text.text.clone(), text.span))
     };
+    let (read_price, write_price) = (price("read_price"), price("write_price"));
+    let mut bounds = |name: &str| {
+        let text = node?.get(name)?.text()?;
+        Some((numbers::bounds(text, out)?, text.span))
+    };
     TableClaims {
         free_tier: node.and_then(|node| flag_span(node, "free_tier")),
-        read_price: price("read_price"),
-        write_price: price("write_price"),
+        read_price,
+        write_price,
+        month_price: bounds("month_price"),
+        read_units: bounds("read_units"),
+        write_units: bounds("write_units"),
+        storage_gb: bounds("storage_gb"),
     }
 }
 

@@ -87,6 +87,10 @@ pub(super) static TABLE_CLAIM: Record = record(
         optional("free_tier", Flag, "That the 25 free read and write units apply."),
         optional("read_price", Text, "Dollars for a million read units."),
         optional("write_price", Text, "Dollars for a million write units."),
+        optional("month_price", Text, "Dollars a month in all, a number or a range."),
+        optional("read_units", Text, "Read units a second in all, a number or a range."),
+        optional("write_units", Text, "Write units a second in all, a number or a range."),
+        optional("storage_gb", Text, "Gigabytes stored, a number or a range."),
     ],
 );
 

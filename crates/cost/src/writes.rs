@@ -1,0 +1,155 @@
+//! What a write is expected to consume: the rows that it reads first, and those that it writes with their index entries.
+
+use singlet_model::Model;
+use singlet_model::expression::ExprKind;
+use singlet_model::model::{Entity, IndexId, LetValue, Step, StepKind, Write};
+use singlet_plan::read::{SHARE_OF_A_CONDITION, elements_expected};
+use singlet_plan::write::{Loops, PartKind, StepPlan, WriteCosts, WrittenPart, plan_write};
+
+use crate::operations::{Part, add_part};
+use crate::reads::{found_parts, strong_get};
+use crate::sizes::{entry_bytes, entry_share, row_bytes, write_blocks};
+
+/// How deep groups and named steps are followed.
+const STEP_DEPTH_MAX: usize = 16;
+
+/// What one run of a write consumes, by place and entity.
+pub(crate) fn write_parts<'a>(model: &'a Model, costs: &WriteCosts<'a>, write: &'a Write) -> Vec<Part> {
+    let mut parts = Vec::new();
+    for part in read_first(model, write) {
+        add_part(&mut parts, part);
+    }
+    for written in costs.parts(write) {
+        add_part(&mut parts, expected_part(model, &written));
+    }
+    if write.every.is_some() {
+        // How far the clock came is noted after each run, and before one in chunks too.
+        let notes = if write.bulk { 2.0 } else { 1.0 };
+        add_part(
+            &mut parts,
+            Part {
+                index: None,
+                entity: None,
+                read: 0.0,
+                write: notes,
+            },
+        );
+    }
+    parts
+}
+
+fn expected_part(model: &Model, written: &WrittenPart<'_>) -> Part {
+    let index = written.index.and_then(|name| index_named(model, name));
+    let each = expected_units(model, written, index);
+    let blocks = match (written.kind, written.entity, index) {
+        (PartKind::Guards | PartKind::Looked | PartKind::Progress, ..) | (_, None, _) => 1.0,
+        (_, Some(entity), Some(index)) => write_blocks(entry_bytes(model, entity, index)),
+        (_, Some(entity), None) => write_blocks(row_bytes(model, entity)),
+    };
+    Part {
+        index,
+        entity: written
+            .entity
+            .filter(|_| written.kind == PartKind::Row)
+            .map(|entity| entity.id),
+        read: 0.0,
+        write: each * blocks * times(model, written),
+    }
+}
+
+/// The middle of what is possible; an entry that may be there counts as often as rows have one.
+fn expected_units(model: &Model, written: &WrittenPart<'_>, index: Option<IndexId>) -> f64 {
+    let middle = (written.units.0 + written.units.1) as f64 / 2.0;
+    let entry = written.entity.zip(index).and_then(|(entity, index)| {
+        let entry = entity.entry(index)?;
+        Some(entry_share(model, entity, entry))
+    });
+    match (written.units, entry) {
+        ((0, 1), Some(share)) => share,
+        _ => middle,
+    }
+}
+
+fn times(model: &Model, written: &WrittenPart<'_>) -> f64 {
+    let condition = if written.conditional { SHARE_OF_A_CONDITION } else { 1.0 };
+    let mut loops = written.loops.lists().peekable();
+    if loops.peek().is_some() {
+        return condition * turns(model, written.loops);
+    }
+    let least = written.times.0 as f64;
+    match (written.kind, written.times.1) {
+        (PartKind::Looked, Some(most)) => condition * (least + most as f64) / 2.0,
+        (PartKind::Looked, None) => condition * least.max(1.0),
+        (PartKind::Progress, _) => condition * least,
+        _ => condition,
+    }
+}
+
+fn turns(model: &Model, loops: Loops<'_>) -> f64 {
+    loops.lists().map(|list| elements_expected(model, list)).product()
+}
+
+fn index_named(model: &Model, name: &str) -> Option<IndexId> {
+    let at = model.table.indexes.iter().position(|index| index.name == name)?;
+    Some(IndexId(u32::try_from(at).ok()?))
+}
+
+/// The rows that are read before anything is decided.
+fn read_first(model: &Model, write: &Write) -> Vec<Part> {
+    let plan = plan_write(model, write);
+    let mut parts = Vec::new();
+    for bound in &write.lets {
+        let Some(row) = plan.rows.get(&bound.name).filter(|row| row.is_read()) else {
+            continue;
+        };
+        match (&row.found, &bound.value) {
+            (Some(found), _) => parts.extend(found_parts(found)),
+            (None, LetValue::Value(expr)) => {
+                if let ExprKind::Entity { entity, .. } = &expr.kind {
+                    parts.push(strong_get(model, *entity));
+                }
+            }
+            (None, LetValue::Read(_)) => {}
+        }
+    }
+    step_reads(model, &write.steps, &plan.steps, (1.0, 0), &mut parts);
+    parts
+}
+
+fn step_reads(model: &Model, steps: &[Step], plans: &[StepPlan], outer: (f64, usize), parts: &mut Vec<Part>) {
+    let (times, depth) = outer;
+    if depth > STEP_DEPTH_MAX {
+        return;
+    }
+    for (step, plan) in steps.iter().zip(plans) {
+        if let Some(found) = &plan.rows {
+            parts.extend(found_parts(found).into_iter().map(|part| Part {
+                read: part.read * times,
+                ..part
+            }));
+        }
+        let loops = step
+            .repeat
+            .as_ref()
+            .map_or(1.0, |(_, list)| elements_expected(model, list));
+        let condition = if step.when.is_some() { SHARE_OF_A_CONDITION } else { 1.0 };
+        let times = times * loops * condition;
+        let inner: &[Step] = match &step.kind {
+            StepKind::Group(inner) => inner,
+            StepKind::Call { step: name, .. } => {
+                let named = model.steps.iter().find(|named| named.name == *name);
+                named.map_or(&[][..], |named| &named.steps)
+            }
+            _ => &[],
+        };
+        step_reads(model, inner, &plan.inner, (times, depth + 1), parts);
+        let own: Option<&Entity> = step.entity().and_then(|id| model.entity(id));
+        if let Some(entity) = own.filter(|_| plan.own.is_read()) {
+            let get = strong_get(model, entity.id);
+            parts.push(Part {
+                read: get.read * times,
+                ..get
+            });
+        }
+    }
+}
