@@ -45,7 +45,7 @@ impl Comparison {
         let more = sum(|changed| changed.after - changed.before);
         let gone: f64 = self.removed.iter().map(|(_, dollars)| dollars).sum();
         let before = self.before - gone;
-        match (more > 0.0, before > 0.0) {
+        match (more > before * FIGURE_ROUNDING, before > 0.0) {
             (false, _) => 0.0,
             (true, true) => more / before,
             (true, false) => f64::INFINITY,
@@ -64,10 +64,10 @@ pub fn compare_reports(old: &CostReport, new: &CostReport) -> Option<Comparison>
             added.push((operation.name.clone(), operation.dollars));
             continue;
         };
-        let differs = known.dollars != operation.dollars
-            || known.read_units != operation.read_units
-            || known.write_units != operation.write_units;
-        if differs {
+        let is_changed = differ(known.dollars, operation.dollars)
+            || differ(known.read_units, operation.read_units)
+            || differ(known.write_units, operation.write_units);
+        if is_changed {
             changed.push(Changed {
                 name: operation.name.clone(),
                 units_before: (known.read_units, known.write_units),
@@ -98,3 +98,11 @@ pub fn compare_reports(old: &CostReport, new: &CostReport) -> Option<Comparison>
         },
     })
 }
+
+/// Whether two figures differ by more than a number loses when it is written and read again.
+fn differ(one: f64, other: f64) -> bool {
+    (one - other).abs() > one.abs().max(other.abs()) * FIGURE_ROUNDING
+}
+
+/// The part of a figure that is not told apart.
+const FIGURE_ROUNDING: f64 = 1e-9;

@@ -84,7 +84,8 @@ pub(crate) fn found_parts(plan: &SelectionPlan) -> Vec<Part> {
     plan.queries.iter().flat_map(|query| query_parts(query, 1.0)).collect()
 }
 
-fn query_parts(query: &Query, times: f64) -> Vec<Part> {
+/// What a query takes, that often: on its path, and on the table where rows are got behind it.
+pub(crate) fn query_parts(query: &Query, times: f64) -> Vec<Part> {
     let expected = &query.expected;
     let on_path = expected.half_units.saturating_sub(expected.followed_half_units);
     let part = |index, half_units: u64| Part {

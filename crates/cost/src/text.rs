@@ -327,7 +327,7 @@ fn bar(amount: f64, most: f64) -> String {
 /// Dollars: cents, and two significant digits below a cent.
 pub fn dollars(amount: f64) -> String {
     match amount {
-        amount if amount == 0.0 => "$0".to_owned(),
+        0.0 => "$0".to_owned(),
         amount if amount < 0.000_005 => "under $0.00001".to_owned(),
         amount if amount < 0.01 => format!("${}", significant(amount)),
         amount if amount.is_finite() => {
@@ -350,7 +350,7 @@ fn signed(amount: f64) -> String {
 /// A figure with at most three significant digits, whole from a hundred on.
 pub fn figure(amount: f64) -> String {
     match amount {
-        amount if amount == 0.0 => "0".to_owned(),
+        0.0 => "0".to_owned(),
         amount if amount >= 100.0 => grouped(&format!("{amount:.0}")),
         amount if amount >= 1.0 => trimmed(&format!("{amount:.2}")),
         amount => significant(amount),
@@ -382,7 +382,7 @@ fn thousands(number: u64) -> String {
 fn grouped(digits: &str) -> String {
     let mut out = String::new();
     for (at, digit) in digits.chars().enumerate() {
-        if at > 0 && (digits.len() - at) % 3 == 0 {
+        if at > 0 && (digits.len() - at).is_multiple_of(3) {
             out.push(',');
         }
         out.push(digit);

@@ -1,13 +1,15 @@
 //! What a write is expected to consume: the rows that it reads first, and those that it writes with their index entries.
 
+use std::collections::BTreeSet;
+
 use singlet_model::Model;
 use singlet_model::expression::ExprKind;
-use singlet_model::model::{Entity, IndexId, LetValue, Step, StepKind, Write};
-use singlet_plan::read::{SHARE_OF_A_CONDITION, elements_expected};
+use singlet_model::model::{IndexId, LetValue, Step, StepKind, Write};
+use singlet_plan::read::{SHARE_OF_A_CONDITION, SelectionPlan, elements_expected};
 use singlet_plan::write::{Loops, PartKind, StepPlan, WriteCosts, WrittenPart, plan_write};
 
 use crate::operations::{Part, add_part};
-use crate::reads::{found_parts, strong_get};
+use crate::reads::{found_parts, query_parts, strong_get};
 use crate::sizes::{entry_bytes, entry_share, row_bytes, write_blocks};
 
 /// How deep groups and named steps are followed.
@@ -57,15 +59,19 @@ fn expected_part(model: &Model, written: &WrittenPart<'_>) -> Part {
     }
 }
 
-/// The middle of what is possible; an entry that may be there counts as often as rows have one.
+/// The middle of what is possible, or the most where a row changes its state; an entry that may be there counts as often as rows have one.
 fn expected_units(model: &Model, written: &WrittenPart<'_>, index: Option<IndexId>) -> f64 {
-    let middle = (written.units.0 + written.units.1) as f64 / 2.0;
+    // A step that moves a row to another state changes what hangs on it; what others change is open.
+    let middle = match written.moves {
+        true => written.units.1 as f64,
+        false => (written.units.0 + written.units.1) as f64 / 2.0,
+    };
     let entry = written.entity.zip(index).and_then(|(entity, index)| {
         let entry = entity.entry(index)?;
         Some(entry_share(model, entity, entry))
     });
     match (written.units, entry) {
-        ((0, 1), Some(share)) => share,
+        ((0, 1), Some(share)) if share < 1.0 => share,
         _ => middle,
     }
 }
@@ -94,62 +100,125 @@ fn index_named(model: &Model, name: &str) -> Option<IndexId> {
     Some(IndexId(u32::try_from(at).ok()?))
 }
 
-/// The rows that are read before anything is decided.
+/// The rows that are read before anything is decided: each once, under whichever name.
 fn read_first(model: &Model, write: &Write) -> Vec<Part> {
     let plan = plan_write(model, write);
-    let mut parts = Vec::new();
+    let mut reading = Reading {
+        model,
+        write,
+        read: BTreeSet::new(),
+        parts: Vec::new(),
+    };
     for bound in &write.lets {
         let Some(row) = plan.rows.get(&bound.name).filter(|row| row.is_read()) else {
             continue;
         };
-        match (&row.found, &bound.value) {
-            (Some(found), _) => parts.extend(found_parts(found)),
-            (None, LetValue::Value(expr)) => {
-                if let ExprKind::Entity { entity, .. } = &expr.kind {
-                    parts.push(strong_get(model, *entity));
-                }
-            }
-            (None, LetValue::Read(_)) => {}
+        match &row.found {
+            Some(found) => reading.found_row(found),
+            None => reading.get_bound(&bound.name, 1.0),
         }
+        reading.read.insert(bound.name.clone());
     }
-    step_reads(model, &write.steps, &plan.steps, (1.0, 0), &mut parts);
-    parts
+    reading.steps(&write.steps, &plan.steps, (1.0, 0));
+    reading.parts
 }
 
-fn step_reads(model: &Model, steps: &[Step], plans: &[StepPlan], outer: (f64, usize), parts: &mut Vec<Part>) {
-    let (times, depth) = outer;
-    if depth > STEP_DEPTH_MAX {
-        return;
-    }
-    for (step, plan) in steps.iter().zip(plans) {
-        if let Some(found) = &plan.rows {
-            parts.extend(found_parts(found).into_iter().map(|part| Part {
-                read: part.read * times,
-                ..part
-            }));
-        }
-        let loops = step
-            .repeat
-            .as_ref()
-            .map_or(1.0, |(_, list)| elements_expected(model, list));
-        let condition = if step.when.is_some() { SHARE_OF_A_CONDITION } else { 1.0 };
-        let times = times * loops * condition;
-        let inner: &[Step] = match &step.kind {
-            StepKind::Group(inner) => inner,
-            StepKind::Call { step: name, .. } => {
-                let named = model.steps.iter().find(|named| named.name == *name);
-                named.map_or(&[][..], |named| &named.steps)
+struct Reading<'a> {
+    model: &'a Model,
+    write: &'a Write,
+    /// The names of rows that have been read.
+    read: BTreeSet<String>,
+    parts: Vec<Part>,
+}
+
+impl Reading<'_> {
+    /// A row whose key is not known is found, strongly where the table can, and then got by its key.
+    fn found_row(&mut self, found: &SelectionPlan) {
+        for query in &found.queries {
+            let of_table = if query.index.is_none() { 2.0 } else { 1.0 };
+            self.parts.extend(
+                query_parts(query, 1.0)
+                    .into_iter()
+                    .map(|part| times_over(part, of_table)),
+            );
+            let entity = self
+                .model
+                .entity(query.entity)
+                .map(|entity| self.model.source_of(entity).id);
+            if let Some(source) = entity.filter(|source| query.index.is_some() || *source != query.entity) {
+                self.parts.push(strong_get(self.model, source));
             }
-            _ => &[],
-        };
-        step_reads(model, inner, &plan.inner, (times, depth + 1), parts);
-        let own: Option<&Entity> = step.entity().and_then(|id| model.entity(id));
-        if let Some(entity) = own.filter(|_| plan.own.is_read()) {
-            let get = strong_get(model, entity.id);
-            parts.push(Part {
-                read: get.read * times,
-                ..get
-            });
         }
+    }
+
+    fn steps(&mut self, steps: &[Step], plans: &[StepPlan], (times, depth): (f64, usize)) {
+        if depth > STEP_DEPTH_MAX {
+            return;
+        }
+        for (step, plan) in steps.iter().zip(plans) {
+            if let Some(found) = &plan.rows {
+                self.parts
+                    .extend(found_parts(found).into_iter().map(|part| times_over(part, times)));
+            }
+            let loops = step
+                .repeat
+                .as_ref()
+                .map_or(1.0, |(_, list)| elements_expected(self.model, list));
+            let condition = if step.when.is_some() { SHARE_OF_A_CONDITION } else { 1.0 };
+            let times = times * loops * condition;
+            if let (Some((name, _)), Some(_)) = (&step.repeat, &plan.rows) {
+                self.read.insert(name.clone());
+            }
+            let inner: &[Step] = match &step.kind {
+                StepKind::Group(inner) => inner,
+                StepKind::Call { step: name, .. } => {
+                    let named = self.model.steps.iter().find(|named| named.name == *name);
+                    named.map_or(&[][..], |named| &named.steps)
+                }
+                _ => &[],
+            };
+            self.steps(inner, &plan.inner, (times, depth + 1));
+            if plan.own.is_read() || plan.own.needed.is_some() || step.or_skip {
+                self.own_row(step, times);
+            }
+        }
+    }
+
+    /// The row that a step names: by a name that may have been read already, or by its key.
+    fn own_row(&mut self, step: &Step, times: f64) {
+        let target = match &step.kind {
+            StepKind::Update(target) | StepKind::Delete(target) | StepKind::Upsert(target) => Some(target),
+            _ => None,
+        };
+        let name = target.and_then(|target| match &target.kind {
+            ExprKind::Bound(name) => Some(name),
+            _ => None,
+        });
+        if let Some(name) = name {
+            if self.read.insert(name.clone()) {
+                self.get_bound(name, times);
+            }
+            return;
+        }
+        let entity = step.entity().and_then(|id| self.model.entity(id));
+        if let Some(entity) = entity {
+            self.parts.push(times_over(strong_get(self.model, entity.id), times));
+        }
+    }
+
+    fn get_bound(&mut self, name: &str, times: f64) {
+        let bound = self.write.lets.iter().find(|bound| bound.name == name);
+        if let Some(LetValue::Value(expr)) = bound.map(|bound| &bound.value)
+            && let ExprKind::Entity { entity, .. } = &expr.kind
+        {
+            self.parts.push(times_over(strong_get(self.model, *entity), times));
+        }
+    }
+}
+
+fn times_over(part: Part, times: f64) -> Part {
+    Part {
+        read: part.read * times,
+        ..part
     }
 }

@@ -1,5 +1,12 @@
 //! The rules of capacity and price, one line each, with figures worked out by hand.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    reason = "helpers of tests fail as tests do"
+)]
+
 use std::collections::BTreeMap;
 
 use singlet_cost::{GB_BYTES, MONTH_HOURS, MONTH_SECONDS, OVERHEAD_BYTES, region_prices};

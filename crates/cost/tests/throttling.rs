@@ -1,6 +1,13 @@
 //! The analytic rate at which 1 in 100 requests is throttled, against a simulation: seeded arrivals, a token bucket for each
 //! partition, one key busier than the others.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    reason = "helpers of tests fail as tests do"
+)]
+
 use singlet_cost::{AlikePartitions, THROTTLED_SHARE, throttling_rate};
 
 /// How far the two may be apart.
@@ -43,9 +50,27 @@ const fn case(limit: f64, units: f64, top_share: f64, keys: usize, burst_seconds
     }
 }
 
+/// How many cases are drawn beside those that are named.
+const DRAWN_CASES: usize = 60;
+
+/// A busiest key of 4 in 100 to all, up to 100 others, requests of 5 to 60 units, bursts of up to 10 seconds.
+fn drawn_case(rng: &mut fastrand::Rng) -> Case {
+    let keys = rng.usize(1..=100);
+    let even = 1.0 / keys as f64;
+    Case {
+        limit: *rng.choice(&[1000.0, 3000.0]).unwrap(),
+        units: 5.0 + rng.f64() * 55.0,
+        top_share: even.max(0.04) + rng.f64() * (1.0 - even.max(0.04)),
+        keys,
+        burst_seconds: 1.0 + rng.f64() * 9.0,
+    }
+}
+
 #[test]
 fn the_analytic_rate_is_that_of_the_simulation() {
-    for (seed, case) in CASES.iter().enumerate() {
+    let mut rng = fastrand::Rng::with_seed(20_261_117);
+    let drawn: Vec<Case> = (0..DRAWN_CASES).map(|_| drawn_case(&mut rng)).collect();
+    for (seed, case) in CASES.iter().chain(&drawn).enumerate() {
         let others = (case.keys - 1) as f64;
         let partitions = [
             AlikePartitions {

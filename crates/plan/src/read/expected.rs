@@ -331,6 +331,13 @@ impl<'a> Rows<'a> {
             ExprKind::Binary(BinaryOp::And, left, right) => self.share_of(left) * self.share_of(right),
             ExprKind::Binary(BinaryOp::Or, left, right) => (self.share_of(left) + self.share_of(right)).min(1.0),
             ExprKind::Not(inner) => 1.0 - self.share_of(inner),
+            ExprKind::Attribute(name) => {
+                let flags = ["true".to_owned(), "false".to_owned()];
+                let said = self
+                    .estimate
+                    .and_then(|estimate| estimate.share_of_value(name, "true", Some(&flags)));
+                said.unwrap_or(SHARE_OF_A_CONDITION)
+            }
             ExprKind::Binary(op, left, right) => match (path_of(left), path_of(right)) {
                 (Some(path), None) => self.share_of_comparison(*op, &path, right),
                 (None, Some(path)) => self.share_of_comparison(*op, &path, left),

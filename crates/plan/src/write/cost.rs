@@ -187,6 +187,7 @@ impl<'a> WriteCosts<'a> {
                 index: None,
                 units: (CHECK_UNITS, CHECK_UNITS),
                 conditional: false,
+                moves: false,
                 loops: Loops::default(),
                 times: (rows.least, rows.most),
             });
@@ -207,6 +208,7 @@ impl<'a> WriteCosts<'a> {
             index: None,
             units: (record.0 * factor_of(Some(all.0)), record.1 * factor_of(all.1)),
             conditional: false,
+            moves: false,
             loops: Loops::default(),
             times: (1, Some(1)),
         }));

@@ -19,6 +19,8 @@ pub struct WrittenPart<'a> {
     pub units: Units,
     /// Whether it stands under a condition.
     pub conditional: bool,
+    /// Whether the step moves the row to another state.
+    pub moves: bool,
     /// The loops that it stands in, the outermost first.
     pub loops: Loops<'a>,
     /// How often at least, and at most where that is known, all loops together.
@@ -53,6 +55,7 @@ pub(super) fn parts_of<'a>(turn: &Turn<'a>, rows: &[Row<'a>], factor: Units) -> 
             index: None,
             units: (row.rows.0 * factor.0, row.rows.1 * factor.1),
             conditional: turn.conditional,
+            moves: turn.step.moves.is_some(),
             loops: turn.loops,
             times: (times_least(turn), turn.most()),
         };
@@ -76,6 +79,7 @@ pub(super) fn progress_parts(write: &Write) -> Vec<WrittenPart<'_>> {
         index: None,
         units: (1, 1),
         conditional: false,
+        moves: false,
         loops: Loops::default(),
         times: (2, Some(2)),
     };

@@ -1,6 +1,6 @@
 use singlet_model::model::{Billing, ProvisionedUnits};
 
-use crate::prices::FREE_PROVISIONED_UNITS;
+use crate::prices;
 use crate::{Context, Findings, design_rule};
 
 design_rule! {
@@ -31,12 +31,13 @@ fn check(context: &Context<'_>, findings: &mut Findings<'_>) {
         read: all.read.saturating_add(units.read),
         write: all.write.saturating_add(units.write),
     });
-    if all.read <= FREE_PROVISIONED_UNITS && all.write <= FREE_PROVISIONED_UNITS {
+    let Some(free) = prices::current().map(|prices| prices.free) else { return };
+    if all.read <= free.provisioned_read_units && all.write <= free.provisioned_write_units {
         return;
     }
     let message = format!(
-        "the free tier is claimed, and the table and its indexes have {} read and {} write units together: {FREE_PROVISIONED_UNITS} of each are free",
-        all.read, all.write
+        "the free tier is claimed, and the table and its indexes have {} read and {} write units together: {} and {} are free",
+        all.read, all.write, free.provisioned_read_units, free.provisioned_write_units
     );
     let mut finding = findings.at(span, "table", message);
     if let Some(billing) = table.spans.billing {
