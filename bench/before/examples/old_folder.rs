@@ -21,6 +21,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         kind,
         key,
         projection,
+        units: None,
     };
     let mut things = TableSpec::new(
         "things",

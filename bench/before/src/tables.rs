@@ -101,6 +101,7 @@ pub(crate) fn description(table: EngineTable, ttl: TimeToLiveDescription) -> Res
             kind: IndexKind::Global,
             key: schema(&index.key_schema, &definitions)?,
             projection: projection(index.projection),
+            units: None,
         });
     }
     for index in table.local_secondary_indexes.into_iter().flatten() {
@@ -109,6 +110,7 @@ pub(crate) fn description(table: EngineTable, ttl: TimeToLiveDescription) -> Res
             kind: IndexKind::Local,
             key: schema(&index.key_schema, &definitions)?,
             projection: projection(index.projection),
+            units: None,
         });
     }
     indexes.sort_unstable_by(|one, other| one.name.cmp(&other.name));

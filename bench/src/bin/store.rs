@@ -499,6 +499,7 @@ fn spec() -> TableSpec {
                 key: KeySchema::partition(format!("GSI{number}PK"), KeyType::String)
                     .sort(format!("GSI{number}SK"), sort),
                 projection: IndexProjection::All,
+                units: None,
             }
         })
         .collect();

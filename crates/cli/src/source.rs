@@ -12,9 +12,14 @@ use singlet_model::source::SOURCE_BYTES_MAX;
 ///
 /// A sentence that names the file and the reason.
 pub fn read(path: &Path) -> Result<Vec<u8>, String> {
+    read_within(path, SOURCE_BYTES_MAX as u64)
+}
+
+/// The bytes of a file, and one more than the most where it has more.
+pub fn read_within(path: &Path, bytes_max: u64) -> Result<Vec<u8>, String> {
     let failed = |error: std::io::Error| format!("`{}` cannot be read: {}", path.display(), reason(&error));
     let mut bytes = Vec::new();
-    let bytes_max = SOURCE_BYTES_MAX as u64 + 1;
+    let bytes_max = bytes_max.saturating_add(1);
     if path.as_os_str() == "-" {
         std::io::stdin()
             .take(bytes_max)

@@ -5,6 +5,7 @@
 //!
 //! No I/O: a document is text, and its drawings are texts with names.
 
+mod cost;
 mod drawing;
 mod entities;
 mod escape;
@@ -76,6 +77,7 @@ pub fn document(model: &Model, drawings: Drawings) -> Document {
     writer.follows(model);
     writer.states(model);
     writer.section("Guarantees", "", &guarantees::table(model));
+    writer.cost(model);
     let accepted = "What `singlet check` finds and the team has decided to live with.";
     writer.section("Accepted findings", accepted, &guarantees::accepted(model));
     let mut markdown = writer.out.trim_end().to_owned();
@@ -136,6 +138,18 @@ impl Writer {
                 .push_str("Other systems are told by Standard Webhooks, at least once, in no order.\n\n");
             self.out.push_str(&webhooks);
         }
+    }
+
+    fn cost(&mut self, model: &Model) {
+        let Some(report) = cost::report(model) else { return };
+        self.heading("What it costs");
+        let _ = write!(self.out, "{}\n\n", cost::sentence(&report));
+        if let (Drawings::In(folder), Some(svg)) = (self.folder.clone(), cost::drawing(&report)) {
+            let path = self.free_path(&folder, "cost");
+            let _ = write!(self.out, "![What a month costs]({path})\n\n");
+            self.drawings.push((path, svg));
+        }
+        self.out.push_str(&cost::tables(&report));
     }
 
     fn states(&mut self, model: &Model) {
@@ -217,7 +231,7 @@ fn facts(model: &Model) -> String {
         "Change stream",
         model.table.stream.as_deref().map(code).unwrap_or_default(),
     );
-    row("Capacity", text::billing(model.table.billing));
+    row("Capacity", text::billing(&model.table));
     row(
         "Recovery",
         if model.table.recovery { "to any instant" } else { "" }.to_owned(),

@@ -2,7 +2,7 @@
 
 use singlet_model::Model;
 use singlet_model::expression::Expr;
-use singlet_model::model::{Billing, KeyChoice, Projection, Rate};
+use singlet_model::model::{Billing, KeyChoice, Projection, Rate, Table};
 use singlet_model::types::{LengthLimits, NumberLimits, Type};
 
 use crate::escape::code;
@@ -97,13 +97,16 @@ pub fn projection(projection: &Projection) -> String {
 }
 
 /// How capacity is paid for.
-pub fn billing(billing: Billing) -> String {
-    match billing {
-        Billing::OnDemand => "on demand".to_owned(),
-        Billing::Provisioned { read, write } => {
-            format!("provisioned: {read} read units and {write} write units a second")
-        }
-    }
+pub fn billing(table: &Table) -> String {
+    let Billing::Provisioned { read, write } = table.billing else {
+        return "on demand".to_owned();
+    };
+    let indexes = table.indexes.iter().filter_map(|index| {
+        let units = index.units?;
+        Some(format!("; {} {} and {}", code(&index.name), units.read, units.write))
+    });
+    let indexes: String = indexes.collect();
+    format!("provisioned: {read} read units and {write} write units a second{indexes}")
 }
 
 /// How often.
@@ -113,6 +116,7 @@ pub fn rate(rate: Rate) -> String {
         60.0 => "minute".to_owned(),
         3600.0 => "hour".to_owned(),
         86400.0 => "day".to_owned(),
+        2_592_000.0 => "month".to_owned(),
         seconds => format!("{seconds} seconds"),
     };
     format!("{} a {unit}", rate.count)

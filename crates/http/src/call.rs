@@ -10,7 +10,7 @@ use singlet_item::Value;
 use singlet_model::model::{IdempotencyNeed, Read, Step, StepKind, Write};
 use singlet_runtime::values::json_text;
 use singlet_runtime::{Attributes, Caller, Memory, Precondition, Refused, Request, RuntimeError, WriteRequest};
-use singlet_store::Units;
+use singlet_store::Consumed;
 use tokio_util::task::TaskTracker;
 
 use crate::admission::{Admission, overloaded};
@@ -62,7 +62,7 @@ pub(crate) struct Call<'a> {
     /// The read or write that was asked for, as far as it is known.
     of: &'a mut Operation,
     /// What it consumed.
-    pub units: Units,
+    pub consumed: Consumed,
     /// What is left of the caller's rate.
     pub left: Option<Left>,
 }
@@ -73,7 +73,7 @@ impl<'a> Call<'a> {
             of,
             system,
             service,
-            units: Units::default(),
+            consumed: Consumed::default(),
             left: None,
         }
     }
@@ -238,7 +238,7 @@ impl<'a> Call<'a> {
                 ),
                 error => self.problem(error, &incoming.request_id),
             })?;
-        self.units = given.consumed.total();
+        self.consumed = given.consumed.clone();
         let mut response = answer::read(model, read, given, (query, incoming), held)?;
         if asks_ticket && let Some(ticket) = ticket::issue(system, incoming, query, self.service.clock.now()) {
             response.headers_mut().insert(TICKET_HEADER, ticket);
@@ -341,7 +341,7 @@ impl<'a> Call<'a> {
             .map_err(|_| too_slow())?
             .map_err(|ended| panicked(ended, &self.of.operation, &incoming.request_id))?
             .map_err(|error| self.problem(error, &incoming.request_id))?;
-        self.units = written.consumed.total();
+        self.consumed = written.consumed.clone();
         Ok(answer::write(written, system.location(&write.name), held))
     }
 

@@ -8,7 +8,7 @@ use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::Registry;
-use singlet_store::Units;
+use singlet_store::{Consumed, Units};
 
 /// The upper ends of the latency buckets, in seconds.
 const BUCKETS: [f64; 14] = [
@@ -23,6 +23,8 @@ pub struct Metrics {
     seconds: Family<Operation, Histogram, fn() -> Histogram>,
     read_units: Family<Operation, Counter<f64, std::sync::atomic::AtomicU64>>,
     write_units: Family<Operation, Counter>,
+    place_read_units: Family<Placed, Counter<f64, std::sync::atomic::AtomicU64>>,
+    place_write_units: Family<Placed, Counter>,
     refusals: Family<Refused, Counter>,
     runs: Family<Ran, Counter>,
     deliveries: Family<Delivered, Counter>,
@@ -48,6 +50,14 @@ struct Answered {
     system: String,
     operation: String,
     status: u16,
+}
+
+/// What an operation consumed at one place: `table`, or the name of an index.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct Placed {
+    system: String,
+    operation: String,
+    place: String,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -87,6 +97,8 @@ impl Default for Metrics {
             seconds: Family::new_with_constructor(buckets),
             read_units: Family::default(),
             write_units: Family::default(),
+            place_read_units: Family::default(),
+            place_write_units: Family::default(),
             refusals: Family::default(),
             runs: Family::default(),
             deliveries: Family::default(),
@@ -103,6 +115,16 @@ impl Default for Metrics {
             "write_units",
             "Write capacity units consumed",
             metrics.write_units.clone(),
+        );
+        registry.register(
+            "place_read_units",
+            "Read capacity units consumed, by table and index",
+            metrics.place_read_units.clone(),
+        );
+        registry.register(
+            "place_write_units",
+            "Write capacity units consumed, by table and index",
+            metrics.place_write_units.clone(),
         );
         registry.register(
             "refusals",
@@ -145,7 +167,8 @@ impl Default for Metrics {
 
 impl Metrics {
     /// Counts an answer.
-    pub fn answered(&self, of: &Operation, status: u16, took: Duration, units: Units, problem: Option<&str>) {
+    pub fn answered(&self, of: &Operation, status: u16, took: Duration, consumed: &Consumed, problem: Option<&str>) {
+        let units = consumed.total();
         let (system, operation) = (of.system.clone(), of.operation.clone());
         let answered = Answered {
             system,
@@ -162,6 +185,12 @@ impl Metrics {
         if units.write.get() > 0 {
             self.write_units.get_or_create(of).inc_by(units.write.get());
         }
+        for table in consumed.tables.values() {
+            self.consumed_at(of, "table", table.table);
+            for (index, units) in &table.indexes {
+                self.consumed_at(of, index, *units);
+            }
+        }
         if let Some(problem) = problem {
             let refused = Refused {
                 system: of.system.clone(),
@@ -169,6 +198,21 @@ impl Metrics {
                 problem: problem.to_owned(),
             };
             self.refusals.get_or_create(&refused).inc();
+        }
+    }
+
+    fn consumed_at(&self, of: &Operation, place: &str, units: Units) {
+        let placed = Placed {
+            system: of.system.clone(),
+            operation: of.operation.clone(),
+            place: place.to_owned(),
+        };
+        if units.read.halves() > 0 {
+            let read = units.read.halves() as f64 / 2.0;
+            self.place_read_units.get_or_create(&placed).inc_by(read);
+        }
+        if units.write.get() > 0 {
+            self.place_write_units.get_or_create(&placed).inc_by(units.write.get());
         }
     }
 

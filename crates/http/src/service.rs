@@ -12,7 +12,7 @@ use axum::extract::State;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, Request, StatusCode, header};
 use axum::response::Response;
 use futures_util::FutureExt;
-use singlet_store::Units;
+use singlet_store::{Consumed, Units};
 use tokio_util::task::TaskTracker;
 use tower_http::compression::CompressionLayer;
 use tower_http::compression::predicate::{Predicate, SizeAbove};
@@ -213,13 +213,15 @@ fn not_encoded(_: StatusCode, _: axum::http::Version, headers: &HeaderMap, _: &a
 /// What was done for a request.
 struct Done {
     result: Result<Response, Problem>,
-    units: Units,
+    consumed: Consumed,
 }
 
 impl Done {
     fn without_cost(result: Result<Response, Problem>) -> Self {
-        let units = Units::default();
-        Done { result, units }
+        Done {
+            result,
+            consumed: Consumed::default(),
+        }
     }
 }
 
@@ -252,11 +254,11 @@ impl<'a> Underway<'a> {
         }
     }
 
-    fn end(&mut self, status: u16, units: Units, problem: Option<&str>) {
+    fn end(&mut self, status: u16, consumed: &Consumed, problem: Option<&str>) {
         self.ended = true;
         let took = self.started.elapsed();
         self.service.metrics.in_flight.dec();
-        self.service.metrics.answered(&self.of, status, took, units, problem);
+        self.service.metrics.answered(&self.of, status, took, consumed, problem);
         // The query may hold what is nobody's business; the path is enough to find a request again.
         tracing::info!(
             request_id = self.request_id,
@@ -266,7 +268,7 @@ impl<'a> Underway<'a> {
             milliseconds = took.as_secs_f64() * 1000.0,
             system = self.of.system,
             operation = self.of.operation,
-            capacity = capacity_text(units),
+            capacity = capacity_text(consumed.total()),
             problem,
             "request"
         );
@@ -276,7 +278,7 @@ impl<'a> Underway<'a> {
 impl Drop for Underway<'_> {
     fn drop(&mut self) {
         if !self.ended {
-            self.end(CLIENT_LEFT, Units::default(), Some("client_left"));
+            self.end(CLIENT_LEFT, &Consumed::default(), Some("client_left"));
         }
     }
 }
@@ -304,7 +306,7 @@ async fn answer(State((service, front)): State<(Arc<Service>, Front)>, request: 
         Ok(response) => response,
         Err(problem) => problem.into_response(&underway.path, &request_id),
     };
-    underway.end(response.status().as_u16(), done.units, problem.as_deref());
+    underway.end(response.status().as_u16(), &done.consumed, problem.as_deref());
     let headers = response.headers_mut();
     if let Ok(value) = HeaderValue::from_str(&request_id) {
         headers.insert(REQUEST_ID, value);
@@ -320,7 +322,7 @@ async fn answer(State((service, front)): State<(Arc<Service>, Front)>, request: 
     if front.over_tls {
         headers.insert(header::STRICT_TRANSPORT_SECURITY, TLS_ONLY);
     }
-    if let Some(value) = HeaderValue::from_str(&capacity_text(done.units))
+    if let Some(value) = HeaderValue::from_str(&capacity_text(done.consumed.total()))
         .ok()
         .filter(|_| wants_capacity)
     {
@@ -442,7 +444,7 @@ async fn dispatch(
     }
     Done {
         result,
-        units: call.units,
+        consumed: call.consumed,
     }
 }
 

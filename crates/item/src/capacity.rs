@@ -251,7 +251,8 @@ impl IndexWrite {
 
 /// The bytes that one unit reads.
 pub const READ_UNIT_BYTES: usize = 4096;
-const WRITE_UNIT_BYTES: usize = 1024;
+/// The bytes that one unit writes.
+pub const WRITE_UNIT_BYTES: usize = 1024;
 
 /// How many blocks of a unit `bytes` fill; even nothing fills one.
 fn blocks(bytes: usize, unit_bytes: usize) -> u64 {

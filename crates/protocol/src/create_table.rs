@@ -3,7 +3,7 @@
 use serde_json::Value as Json;
 use singlet_item::limits::{GLOBAL_INDEXES_MAX, INDEX_KEY_ATTRIBUTES_MAX, LOCAL_INDEXES_MAX, PROJECTED_ATTRIBUTES_MAX};
 use singlet_store::{
-    Billing, IndexKind, IndexProjection, IndexSpec, KeyAttribute, KeySchema, KeyType, StreamView, TableSpec,
+    Billing, IndexKind, IndexProjection, IndexSpec, IndexUnits, KeyAttribute, KeySchema, KeyType, StreamView, TableSpec,
 };
 
 use crate::fault::Fault;
@@ -388,6 +388,10 @@ pub(crate) fn read_index(
         kind,
         key,
         projection: read_projection(index)?,
+        units: match (kind, index.inner("ProvisionedThroughput")?) {
+            (IndexKind::Global, Some(throughput)) => IndexUnits::apart_from(spec.billing, read_units(&throughput)?),
+            _ => None,
+        },
     })
 }
 

@@ -73,7 +73,10 @@ impl Endpoint {
         });
         if let (Json::Object(json), IndexKind::Global) = (&mut json, index.kind) {
             json.insert("IndexStatus".to_owned(), json!("ACTIVE"));
-            json.insert("ProvisionedThroughput".to_owned(), throughput(table.spec.billing));
+            json.insert(
+                "ProvisionedThroughput".to_owned(),
+                throughput(index.billing(table.spec.billing)),
+            );
         }
         json
     }

@@ -1,7 +1,7 @@
 //! Changes of a table that is there: billing, stream, global indexes.
 
 use serde_json::{Value as Json, json};
-use singlet_store::{Billing, ErrorKind, IndexKind, TableChange, TableDescription, TableSpec, TableStatus};
+use singlet_store::{Billing, ErrorKind, IndexKind, IndexUnits, TableChange, TableDescription, TableSpec, TableStatus};
 
 use crate::create_table::{
     Definitions, check_definition_shapes, check_index_shape, check_stream_shape, check_throughput, read_definitions,
@@ -63,6 +63,12 @@ fn check_shape(input: &Input<'_>) -> Result<(), Fault> {
         for (action, word) in [("Delete", "delete"), ("Update", "update")] {
             if let Some(action) = update.inner(action)? {
                 constraints.not_null(action.has("IndexName"), &format!("{place}.{word}.indexName"));
+                let throughput = action.inner("ProvisionedThroughput")?;
+                check_throughput(
+                    throughput,
+                    &format!("{place}.{word}.provisionedThroughput"),
+                    &mut constraints,
+                )?;
             }
         }
     }
@@ -185,12 +191,7 @@ fn read_index_changes(input: &Input<'_>, spec: &TableSpec) -> Result<Vec<TableCh
                 }
                 changes.push(TableChange::RemoveIndex(name.to_owned()));
             }
-            // An index has no throughput of its own here.
-            (None, None, Some(_)) => {
-                return Err(invalid(
-                    "the throughput of an index is that of its table here: set ProvisionedThroughput of the table",
-                ));
-            }
+            (None, None, Some(update)) => changes.push(read_index_units(&update, spec)?),
             _ => {
                 return Err(invalid(
                     "One of GlobalSecondaryIndexUpdate.Update, GlobalSecondaryIndexUpdate.Create, \
@@ -199,14 +200,46 @@ fn read_index_changes(input: &Input<'_>, spec: &TableSpec) -> Result<Vec<TableCh
             }
         }
     }
-    let created = changes
+    let built = changes
         .iter()
-        .filter(|change| matches!(change, TableChange::AddIndex(_)));
-    if created.count() > 1 || changes.len() > 1 {
+        .filter(|change| matches!(change, TableChange::AddIndex(_) | TableChange::RemoveIndex(_)));
+    if built.count() > 1 {
         return Err(Fault::new(
             FaultKind::LimitExceeded,
             "Subscriber limit exceeded: Only 1 online index can be created or deleted simultaneously per table",
         ));
     }
     Ok(changes)
+}
+
+/// The units that a global index of a provisioned table is to have.
+fn read_index_units(update: &Input<'_>, spec: &TableSpec) -> Result<TableChange, Fault> {
+    let name = update.text("IndexName")?.unwrap_or_default();
+    let mut known = spec.indexes.iter();
+    if !known.any(|index| index.kind == IndexKind::Global && index.name == name) {
+        return Err(Fault::not_found("Requested resource not found"));
+    }
+    let throughput = update.inner("ProvisionedThroughput")?;
+    let units = throughput.map(|throughput| read_units(&throughput)).transpose()?;
+    match (spec.billing, units) {
+        (
+            Billing::Provisioned { .. },
+            Some(Billing::Provisioned {
+                read_units,
+                write_units,
+            }),
+        ) => Ok(TableChange::IndexUnits(
+            name.to_owned(),
+            IndexUnits {
+                read_units,
+                write_units,
+            },
+        )),
+        (Billing::OnDemand, Some(_)) => Err(invalid(
+            "Neither ReadCapacityUnits nor WriteCapacityUnits can be specified when BillingMode is PAY_PER_REQUEST",
+        )),
+        _ => Err(invalid(
+            "ProvisionedThroughput must be specified for an index that is updated",
+        )),
+    }
 }

@@ -1,9 +1,9 @@
 //! The table that a model needs.
 
 use singlet_model::Model;
-use singlet_model::model::{self, Entity, KeyTemplate};
+use singlet_model::model::{self, Entity, KeyTemplate, ProvisionedUnits};
 use singlet_store::{
-    Billing, IndexKind, IndexProjection, IndexSpec, KeyAttribute, KeySchema, KeyType, StreamView, TableSpec,
+    Billing, IndexKind, IndexProjection, IndexSpec, IndexUnits, KeyAttribute, KeySchema, KeyType, StreamView, TableSpec,
 };
 
 /// The table as a store creates it.
@@ -19,14 +19,27 @@ pub fn spec(model: &Model) -> TableSpec {
         indexes: table.indexes.iter().map(|index| index_spec(model, index)).collect(),
         billing: match table.billing {
             model::Billing::OnDemand => Billing::OnDemand,
-            model::Billing::Provisioned { read, write } => Billing::Provisioned {
-                read_units: u32::try_from(read).unwrap_or(u32::MAX),
-                write_units: u32::try_from(write).unwrap_or(u32::MAX),
-            },
+            model::Billing::Provisioned { read, write } => provisioned(ProvisionedUnits { read, write }),
         },
         ttl: table.ttl.clone(),
         stream: table.stream.as_deref().and_then(stream_view),
     }
+}
+
+fn provisioned(units: ProvisionedUnits) -> Billing {
+    Billing::Provisioned {
+        read_units: u32::try_from(units.read).unwrap_or(u32::MAX),
+        write_units: u32::try_from(units.write).unwrap_or(u32::MAX),
+    }
+}
+
+/// The units of an index of a provisioned table, where they are not the table's.
+fn index_units(table: &model::Table, index: &model::Index) -> Option<IndexUnits> {
+    let model::Billing::Provisioned { read, write } = table.billing else {
+        return None;
+    };
+    let own = index.units.filter(|_| !index.local)?;
+    IndexUnits::apart_from(provisioned(ProvisionedUnits { read, write }), provisioned(own))
 }
 
 fn index_spec(model: &Model, index: &model::Index) -> IndexSpec {
@@ -43,6 +56,7 @@ fn index_spec(model: &Model, index: &model::Index) -> IndexSpec {
             model::Projection::Keys => IndexProjection::KeysOnly,
             model::Projection::Include(names) => IndexProjection::Include(names.clone()),
         },
+        units: index_units(&model.table, index),
     }
 }
 

@@ -4,12 +4,13 @@ use crate::error::from_build;
 use aws_sdk_dynamodb::types::{
     AttributeDefinition, BillingMode, CreateGlobalSecondaryIndexAction, DeleteGlobalSecondaryIndexAction,
     GlobalSecondaryIndex, GlobalSecondaryIndexUpdate, KeySchemaElement, KeyType as SdkKeyType, LocalSecondaryIndex,
-    Projection, ProjectionType, ProvisionedThroughput, ScalarAttributeType, StreamSpecification, StreamViewType,
-    TableDescription as SdkTable, TableStatus as SdkStatus, TimeToLiveDescription, TimeToLiveStatus,
+    Projection, ProjectionType, ProvisionedThroughput, ProvisionedThroughputDescription, ScalarAttributeType,
+    StreamSpecification, StreamViewType, TableDescription as SdkTable, TableStatus as SdkStatus, TimeToLiveDescription,
+    TimeToLiveStatus, UpdateGlobalSecondaryIndexAction,
 };
 use singlet_store::{
-    Billing, IndexKind, IndexProjection, IndexSpec, KeyAttribute, KeySchema, KeyType, Result, StoreError, StreamView,
-    TableDescription, TableSpec, TableStatus,
+    Billing, IndexKind, IndexProjection, IndexSpec, IndexUnits, KeyAttribute, KeySchema, KeyType, Result, StoreError,
+    StreamView, TableDescription, TableSpec, TableStatus,
 };
 
 pub(crate) fn indexes(spec: &TableSpec) -> Result<(Vec<GlobalSecondaryIndex>, Vec<LocalSecondaryIndex>)> {
@@ -21,7 +22,7 @@ pub(crate) fn indexes(spec: &TableSpec) -> Result<(Vec<GlobalSecondaryIndex>, Ve
                     .index_name(&index.name)
                     .set_key_schema(Some(key_schema(&index.key)?))
                     .projection(projection(&index.projection))
-                    .set_provisioned_throughput(throughput(spec.billing)?)
+                    .set_provisioned_throughput(throughput(index.billing(spec.billing))?)
                     .build()
                     .map_err(from_build)?,
             ),
@@ -105,7 +106,7 @@ pub(crate) fn added_index(index: &IndexSpec, billing: Billing) -> Result<GlobalS
         .index_name(&index.name)
         .set_key_schema(Some(key_schema(&index.key)?))
         .projection(projection(&index.projection))
-        .set_provisioned_throughput(throughput(billing)?)
+        .set_provisioned_throughput(throughput(index.billing(billing))?)
         .build()
         .map_err(from_build)?;
     Ok(GlobalSecondaryIndexUpdate::builder().create(action).build())
@@ -167,6 +168,7 @@ fn described_indexes(table: &SdkTable, definitions: &[AttributeDefinition]) -> R
             kind: IndexKind::Global,
             key: described_key(index.key_schema(), definitions)?,
             projection: described_projection(index.projection.as_ref()),
+            units: described_units(table, index.provisioned_throughput.as_ref()),
         });
     }
     for index in table.local_secondary_indexes() {
@@ -175,6 +177,7 @@ fn described_indexes(table: &SdkTable, definitions: &[AttributeDefinition]) -> R
             kind: IndexKind::Local,
             key: described_key(index.key_schema(), definitions)?,
             projection: described_projection(index.projection.as_ref()),
+            units: None,
         });
     }
     indexes.sort_unstable_by(|one, other| one.name.cmp(&other.name));
@@ -230,6 +233,35 @@ fn described_billing(table: &SdkTable) -> Billing {
         },
         _ => Billing::OnDemand,
     }
+}
+
+/// The units of an index of a provisioned table, where they are not the table's.
+fn described_units(table: &SdkTable, throughput: Option<&ProvisionedThroughputDescription>) -> Option<IndexUnits> {
+    let units = |number: Option<i64>| number.and_then(|number| u32::try_from(number).ok());
+    let table = described_billing(table);
+    if table == Billing::OnDemand {
+        return None;
+    }
+    let throughput = throughput?;
+    let index = Billing::Provisioned {
+        read_units: units(throughput.read_capacity_units)?,
+        write_units: units(throughput.write_capacity_units)?,
+    };
+    IndexUnits::apart_from(table, index)
+}
+
+/// The units of an index that is there, as they are to be.
+pub(crate) fn changed_index(name: &str, units: IndexUnits) -> Result<GlobalSecondaryIndexUpdate> {
+    let billing = Billing::Provisioned {
+        read_units: units.read_units,
+        write_units: units.write_units,
+    };
+    let action = UpdateGlobalSecondaryIndexAction::builder()
+        .index_name(name)
+        .set_provisioned_throughput(throughput(billing)?)
+        .build();
+    let action = action.map_err(from_build)?;
+    Ok(GlobalSecondaryIndexUpdate::builder().update(action).build())
 }
 
 fn described_ttl(ttl: TimeToLiveDescription) -> Option<String> {

@@ -126,6 +126,9 @@ pub(crate) async fn update(client: &Client, table: &str, change: &TableChange) -
         TableChange::Billing(billing) => request
             .billing_mode(schema::billing_mode(*billing))
             .set_provisioned_throughput(schema::throughput(*billing)?),
+        TableChange::IndexUnits(index, units) => {
+            request.global_secondary_index_updates(schema::changed_index(index, *units)?)
+        }
         TableChange::Stream(Some(view)) => request.stream_specification(schema::stream_specification(*view)?),
         TableChange::Stream(None) => request.stream_specification(schema::no_stream()?),
     };

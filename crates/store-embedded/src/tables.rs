@@ -9,8 +9,8 @@ use singlet_item::limits::{
 };
 use singlet_keyspace::Draft;
 use singlet_store::{
-    IndexKind, IndexProjection, IndexSpec, KeySchema, KeyType, Result, StreamView, TableChange, TableDescription,
-    TableSpec, TableStatus, TtlChange,
+    Billing, IndexKind, IndexProjection, IndexSpec, IndexUnits, KeySchema, KeyType, Result, StreamView, TableChange,
+    TableDescription, TableSpec, TableStatus, TtlChange,
 };
 
 use crate::catalogue::{self, Catalogue, Index, Table};
@@ -79,10 +79,41 @@ pub(crate) fn change(catalogue: &Catalogue, draft: &mut Draft<'_>, name: &str, c
     match change {
         TableChange::AddIndex(spec) => add_index(draft, &mut table, spec)?,
         TableChange::RemoveIndex(index) => remove_index(draft, &mut table, index)?,
-        TableChange::Billing(billing) => table.spec.billing = *billing,
+        TableChange::Billing(billing) => {
+            table.spec.billing = *billing;
+            if *billing == Billing::OnDemand {
+                table.spec.indexes.iter_mut().for_each(|index| index.units = None);
+                table.indexes.iter_mut().for_each(|index| index.spec.units = None);
+            }
+        }
+        TableChange::IndexUnits(index, units) => change_units(&mut table, index, *units)?,
         TableChange::Stream(view) => change_stream(draft, &mut table, *view)?,
     }
     table.store(catalogue, draft)
+}
+
+/// Only a global index of a provisioned table has units of its own.
+fn change_units(table: &mut Table, name: &str, units: IndexUnits) -> Result<()> {
+    let wanted = Billing::Provisioned {
+        read_units: units.read_units,
+        write_units: units.write_units,
+    };
+    if table.spec.billing == Billing::OnDemand {
+        return Err(words::invalid(
+            "Neither ReadCapacityUnits nor WriteCapacityUnits can be specified for index when BillingMode is PAY_PER_REQUEST",
+        ));
+    }
+    let apart = IndexUnits::apart_from(table.spec.billing, wanted);
+    let kept = table.indexes.iter_mut().map(|index| &mut index.spec);
+    let both = kept.chain(&mut table.spec.indexes);
+    let mut named = both
+        .filter(|index| index.name == name && index.kind == IndexKind::Global)
+        .peekable();
+    if named.peek().is_none() {
+        return Err(words::no_such_index(name, &table.spec.name));
+    }
+    named.for_each(|index| index.units = apart);
+    Ok(())
 }
 
 fn add_index(draft: &mut Draft<'_>, table: &mut Table, spec: &IndexSpec) -> Result<()> {

@@ -153,6 +153,7 @@ async fn a_key_of_an_index_is_no_longer_than_one_of_a_table() {
         kind: IndexKind::Global,
         key: KeySchema::partition("p", KeyType::String).sort("s", KeyType::String),
         projection: IndexProjection::All,
+        units: None,
     });
     store.create_table(&spec).await.unwrap();
     let put = async |p: usize, s: usize| {

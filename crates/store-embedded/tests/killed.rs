@@ -37,6 +37,7 @@ fn index(name: &str) -> IndexSpec {
         kind: IndexKind::Global,
         key: KeySchema::partition(name, KeyType::String),
         projection: IndexProjection::All,
+        units: None,
     }
 }
 

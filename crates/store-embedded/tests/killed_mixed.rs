@@ -31,6 +31,7 @@ fn index(name: &str) -> IndexSpec {
         kind: IndexKind::Global,
         key: KeySchema::partition("side", KeyType::String),
         projection: IndexProjection::All,
+        units: None,
     }
 }
 

@@ -29,6 +29,7 @@ fn spec() -> TableSpec {
         kind,
         key,
         projection,
+        units: None,
     };
     spec.indexes = vec![
         index(

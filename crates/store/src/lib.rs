@@ -47,8 +47,8 @@ pub use request::{
 };
 pub use stream::{STREAM_PAGE_RECORDS_MAX, StreamEvent, StreamPage, StreamPosition, StreamRecord, StreamRequest};
 pub use table::{
-    Billing, IndexKind, IndexProjection, IndexSpec, KeyAttribute, KeySchema, KeyType, StreamView, TableChange,
-    TableDescription, TableSpec, TableStatus, TtlChange,
+    Billing, IndexKind, IndexProjection, IndexSpec, IndexUnits, KeyAttribute, KeySchema, KeyType, StreamView,
+    TableChange, TableDescription, TableSpec, TableStatus, TtlChange,
 };
 pub use update::{SetOperand, SetValue, Update};
 

@@ -124,6 +124,46 @@ pub struct IndexSpec {
     pub key: KeySchema,
     /// What it holds of an item besides the keys of table and index.
     pub projection: IndexProjection,
+    /// The units a second of a global index on a provisioned table, where they are others than the table's.
+    pub units: Option<IndexUnits>,
+}
+
+/// Provisioned units a second of an index.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct IndexUnits {
+    /// Read units a second.
+    pub read_units: u32,
+    /// Write units a second.
+    pub write_units: u32,
+}
+
+impl IndexSpec {
+    /// How the index is paid on a table that is paid so: by its own units where it has any, else as the table is.
+    pub fn billing(&self, table: Billing) -> Billing {
+        match (table, self.units) {
+            (Billing::Provisioned { .. }, Some(units)) => Billing::Provisioned {
+                read_units: units.read_units,
+                write_units: units.write_units,
+            },
+            (table, _) => table,
+        }
+    }
+}
+
+impl IndexUnits {
+    /// Those of an index that is paid one way, where that is another way than its table's.
+    pub fn apart_from(table: Billing, index: Billing) -> Option<Self> {
+        match index {
+            Billing::Provisioned {
+                read_units,
+                write_units,
+            } if index != table => Some(IndexUnits {
+                read_units,
+                write_units,
+            }),
+            _ => None,
+        }
+    }
 }
 
 /// Whether an index has partitions of its own.
@@ -151,7 +191,7 @@ pub enum IndexProjection {
 pub enum Billing {
     /// Per request.
     OnDemand,
-    /// Per hour, for this many units a second on the table and on each global index.
+    /// Per hour, for this many units a second on the table, and on each global index that has [none of its own](IndexSpec::units).
     Provisioned {
         /// Read units a second.
         read_units: u32,
@@ -197,6 +237,8 @@ pub enum TableChange {
     RemoveIndex(String),
     /// It is paid otherwise.
     Billing(Billing),
+    /// The global index of this name has these units a second.
+    IndexUnits(String, IndexUnits),
     /// Its stream begins to carry this, or ends.
     Stream(Option<StreamView>),
 }

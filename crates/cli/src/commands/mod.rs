@@ -1,9 +1,11 @@
 //! The subcommands.
 
 pub mod call;
+pub mod capacity;
 pub mod changes;
 pub mod check;
 pub mod completions;
+pub mod cost;
 pub mod docs;
 pub mod doctor;
 pub mod dump;

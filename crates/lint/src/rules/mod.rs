@@ -28,7 +28,7 @@ groups! {
         role_from_body idempotency_without_hash rows_appear call_does_not_fit loop_meets_its_own trigger_cycle
         claim_in_part webhook_too_large outrun_trigger;
     cost: large_item unbounded_list counter_in_large_item claimed_capacity free_tier_on_demand outdated_price no_estimates
-        over_budget;
+        over_budget unprovisioned_index free_tier_exceeded too_few_units;
     evolution: ttl_not_seconds two_ttl_attributes ttl_trusted stream_without_images too_many_stream_readers
         missing_type_attribute no_recovery expires_without_ttl;
 }

@@ -19,8 +19,8 @@ pub use read::{
 };
 pub use schedule::{INTERVAL_MINUTES_MAX, INTERVAL_MINUTES_MIN, NoSchedule, Schedule, Tick};
 pub use table::{
-    Accepted, Billing, Callers, Estimate, Index, IndexId, KeyAttribute, KeyType, Projection, Rate, Table, TableClaims,
-    TableSpans,
+    ABSENT_VALUE, Accepted, Billing, Callers, Estimate, Index, IndexId, KeyAttribute, KeyType, Projection,
+    ProvisionedUnits, Rate, Table, TableClaims, TableSpans, ValueShares,
 };
 pub use webhook::{WEBHOOK_BODY_BYTES_MAX, Webhook};
 pub use write::{

@@ -1,5 +1,6 @@
 //! The table, its indexes, who calls, and what is estimated.
 
+use super::Bounds;
 use crate::source::Span;
 use crate::types::Type;
 
@@ -53,12 +54,21 @@ pub struct TableSpans {
     pub recovery: Option<Span>,
 }
 
+/// Units a second.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ProvisionedUnits {
+    /// Read units a second.
+    pub read: u64,
+    /// Write units a second.
+    pub write: u64,
+}
+
 /// How capacity is paid for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Billing {
     /// By request.
     OnDemand,
-    /// By units a second.
+    /// By units a second, of the table alone: an index has [its own](Index::units).
     Provisioned {
         /// Read units a second.
         read: u64,
@@ -76,6 +86,14 @@ pub struct TableClaims {
     pub read_price: Option<(String, Span)>,
     /// Dollars for a million write units.
     pub write_price: Option<(String, Span)>,
+    /// Dollars a month.
+    pub month_price: Option<(Bounds, Span)>,
+    /// Read units a second, table and indexes together.
+    pub read_units: Option<(Bounds, Span)>,
+    /// Write units a second, table and indexes together.
+    pub write_units: Option<(Bounds, Span)>,
+    /// Gigabytes stored.
+    pub storage_gb: Option<(Bounds, Span)>,
 }
 
 /// An attribute of a key.
@@ -137,6 +155,8 @@ pub struct Index {
     pub local: bool,
     /// What entries carry.
     pub projection: Projection,
+    /// The units a second that it is provisioned with, where the table's billing says.
+    pub units: Option<ProvisionedUnits>,
     /// A document says that it makes a value unique.
     pub claims_unique: Option<Span>,
     /// A document says that older rows appear in it by themselves.
@@ -205,10 +225,49 @@ pub struct Estimate {
     pub per: Vec<(String, u64)>,
     /// The usual size of a row.
     pub bytes: Option<u64>,
+    /// The share of the rows that have each of some values of an attribute.
+    pub shares: Vec<ValueShares>,
     /// The share of the traffic that the busiest key gets.
     pub top_share: Option<f64>,
-    /// How often.
+    /// How often, on average.
     pub rate: Option<Rate>,
+    /// How often at the busiest time.
+    pub peak: Option<Rate>,
+}
+
+impl Estimate {
+    /// The share of the rows in which an attribute has a value, where that is said: by itself, or as an equal part of what the
+    /// values that are named leave to those that are not.
+    pub fn share_of_value(&self, attribute: &str, value: &str, values: Option<&[String]>) -> Option<f64> {
+        let shares = self.shares.iter().find(|shares| shares.attribute == attribute)?;
+        let named = shares.values.iter().find(|(name, _)| name == value);
+        if let Some((_, share)) = named {
+            return Some(*share);
+        }
+        let left = (1.0 - shares.values.iter().map(|(_, share)| share).sum::<f64>()).max(0.0);
+        let is_named = |value: &String| shares.values.iter().any(|(name, _)| name == value);
+        let unnamed = values?.iter().filter(|value| !is_named(value)).count();
+        Some(left / unnamed.max(1) as f64)
+    }
+
+    /// The share of the rows that lack an attribute, where that is said.
+    pub fn share_absent(&self, attribute: &str) -> Option<f64> {
+        let shares = self.shares.iter().find(|shares| shares.attribute == attribute)?;
+        let absent = shares.values.iter().find(|(name, _)| name == ABSENT_VALUE);
+        absent.map(|(_, share)| *share)
+    }
+}
+
+/// The name under `shares` of rows that lack the attribute.
+pub const ABSENT_VALUE: &str = "absent";
+
+/// How the rows are spread over values of one attribute.
+#[derive(Debug)]
+pub struct ValueShares {
+    /// The attribute.
+    pub attribute: String,
+    /// Values and the share of each; what is left is spread evenly over the others.
+    pub values: Vec<(String, f64)>,
 }
 
 /// A finding that the team accepts.

@@ -16,6 +16,7 @@ mod attributes;
 mod built_in_types;
 mod chosen_keys;
 mod cycles;
+mod estimates;
 mod key_forms;
 mod key_names;
 mod keys;
@@ -118,7 +119,7 @@ pub(crate) fn resolve(root: &Node, out: &mut Diagnostics) -> Model {
         .map(|read| read.name.as_str())
         .chain(writes.iter().map(|write| write.name.as_str()));
     let subjects: HashSet<&str> = catalog.entity_names().chain(operations).collect();
-    let estimates = table::estimates(root.get("estimates"), &subjects, &entities, out);
+    let estimates = estimates::estimates(root.get("estimates"), &subjects, &entities, out);
     Model {
         name: table::word(root, "name").unwrap_or_default(),
         zone: zone(root.get("zone"), out),

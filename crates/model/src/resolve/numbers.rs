@@ -6,7 +6,7 @@ use crate::node::Node;
 use crate::rules;
 use crate::text::Text;
 
-/// How often: `40/s`, `100/min`, `5/h`, `1/day`.
+/// How often: `40/s`, `100/min`, `5/h`, `1/day`, `500000/month`; a month has 30 days.
 pub(super) fn rate(text: &Text, out: &mut Diagnostics) -> Option<Rate> {
     let parsed = text.text.split_once('/').and_then(|(count, unit)| {
         let seconds = match unit.trim() {
@@ -14,6 +14,7 @@ pub(super) fn rate(text: &Text, out: &mut Diagnostics) -> Option<Rate> {
             "min" | "minute" => 60.0,
             "h" | "hour" => 3_600.0,
             "day" => 86_400.0,
+            "month" => 30.0 * 86_400.0,
             _ => return None,
         };
         let count: f64 = count.trim().parse().ok()?;
@@ -22,7 +23,8 @@ pub(super) fn rate(text: &Text, out: &mut Diagnostics) -> Option<Rate> {
     if parsed.is_none() {
         let message = format!("`{}` is no rate", text.text);
         out.push(
-            Diagnostic::new(&rules::BAD_BOUNDS, text.span, message).help("write `40/s`, `100/min`, `5/h` or `1/day`"),
+            Diagnostic::new(&rules::BAD_BOUNDS, text.span, message)
+                .help("write `40/s`, `100/min`, `5/h`, `1/day` or `500/month`"),
         );
     }
     parsed

@@ -1,6 +1,6 @@
-//! Pass 1: the table, its indexes, the callers; and at the end estimates and acceptances.
+//! Pass 1: the table, its indexes, the callers; and at the end acceptances.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 
 use singlet_item::limits::INDEX_KEY_ATTRIBUTES_MAX;
 
@@ -9,7 +9,7 @@ use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::entries::Entries;
 use crate::grammar::listed;
 use crate::model::{
-    Accepted, Billing, Callers, Entity, Estimate, Index, IndexId, KeyAttribute, KeyType, Projection, Table,
+    Accepted, Billing, Callers, Index, IndexId, KeyAttribute, KeyType, Projection, ProvisionedUnits, Table,
     TableClaims, TableSpans,
 };
 use crate::node::{Entry, Node};
@@ -49,6 +49,7 @@ pub(super) fn table(node: Option<&Node>, out: &mut Diagnostics) -> (Table, Index
         let index = index(entry, &table.key, out);
         table.indexes.push(index);
     }
+    provision_indexes(node.get("billing"), &mut table, &by_name, out);
     (table, by_name)
 }
 
@@ -95,16 +96,59 @@ fn billing(node: Option<&Node>) -> Billing {
     }
 }
 
+/// The units of indexes, as the table's billing has them.
+fn provision_indexes(billing: Option<&Node>, table: &mut Table, by_name: &IndexNames, out: &mut Diagnostics) {
+    let entries = billing.and_then(|billing| billing.get("indexes"));
+    for entry in entries.map_or(&[][..], Node::entries) {
+        let Some(id) = find_index(&entry.key, by_name, table, out) else {
+            continue;
+        };
+        let units = |side: &str| whole(&entry.value, side);
+        let (Some(read), Some(write)) = (units("read"), units("write")) else {
+            continue;
+        };
+        let Some(index) = table.indexes.get_mut(id.0 as usize) else {
+            continue;
+        };
+        let wrong = match (index.local, read == 0 || write == 0) {
+            (true, _) => Some((
+                &rules::WRONG_SHAPE,
+                format!("the local index `{}` has no units of its own", index.name),
+                "a local index takes from the units of its table: leave it out",
+            )),
+            (false, true) => Some((
+                &rules::BAD_BOUNDS,
+                format!("the index `{}` has at least 1 provisioned unit of each", index.name),
+                "write `{read: 1, write: 1}`, or more",
+            )),
+            (false, false) => None,
+        };
+        if let Some((rule, message, help)) = wrong {
+            out.push(Diagnostic::new(rule, entry.key.span, message).help(help));
+        }
+        index.units = Some(ProvisionedUnits { read, write });
+    }
+}
+
 fn table_claims(node: Option<&Node>, out: &mut Diagnostics) -> TableClaims {
     let mut price = |name: &str| {
         let text = node?.get(name)?.text()?;
         numbers::price(text, out);
         Some((text.text.clone(), text.span))
     };
+    let (read_price, write_price) = (price("read_price"), price("write_price"));
+    let mut bounds = |name: &str| {
+        let text = node?.get(name)?.text()?;
+        Some((numbers::bounds(text, out)?, text.span))
+    };
     TableClaims {
         free_tier: node.and_then(|node| flag_span(node, "free_tier")),
-        read_price: price("read_price"),
-        write_price: price("write_price"),
+        read_price,
+        write_price,
+        month_price: bounds("month_price"),
+        read_units: bounds("read_units"),
+        write_units: bounds("write_units"),
+        storage_gb: bounds("storage_gb"),
     }
 }
 
@@ -153,6 +197,7 @@ fn index(entry: &Entry, table_key: &[KeyAttribute], out: &mut Diagnostics) -> In
         sort,
         local,
         projection: projection(node.get("project")),
+        units: None,
         claims_unique: claims.and_then(|claims| flag_span(claims, "unique")),
         claims_backfilled: claims.and_then(|claims| flag_span(claims, "backfilled")),
     }
@@ -236,71 +281,6 @@ fn header(node: Option<&Node>, out: &mut Diagnostics) -> Option<String> {
         return None;
     }
     Some(text.text.clone())
-}
-
-pub(super) fn estimates(
-    node: Option<&Node>,
-    known: &HashSet<&str>,
-    entities: &[Entity],
-    out: &mut Diagnostics,
-) -> Vec<Estimate> {
-    let entries = node.map_or(&[][..], Node::entries);
-    let estimated = entries.iter().map(|entry| {
-        check_shared(entry, entities, out);
-        estimate(entry, known, out)
-    });
-    estimated.collect()
-}
-
-/// What rows share is an attribute of theirs.
-fn check_shared(entry: &Entry, entities: &[Entity], out: &mut Diagnostics) {
-    let Some(entity) = entities.iter().find(|entity| entity.name == entry.key.text) else {
-        return;
-    };
-    let shared = entry.value.get("per").map_or(&[][..], Node::entries);
-    for name in shared.iter().map(|shared| &shared.key) {
-        if entity.attribute(&name.text).is_some() {
-            continue;
-        }
-        let message = format!("`{}` has no attribute `{}`", entity.name, name.text);
-        let known = entity.attributes.iter().map(|attribute| attribute.name.as_str());
-        let mut diagnostic =
-            Diagnostic::new(&rules::UNKNOWN_ATTRIBUTE, name.span, message).did_you_mean(&name.text, known);
-        if diagnostic.help.is_none() {
-            diagnostic = diagnostic.help("name an attribute whose value rows share");
-        }
-        out.push(diagnostic);
-    }
-}
-
-fn estimate(entry: &Entry, known: &HashSet<&str>, out: &mut Diagnostics) -> Estimate {
-    if !known.contains(entry.key.text.as_str()) {
-        let message = format!("`{}` is no entity, read or write of this model", entry.key.text);
-        let mut diagnostic = Diagnostic::new(&rules::UNKNOWN_SUBJECT, entry.key.span, message);
-        diagnostic = diagnostic.did_you_mean(&entry.key.text, known.iter().copied());
-        if diagnostic.help.is_none() {
-            diagnostic = diagnostic.help("name an entity, a read or a write, or remove the estimate");
-        }
-        out.push(diagnostic);
-    }
-    let node = &entry.value;
-    let rate_text = node.text().or_else(|| node.get("rate")?.text());
-    let per = node.get("per").map_or(&[][..], Node::entries);
-    Estimate {
-        subject: entry.key.text.clone(),
-        span: entry.key.span,
-        items: whole(node, "items"),
-        per: per
-            .iter()
-            .filter_map(|entry| Some((entry.key.text.clone(), entry.value.str()?.parse().ok()?)))
-            .collect(),
-        bytes: whole(node, "bytes"),
-        top_share: node
-            .get("top_share")
-            .and_then(Node::text)
-            .and_then(|text| numbers::share(text, out)),
-        rate: rate_text.and_then(|text| numbers::rate(text, out)),
-    }
 }
 
 pub(super) fn accepted(node: Option<&Node>) -> Vec<Accepted> {

@@ -8,7 +8,7 @@ use singlet_item::capacity::READ_UNIT_BYTES;
 use singlet_item::limits::{BATCH_GET_ITEMS_MAX, PAGE_SIZE_BYTES_MAX};
 use singlet_model::Model;
 use singlet_model::expression::{BinaryOp, Expr, ExprKind, FunctionId, Literal};
-use singlet_model::model::{Entity, Estimate, PartFunction, Projection};
+use singlet_model::model::{ABSENT_VALUE, Entity, Estimate, KeyPart, LetValue, PartFunction, Projection};
 use singlet_model::types::Type;
 
 use super::candidate::{PartValues, Query};
@@ -38,6 +38,9 @@ pub const SHARE_OF_A_CONDITION: f64 = 0.5;
 /// The part of the rows whose text begins as it is asked.
 pub const SHARE_OF_A_BEGINNING: f64 = 0.05;
 
+/// The part of a row's bytes that its keys take.
+const KEYS_SHARE_OF_ROW: f64 = 0.25;
+
 /// How many rows of an answer are wanted.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum RowsWanted {
@@ -52,6 +55,8 @@ pub(super) enum RowsWanted {
 pub struct Expected {
     /// In half units, of reads that may be stale: what a query of one block costs is 1.
     pub half_units: u64,
+    /// Those of them that gets of whole rows on the table take, behind an index that has only part of them.
+    pub followed_half_units: u64,
     /// The requests.
     pub requests: u64,
     /// Rows that are read.
@@ -64,6 +69,7 @@ impl Expected {
     /// Nothing at all.
     pub(super) const NOTHING: Expected = Expected {
         half_units: 0,
+        followed_half_units: 0,
         requests: 0,
         rows_read: 0.0,
         rows_kept: 0.0,
@@ -88,6 +94,7 @@ pub(super) fn of_query(model: &Model, query: &Query, wanted: RowsWanted, consist
     let Some(entity) = model.entity(query.entity) else {
         return Expected {
             half_units: u64::MAX,
+            followed_half_units: 0,
             requests: u64::MAX,
             rows_read: f64::MAX,
             rows_kept: 0.0,
@@ -128,13 +135,16 @@ pub(super) fn of_query(model: &Model, query: &Query, wanted: RowsWanted, consist
     let mut half_units = asked * per_block * (bytes / READ_UNIT_BYTES as f64).ceil().max(1.0);
     let mut requests = asked * pages;
     let rows_read = asked * read_in_one;
+    let mut followed = 0.0;
     if query.follow {
         let blocks = (rows.bytes() / READ_UNIT_BYTES as f64).ceil().max(1.0);
-        half_units += rows_read * per_block * blocks;
+        followed = rows_read * per_block * blocks;
+        half_units += followed;
         requests += (rows_read / BATCH_GET_ITEMS_MAX as f64).ceil();
     }
     Expected {
         half_units: whole(half_units),
+        followed_half_units: whole(followed),
         requests: whole(requests),
         rows_read,
         rows_kept: rows_read * kept_share,
@@ -176,15 +186,9 @@ impl<'a> Rows<'a> {
             .index
             .and_then(|index| self.model.index(index))
             .map(|index| &index.projection);
-        let carried = match projection {
-            None | Some(Projection::All) => 1.0,
-            Some(Projection::Keys) => 0.25,
-            Some(Projection::Include(names)) => {
-                let all = entity.attributes.len().max(1) as f64;
-                (0.25 + names.len() as f64 / all).min(1.0)
-            }
-        };
-        self.bytes() * carried
+        let own = self.model.estimate(&entity.name).and_then(|estimate| estimate.bytes);
+        let bytes = own.map_or_else(|| self.bytes(), |bytes| bytes as f64);
+        bytes * projection.map_or(1.0, |projection| carried_share(entity, projection))
     }
 
     /// How many ranges the values of a query's key make, and how many rows lie in all of them.
@@ -198,7 +202,10 @@ impl<'a> Rows<'a> {
             seen.push(part);
             let values = values_of(part);
             ranges *= values;
-            share *= (values * self.sharing(&part.path, part.function) / self.count).min(1.0);
+            share *= match self.share_of_words(part) {
+                Some(said) => said,
+                None => (values * self.sharing(&part.path, part.function) / self.count).min(1.0),
+            };
         }
         let choices = match query.index {
             Some(index) => entity.entry(index).map_or(&[][..], |entry| entry.choices()),
@@ -227,6 +234,35 @@ impl<'a> Rows<'a> {
         (ranges, rows)
     }
 
+    /// The share of the rows that have one of the words for which a part is asked, where the words and their shares are said.
+    fn share_of_words(&self, part: &PartValues) -> Option<f64> {
+        let exact = part.function.is_none() && part.lapses.is_empty();
+        let share = |word: &Expr| self.share_of_word(&part.path, word);
+        match &part.values {
+            Values::One(word) if exact => share(word),
+            Values::Each(list) if exact => match &list.kind {
+                ExprKind::List(words) => words.iter().map(share).sum(),
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+
+    /// The share of the rows in which an attribute has the value that a literal is, where that is said.
+    fn share_of_word(&self, path: &str, word: &Expr) -> Option<f64> {
+        let estimate = self.estimate?;
+        let members = self.entity.attribute(path)?.ty.members();
+        match word.literal()? {
+            Literal::Text(word) => estimate.share_of_value(path, word, members),
+            Literal::Bool(flag) => {
+                let flags = ["true".to_owned(), "false".to_owned()];
+                estimate.share_of_value(path, &flag.to_string(), Some(&flags))
+            }
+            Literal::Absent => estimate.share_absent(path),
+            Literal::Number(_) => None,
+        }
+    }
+
     /// How many rows share a value of an attribute, or of what a function makes of it.
     fn sharing(&self, path: &str, function: Option<PartFunction>) -> f64 {
         let per = self.estimate.into_iter().flat_map(|estimate| &estimate.per);
@@ -252,6 +288,10 @@ impl<'a> Rows<'a> {
             return spread(values.max(1) as f64);
         }
         let attribute = self.entity.attribute(path);
+        let computed = attribute.and_then(|attribute| attribute.is.as_ref());
+        if computed.is_some_and(|is| matches!(is.kind, ExprKind::Call(FunctionId::Geohash, _))) {
+            return spread(CELLS_USUAL.1);
+        }
         let referred = attribute.and_then(|attribute| attribute.reference.as_ref());
         if let Some((referred, _)) = referred.filter(|(referred, _)| *referred != self.entity.id) {
             let known = self
@@ -267,7 +307,7 @@ impl<'a> Rows<'a> {
         let made = made.is_some_and(|default| matches!(default.kind, ExprKind::Call(..) | ExprKind::Now));
         let guarded = |name: &str| {
             let mut guards = self.entity.unique.iter();
-            guards.any(|guard| matches!(&guard.value.kind, ExprKind::Attribute(own) if own == name))
+            guards.any(|guard| path_of(&guard.value).is_some_and(|(own, function)| own == name && function.is_none()))
         };
         match ty {
             Type::Ulid | Type::Uuid | Type::Ksuid | Type::Time | Type::Now | Type::Seconds | Type::Millis => 1.0,
@@ -291,6 +331,13 @@ impl<'a> Rows<'a> {
             ExprKind::Binary(BinaryOp::And, left, right) => self.share_of(left) * self.share_of(right),
             ExprKind::Binary(BinaryOp::Or, left, right) => (self.share_of(left) + self.share_of(right)).min(1.0),
             ExprKind::Not(inner) => 1.0 - self.share_of(inner),
+            ExprKind::Attribute(name) => {
+                let flags = ["true".to_owned(), "false".to_owned()];
+                let said = self
+                    .estimate
+                    .and_then(|estimate| estimate.share_of_value(name, "true", Some(&flags)));
+                said.unwrap_or(SHARE_OF_A_CONDITION)
+            }
             ExprKind::Binary(op, left, right) => match (path_of(left), path_of(right)) {
                 (Some(path), None) => self.share_of_comparison(*op, &path, right),
                 (None, Some(path)) => self.share_of_comparison(*op, &path, left),
@@ -308,17 +355,73 @@ impl<'a> Rows<'a> {
             .model
             .type_at(self.entity, &path.0)
             .is_some_and(|(_, optional)| optional);
-        let one = match absent {
-            true if !optional => 0.0,
-            true => SHARE_OF_A_CONDITION,
-            false => (self.sharing(&path.0, path.1) / self.count).min(1.0),
+        let said = path.1.is_none().then(|| self.share_of_word(&path.0, with)).flatten();
+        let one = match (said, absent) {
+            (Some(said), _) => said,
+            (None, true) if !optional => 0.0,
+            (None, true) => SHARE_OF_A_CONDITION,
+            (None, false) => (self.sharing(&path.0, path.1) / self.count).min(1.0),
+        };
+        let listed = match &with.kind {
+            ExprKind::List(words) => words.iter().map(|word| self.share_of_word(&path.0, word)).sum(),
+            _ => None,
         };
         match op {
             BinaryOp::Eq => one,
             BinaryOp::Ne => 1.0 - one,
-            BinaryOp::In => (elements_of(with) * one).min(1.0),
+            BinaryOp::In => listed.unwrap_or(elements_of(with) * one).min(1.0),
             BinaryOp::Lt | BinaryOp::Le | BinaryOp::Gt | BinaryOp::Ge => SHARE_OF_AN_END,
             _ => SHARE_OF_A_CONDITION,
+        }
+    }
+}
+
+/// The part of a row's bytes that an index entry carries: its keys take about a quarter.
+pub fn carried_share(entity: &Entity, projection: &Projection) -> f64 {
+    match projection {
+        Projection::All => 1.0,
+        Projection::Keys => KEYS_SHARE_OF_ROW,
+        Projection::Include(names) => {
+            let all = entity.attributes.len().max(1) as f64;
+            (KEYS_SHARE_OF_ROW + names.len() as f64 / all).min(1.0)
+        }
+    }
+}
+
+/// Which part of an entity's rows a condition keeps.
+pub fn share_of_condition(model: &Model, entity: &Entity, condition: &Expr) -> f64 {
+    let rows = Rows::of(model, entity);
+    let shares = condition
+        .conjuncts()
+        .into_iter()
+        .map(|conjunct| rows.share_of(conjunct));
+    shares.product()
+}
+
+/// How many values a part of a key is expected to have in all rows of an entity; where shares of them are said, as many as there
+/// would be if all were as frequent as the most frequent.
+pub fn values_expected(model: &Model, entity: &Entity, part: &KeyPart) -> f64 {
+    let rows = Rows::of(model, entity);
+    let shares = rows.estimate.into_iter().flat_map(|estimate| &estimate.shares);
+    let said = shares.into_iter().find(|shares| shares.attribute == part.path);
+    if let (Some(said), None) = (said, part.function) {
+        let values = said.values.iter().filter(|(value, _)| value != ABSENT_VALUE);
+        let most = values.map(|(_, share)| *share).fold(0.0, f64::max);
+        if most > 0.0 {
+            return 1.0 / most;
+        }
+    }
+    (rows.count / rows.sharing(&part.path, part.function)).max(1.0)
+}
+
+/// How many turns a loop over a list, or over found rows, is expected to have.
+pub fn elements_expected(model: &Model, list: &LetValue) -> f64 {
+    match list {
+        LetValue::Value(expr) => elements_of(expr),
+        LetValue::Read(selection) => {
+            let plan = super::plan_selection(model, selection, None, None, &|_| true);
+            let queries = plan.iter().flat_map(|plan| &plan.queries);
+            queries.map(|query| query.expected.rows_kept).sum()
         }
     }
 }

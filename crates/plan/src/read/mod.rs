@@ -25,7 +25,10 @@ pub use choose::{
     Combination, Lost, PartPlan, ReadPlan, SelectionPlan, plan_condition, plan_read, plan_reversed, plan_selection,
 };
 pub use ends::{Ends, KeyEnd, after};
-pub use expected::Expected;
+pub use expected::{
+    Expected, LIST_ELEMENTS_USUAL, RANGE_DAYS_USUAL, ROW_BYTES_USUAL, ROWS_SHARING_USUAL, ROWS_USUAL,
+    SHARE_OF_A_CONDITION, carried_share, elements_expected, share_of_condition, values_expected,
+};
 pub use layout::{Held, Layout};
 pub use neighbours::{Neighbour, Neighbours};
 pub use one_row::{OneRow, may_find_several, one_row};

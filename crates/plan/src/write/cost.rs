@@ -10,7 +10,8 @@ use singlet_model::model::{Entity, IdempotencyNeed, Role, Step, StepKind, Write}
 
 use super::change::Change;
 use super::named_rows::{self, LookedAt};
-use super::turns::{Turn, list_length, turns};
+use super::parts::{PartKind, WrittenPart, parts_of, progress_parts};
+use super::turns::{Loops, Turn, list_length, turns};
 use super::written_rows::{EntryCost, Row, Rows};
 use super::{RowPlan, StepPlan, WritePlan, plan_write};
 use crate::size::{SizeBound, bounds};
@@ -120,6 +121,17 @@ impl<'a> WriteCosts<'a> {
 
     /// What a write costs.
     pub fn of(&self, write: &'a Write) -> WriteCost {
+        self.counted(write, &mut Vec::new())
+    }
+
+    /// The parts of what a write costs, each for small items.
+    pub fn parts(&self, write: &'a Write) -> Vec<WrittenPart<'a>> {
+        let mut parts = Vec::new();
+        self.counted(write, &mut parts);
+        parts
+    }
+
+    fn counted(&self, write: &'a Write, parts: &mut Vec<WrittenPart<'a>>) -> WriteCost {
         let turns = turns(self.model, write);
         let by_hand = turns.iter().any(|turn| turn.step.using.is_some());
         let rows = Rows::new(self.model, write);
@@ -163,11 +175,22 @@ impl<'a> WriteCosts<'a> {
         }
         for (turn, rows) in &steps {
             self.add(&mut cost, turn, rows, factors(turn.step, all));
+            parts.extend(parts_of(turn, rows, factors(turn.step, all)));
         }
         for rows in &checked {
             let most = rows.most.and_then(|most| most.checked_mul(CHECK_UNITS));
             cost.count_alike((rows.least * CHECK_UNITS, most));
             cost.ceiling = None;
+            parts.push(WrittenPart {
+                entity: None,
+                kind: PartKind::Looked,
+                index: None,
+                units: (CHECK_UNITS, CHECK_UNITS),
+                conditional: false,
+                moves: false,
+                loops: Loops::default(),
+                times: (rows.least, rows.most),
+            });
             let units = match most {
                 Some(most) => span_of((rows.least * CHECK_UNITS, most)),
                 None => format!("{CHECK_UNITS} each"),
@@ -176,8 +199,19 @@ impl<'a> WriteCosts<'a> {
         }
         if write.bulk {
             add_progress(&mut cost, write);
+            parts.extend(progress_parts(write));
         }
         self.add_record(&mut cost, write, record, all);
+        parts.extend((record.1 > 0).then(|| WrittenPart {
+            entity: self.record.filter(|_| !write.is_uncalled()),
+            kind: PartKind::Record,
+            index: None,
+            units: (record.0 * factor_of(Some(all.0)), record.1 * factor_of(all.1)),
+            conditional: false,
+            moves: false,
+            loops: Loops::default(),
+            times: (1, Some(1)),
+        }));
         cost
     }
 
@@ -372,7 +406,7 @@ fn record_rows(need: IdempotencyNeed) -> Units {
 }
 
 /// A step in a loop is counted once at least: a claim is about a write that does something.
-fn times_least(turn: &Turn<'_>) -> u64 {
+pub(super) fn times_least(turn: &Turn<'_>) -> u64 {
     match (turn.conditional, turn.repeated) {
         (true, _) => 0,
         (false, true) => turn.least().max(1),

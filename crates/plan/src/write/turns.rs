@@ -13,7 +13,37 @@ pub struct Turn<'a> {
     pub conditional: bool,
     /// Whether it, or a group that it is in, happens for each element of a list.
     pub repeated: bool,
+    /// The loops that it is in, the outermost first.
+    pub loops: Loops<'a>,
     times: (u64, Option<u64>),
+}
+
+/// The loops around a step, the outermost first; of more than two, the innermost are left out.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Loops<'a> {
+    outer: Option<&'a LetValue>,
+    inner: Option<&'a LetValue>,
+}
+
+impl<'a> Loops<'a> {
+    /// What each loop is over.
+    pub fn lists(self) -> impl Iterator<Item = &'a LetValue> {
+        self.outer.into_iter().chain(self.inner)
+    }
+
+    /// With a further loop inside.
+    pub(super) fn and(self, list: Option<&'a LetValue>) -> Self {
+        match self.outer {
+            None => Loops {
+                outer: list,
+                inner: None,
+            },
+            Some(_) => Loops {
+                inner: self.inner.or(list),
+                ..self
+            },
+        }
+    }
 }
 
 impl Turn<'_> {
@@ -34,19 +64,30 @@ const STEP_DEPTH_MAX: usize = 16;
 /// Every step of a write, those of groups and of the named steps that it calls included, with how often each happens.
 pub fn turns<'a>(model: &'a Model, write: &'a Write) -> Vec<Turn<'a>> {
     let mut found = Vec::new();
-    follow(model, &write.steps, (false, false, (1, Some(1))), 0, &mut found);
+    let once = Frame {
+        conditional: false,
+        repeated: false,
+        times: (1, Some(1)),
+        loops: Loops::default(),
+    };
+    follow(model, &write.steps, once, 0, &mut found);
     found
 }
 
-type Frame = (bool, bool, (u64, Option<u64>));
+#[derive(Clone, Copy)]
+struct Frame<'a> {
+    conditional: bool,
+    repeated: bool,
+    times: (u64, Option<u64>),
+    loops: Loops<'a>,
+}
 
-fn follow<'a>(model: &'a Model, steps: &'a [Step], outer: Frame, depth: usize, found: &mut Vec<Turn<'a>>) {
+fn follow<'a>(model: &'a Model, steps: &'a [Step], outer: Frame<'a>, depth: usize, found: &mut Vec<Turn<'a>>) {
     if depth > STEP_DEPTH_MAX {
         return;
     }
     for step in steps {
         let frame = inner_frame(step, outer);
-        let (conditional, repeated, times) = frame;
         match &step.kind {
             StepKind::Group(inner) => follow(model, inner, frame, depth + 1, found),
             StepKind::Call { step: name, .. } => {
@@ -56,23 +97,28 @@ fn follow<'a>(model: &'a Model, steps: &'a [Step], outer: Frame, depth: usize, f
             }
             _ => found.push(Turn {
                 step,
-                conditional,
-                repeated,
-                times,
+                conditional: frame.conditional,
+                repeated: frame.repeated,
+                loops: frame.loops,
+                times: frame.times,
             }),
         }
     }
 }
 
-fn inner_frame(step: &Step, (conditional, repeated, times): Frame) -> Frame {
+fn inner_frame<'a>(step: &'a Step, outer: Frame<'a>) -> Frame<'a> {
     let each = step.repeat.as_ref().map_or((1, Some(1)), |(_, list)| list_length(list));
-    let most = times.1.zip(each.1).and_then(|(outer, inner)| outer.checked_mul(inner));
-    let least = times.0.saturating_mul(each.0);
-    (
-        conditional || step.when.is_some(),
-        repeated || step.repeat.is_some(),
-        (least, most),
-    )
+    let most = outer
+        .times
+        .1
+        .zip(each.1)
+        .and_then(|(outer, inner)| outer.checked_mul(inner));
+    Frame {
+        conditional: outer.conditional || step.when.is_some(),
+        repeated: outer.repeated || step.repeat.is_some(),
+        times: (outer.times.0.saturating_mul(each.0), most),
+        loops: outer.loops.and(step.repeat.as_ref().map(|(_, list)| list)),
+    }
 }
 
 /// The least and the most elements of a list, where it has a limit.

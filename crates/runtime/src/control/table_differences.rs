@@ -79,6 +79,7 @@ mod tests {
             kind: IndexKind::Global,
             key: KeySchema::partition("GSI1PK", KeyType::String),
             projection: IndexProjection::All,
+            units: None,
         });
         table
     }

@@ -55,6 +55,7 @@ pub fn spec(name: String, rng: &mut Rng) -> TableSpec {
         kind,
         key,
         projection,
+        units: None,
     };
     let by_g = KeySchema::partition("g", KeyType::String).sort("h", KeyType::Number);
     spec.indexes

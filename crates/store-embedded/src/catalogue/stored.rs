@@ -2,7 +2,8 @@
 
 use singlet_item::{Item, Number, Value};
 use singlet_store::{
-    Billing, IndexKind, IndexProjection, IndexSpec, KeyAttribute, KeySchema, KeyType, Result, StreamView, TableSpec,
+    Billing, IndexKind, IndexProjection, IndexSpec, IndexUnits, KeyAttribute, KeySchema, KeyType, Result, StreamView,
+    TableSpec,
 };
 
 use super::{Index, Table};
@@ -112,6 +113,12 @@ fn index(index: &Index) -> Value {
             },
         ),
         ("building".to_owned(), index.is_building.into()),
+        (
+            "units".to_owned(),
+            index.spec.units.map_or(Value::Null, |units| {
+                vec![number(units.read_units), number(units.write_units)].into()
+            }),
+        ),
     ]))
 }
 
@@ -130,6 +137,17 @@ fn read_index(value: &Value, table: &TableSpec) -> Option<Index> {
             Value::S(word) if word == "all" => IndexProjection::All,
             Value::S(word) if word == "keys" => IndexProjection::KeysOnly,
             _ => return None,
+        },
+        // Folders of before know no units of indexes.
+        units: match item.get("units") {
+            None | Some(Value::Null) => None,
+            Some(units) => match units.as_list()? {
+                [read, write] => Some(IndexUnits {
+                    read_units: read_number(read)?,
+                    write_units: read_number(write)?,
+                }),
+                _ => return None,
+            },
         },
     };
     let is_building = item.get("building")?.as_bool()?;

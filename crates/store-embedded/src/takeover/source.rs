@@ -171,6 +171,7 @@ fn table_spec(row: &Row<'_>) -> Result<TableSpec> {
                 kind,
                 key: schema(field(index, "KeySchema").ok_or_else(wrong)?)?,
                 projection: projection(index).ok_or_else(wrong)?,
+                units: None,
             });
         }
     }

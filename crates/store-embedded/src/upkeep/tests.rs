@@ -28,6 +28,7 @@ fn by_group() -> IndexSpec {
         kind: IndexKind::Global,
         key: KeySchema::partition("group", KeyType::String),
         projection: IndexProjection::All,
+        units: None,
     }
 }
 
@@ -244,6 +245,7 @@ async fn an_item_collection_with_a_local_index_has_a_bound() {
         kind: IndexKind::Local,
         key: KeySchema::partition("p", KeyType::String).sort("r", KeyType::Number),
         projection: IndexProjection::All,
+        units: None,
     }];
     store.create_table(&spec).await.unwrap();
     // In tests the bound is 640 KB, of which each of these takes 200 with its entry.

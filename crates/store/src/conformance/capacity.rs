@@ -192,6 +192,7 @@ pub(super) async fn a_local_index_is_read_by_its_entries(context: &Context) {
         kind: IndexKind::Local,
         key: KeySchema::partition("PK", KeyType::String).sort("rank", KeyType::String),
         projection: IndexProjection::KeysOnly,
+        units: None,
     };
     let table = context.indexed(vec![local]).await;
     let mut item = with("a", "b", "rank", "1");

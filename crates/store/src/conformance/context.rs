@@ -169,6 +169,7 @@ pub(super) fn string_index(name: &str, partition: &str, sort: Option<&str>, proj
         kind: IndexKind::Global,
         key,
         projection,
+        units: None,
     }
 }
 

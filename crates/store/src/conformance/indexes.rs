@@ -168,6 +168,7 @@ pub(super) async fn a_local_index_is_read_consistently(context: &Context) {
         kind: IndexKind::Local,
         key: KeySchema::partition("PK", KeyType::String).sort("rank", KeyType::Number),
         projection: IndexProjection::All,
+        units: None,
     };
     let table = context.indexed(vec![local]).await;
     for (sort, rank) in [("a", 10_i64), ("b", 9), ("c", -1)] {
@@ -190,6 +191,7 @@ pub(super) async fn an_index_key_may_have_several_attributes(context: &Context) 
             .sort("month", KeyType::Number)
             .sort("name", KeyType::String),
         projection: IndexProjection::All,
+        units: None,
     };
     let table = context.indexed(vec![many]).await;
     let rows = [
@@ -241,6 +243,7 @@ pub(super) async fn an_index_of_several_attributes_pages(context: &Context) {
             .sort("c", KeyType::String)
             .sort("d", KeyType::Number),
         projection: IndexProjection::KeysOnly,
+        units: None,
     };
     let table = context.indexed(vec![many]).await;
     for count in 0..5_i64 {

@@ -3,8 +3,8 @@
 use super::Context;
 use super::context::{key, string_index};
 use crate::{
-    Billing, GetRequest, IndexKind, IndexProjection, IndexSpec, KeyRange, KeySchema, KeyType, QueryRequest,
-    ScanRequest, StreamView, TableSpec, TableStatus,
+    Billing, GetRequest, IndexKind, IndexProjection, IndexSpec, IndexUnits, KeyRange, KeySchema, KeyType, QueryRequest,
+    ScanRequest, StreamView, TableChange, TableSpec, TableStatus,
 };
 
 pub(super) async fn a_table_lives_from_creation_to_deletion(context: &Context) {
@@ -33,12 +33,14 @@ pub(super) async fn a_description_equals_what_was_asked_for(context: &Context) {
                 .sort("B", KeyType::String)
                 .sort("M", KeyType::Number),
             projection: IndexProjection::Include(vec!["X".to_owned(), "Y".to_owned()]),
+            units: None,
         },
         IndexSpec {
             name: "LSI-keys".to_owned(),
             kind: IndexKind::Local,
             key: KeySchema::partition("PK", KeyType::String).sort("N", KeyType::Number),
             projection: IndexProjection::KeysOnly,
+            units: None,
         },
     ];
     spec.ttl = Some("expires".to_owned());
@@ -59,9 +61,37 @@ pub(super) async fn provisioned_units_are_described(context: &Context) {
         read_units: 7,
         write_units: 3,
     };
-    spec.indexes = vec![string_index("GSI", "A", None, IndexProjection::KeysOnly)];
+    let own = IndexSpec {
+        units: Some(IndexUnits {
+            read_units: 2,
+            write_units: 1,
+        }),
+        ..string_index("GSI-own", "B", None, IndexProjection::KeysOnly)
+    };
+    spec.indexes = vec![string_index("GSI", "A", None, IndexProjection::KeysOnly), own];
     context.create_from(&spec).await;
     assert_eq!(context.store().describe_table(&spec.name).await.unwrap().spec, spec);
+}
+
+pub(super) async fn the_units_of_an_index_change_by_themselves(context: &Context) {
+    let mut spec = TableSpec::new(context.table_name(), KeySchema::partition("id", KeyType::Number));
+    spec.billing = Billing::Provisioned {
+        read_units: 7,
+        write_units: 3,
+    };
+    spec.indexes = vec![string_index("GSI", "A", None, IndexProjection::KeysOnly)];
+    context.create_from(&spec).await;
+    let units = IndexUnits {
+        read_units: 4,
+        write_units: 5,
+    };
+    let change = TableChange::IndexUnits("GSI".to_owned(), units);
+    context.store().update_table(&spec.name, &change).await.unwrap();
+    let described = context.store().describe_table(&spec.name).await.unwrap().spec;
+    assert_eq!(described.indexes.first().unwrap().units, Some(units));
+    assert_eq!(described.billing, spec.billing);
+    let missing = TableChange::IndexUnits("other".to_owned(), units);
+    assert!(context.store().update_table(&spec.name, &missing).await.is_err());
 }
 
 pub(super) async fn a_table_is_created_once(context: &Context) {

@@ -1,6 +1,6 @@
 use singlet_model::model::Billing;
 
-use crate::prices::FREE_PROVISIONED_UNITS;
+use crate::prices;
 use crate::{Context, Findings, design_rule};
 
 design_rule! {
@@ -25,15 +25,17 @@ fn check(context: &Context<'_>, findings: &mut Findings<'_>) {
     if table.billing != Billing::OnDemand {
         return;
     }
+    let Some(free) = prices::current().map(|prices| prices.free) else { return };
     let message = format!(
-        "the free tier is claimed, but the table is billed on demand: the {FREE_PROVISIONED_UNITS} free units are for provisioned tables"
+        "the free tier is claimed, but the table is billed on demand: the {} free units are for provisioned tables",
+        free.provisioned_read_units
     );
     let mut finding = findings.at(span, "table", message);
     if let Some(billing) = table.spans.billing {
         finding = finding.note(billing, "billed on demand");
     }
-    let units = FREE_PROVISIONED_UNITS;
     findings.push(finding.help(format!(
-        "say `billing: {{read: {units}, write: {units}}}`, or drop the claim"
+        "say `billing: {{read: {}, write: {}}}`, or drop the claim",
+        free.provisioned_read_units, free.provisioned_write_units
     )));
 }

@@ -1,7 +1,7 @@
 use singlet_item::Number;
 use singlet_model::Span;
 
-use crate::prices::{IN_FORCE, READ_MILLION_DOLLARS, WRITE_MILLION_DOLLARS};
+use crate::prices::{self, IN_FORCE};
 use crate::{Context, Findings, design_rule};
 
 design_rule! {
@@ -22,8 +22,9 @@ design_rule! {
 
 fn check(context: &Context<'_>, findings: &mut Findings<'_>) {
     let claims = &context.model.table.claims;
-    compare(findings, claims.read_price.as_ref(), READ_MILLION_DOLLARS, "read");
-    compare(findings, claims.write_price.as_ref(), WRITE_MILLION_DOLLARS, "write");
+    let Some(current) = prices::current().map(|prices| prices.on_demand) else { return };
+    compare(findings, claims.read_price.as_ref(), &current.read_million.to_string(), "read");
+    compare(findings, claims.write_price.as_ref(), &current.write_million.to_string(), "write");
 }
 
 fn compare(findings: &mut Findings<'_>, claimed: Option<&(String, Span)>, current: &str, kind: &str) {

@@ -14,7 +14,7 @@ use super::Shape::{Either, List, Name, Names, Record as Map, Text, Type, Whole};
 use super::{Field, Record, Shape, optional, required};
 use entity::{ENTITY_CLAIM, HISTORY, STATES, TYPE};
 use read::{CLAIM, COMPARISON, EACH, LET_READ, USING};
-use table::{INDEX, INDEX_CLAIM, KEY_ATTRIBUTE, PROVISIONED, STREAM, TABLE_CLAIM, TABLE_KEY};
+use table::{INDEX, INDEX_CLAIM, INDEX_UNITS, KEY_ATTRIBUTE, PROVISIONED, STREAM, TABLE_CLAIM, TABLE_KEY};
 use write::{AFTER, IDEMPOTENCY, MOVE_TO, NAMED_STEP, USING_CALL, WEBHOOK};
 
 /// A record without names of the model's own.
@@ -127,11 +127,17 @@ static ESTIMATE: Record = record(
         ),
         optional("bytes", Whole, "The usual size of a row."),
         optional(
+            "shares",
+            Names("attribute", &Names("value", &Text)),
+            "The share of the rows that have a value: of members of an enum, `true`, `false`, `absent`.",
+        ),
+        optional(
             "top_share",
             Text,
             "The share of all traffic that the busiest key gets, such as `0.2`.",
         ),
-        optional("rate", Text, "How often, such as `40/s`."),
+        optional("rate", Text, "How often on average, such as `40/s` or `500000/month`."),
+        optional("peak", Text, "How often at the busiest time, such as `200/s`."),
     ],
 );
 
@@ -159,6 +165,7 @@ pub static RECORDS: &[&Record] = &[
     &INDEX_CLAIM,
     &STREAM,
     &PROVISIONED,
+    &INDEX_UNITS,
     &TABLE_CLAIM,
     &TYPE,
     &CALLERS,

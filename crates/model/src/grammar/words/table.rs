@@ -61,6 +61,20 @@ pub(super) static PROVISIONED: Record = record(
     "provisioned",
     "Provisioned capacity.",
     &[
+        required("read", Whole, "Read units a second, of the table alone."),
+        required("write", Whole, "Write units a second, of the table alone."),
+        optional(
+            "indexes",
+            Names("index", &Map(&INDEX_UNITS)),
+            "The units of each global index; a local one takes from the table's.",
+        ),
+    ],
+);
+
+pub(super) static INDEX_UNITS: Record = record(
+    "index units",
+    "Provisioned capacity of an index.",
+    &[
         required("read", Whole, "Read units a second."),
         required("write", Whole, "Write units a second."),
     ],
@@ -73,6 +87,10 @@ pub(super) static TABLE_CLAIM: Record = record(
         optional("free_tier", Flag, "That the 25 free read and write units apply."),
         optional("read_price", Text, "Dollars for a million read units."),
         optional("write_price", Text, "Dollars for a million write units."),
+        optional("month_price", Text, "Dollars a month in all, a number or a range."),
+        optional("read_units", Text, "Read units a second in all, a number or a range."),
+        optional("write_units", Text, "Write units a second in all, a number or a range."),
+        optional("storage_gb", Text, "Gigabytes stored, a number or a range."),
     ],
 );
 

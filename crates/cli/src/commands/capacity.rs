@@ -1,0 +1,63 @@
+//! `singlet capacity`.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::{Args, ValueEnum};
+use serde_json::json;
+use singlet_cost::{capacity, capacity_assumptions, capacity_text, expected_operations};
+
+use super::cost::PriceArgs;
+use crate::model;
+
+/// Show the units a second that a model needs by its estimates, what to provision, and when the busiest partition throttles.
+///
+/// `singlet capacity systems/ecobid/model.yaml`
+#[derive(Args)]
+pub struct Capacity {
+    /// The model file.
+    model: PathBuf,
+    #[command(flatten)]
+    prices: PriceArgs,
+    /// How it is shown.
+    #[arg(long, value_enum, default_value_t = Format::Text)]
+    format: Format,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Format {
+    /// A table for each place, and one of the busiest partitions.
+    Text,
+    /// `{model, places, keys, assumptions}`.
+    Json,
+}
+
+impl Capacity {
+    /// Runs the command.
+    pub fn run(self) -> ExitCode {
+        match self.shown() {
+            Ok(text) => super::print(&text),
+            Err(code) => code,
+        }
+    }
+
+    fn shown(&self) -> Result<String, ExitCode> {
+        let model = model::load(&self.model)?;
+        let prices = self.prices.load()?;
+        let operations = expected_operations(&model);
+        let found = capacity(&model, &operations, 1.0);
+        let assumptions = capacity_assumptions(&model, &operations);
+        Ok(match self.format {
+            Format::Text => capacity_text(&model.name, &found, &prices, &assumptions),
+            Format::Json => {
+                let json = json!({
+                    "model": model.name,
+                    "places": found.places,
+                    "keys": found.keys,
+                    "assumptions": assumptions,
+                });
+                format!("{json:#}\n")
+            }
+        })
+    }
+}

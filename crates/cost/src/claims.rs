@@ -1,0 +1,120 @@
+//! What documents say of capacity and price, beside what is true.
+
+use serde::{Deserialize, Serialize};
+use singlet_model::Model;
+use singlet_model::model::Bounds;
+
+use crate::bill::Bill;
+use crate::capacity::{Capacity, UnitsRate};
+use crate::operations::Operation;
+use crate::text::{dollars, figure};
+
+/// A claim of a document, and what is true.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ClaimCheck {
+    /// What it is about: `a month`, `read units a second`, the name of an operation.
+    pub about: String,
+    /// What the document says.
+    pub said: String,
+    /// What is true.
+    pub found: String,
+    /// Whether it holds.
+    pub holds: bool,
+}
+
+/// Every claim about units and money that a model repeats.
+pub fn check_claims(model: &Model, operations: &[Operation], load: &Capacity, bill: &Bill) -> Vec<ClaimCheck> {
+    let claims = &model.table.claims;
+    let mut all = Vec::new();
+    if let Some((said, _)) = &claims.month_price {
+        let (net, gross) = (bill.as_declared_net(), bill.as_declared());
+        // A document rounds to its last digit: zero dollars are less than half a cent.
+        let holds = within(said, net, PRICE_TOLERANCE_DOLLARS);
+        let found = match dollars(net) == dollars(gross) {
+            true => dollars(gross),
+            false => format!("{} ({} before the free tier)", dollars(net), dollars(gross)),
+        };
+        all.push(check("a month", format!("${}", shown(said)), found, holds));
+    }
+    let total = |of: fn(&crate::PlaceLoad) -> UnitsRate| {
+        let units = load.places.iter().map(of);
+        units.fold((0.0, 0.0), |all: (f64, f64), units| {
+            (all.0 + units.read, all.1 + units.write)
+        })
+    };
+    let (mean, peak) = (total(|place| place.mean), total(|place| place.peak));
+    let both = |mean: f64, peak: f64| format!("{} on average, {} at the peak", figure(mean), figure(peak));
+    if let Some((said, _)) = &claims.read_units {
+        let holds = within(said, peak.0, 0.0);
+        all.push(check("read units a second", shown(said), both(mean.0, peak.0), holds));
+    }
+    if let Some((said, _)) = &claims.write_units {
+        let holds = within(said, peak.1, 0.0);
+        all.push(check("write units a second", shown(said), both(mean.1, peak.1), holds));
+    }
+    if let Some((said, _)) = &claims.storage_gb {
+        let holds = within(said, bill.stored_gb, 0.0);
+        all.push(check("gigabytes stored", shown(said), figure(bill.stored_gb), holds));
+    }
+    all.extend(operation_claims(model, operations));
+    all
+}
+
+/// How far off a price may be.
+const PRICE_TOLERANCE_DOLLARS: f64 = 0.005;
+/// How far off units may be: half of the least that a read costs.
+const UNITS_TOLERANCE: f64 = 0.25;
+
+fn operation_claims(model: &Model, operations: &[Operation]) -> Vec<ClaimCheck> {
+    let named = |name: &str| operations.iter().find(|operation| operation.name == name);
+    let mut all = Vec::new();
+    for read in &model.reads {
+        if let (Some((said, _)), Some(operation)) = (&read.claim.read, named(&read.name)) {
+            let units = operation.read_units();
+            let holds = within(said, units, UNITS_TOLERANCE);
+            all.push(check(
+                &read.name,
+                format!("{} read units", shown(said)),
+                figure(units),
+                holds,
+            ));
+        }
+    }
+    for write in &model.writes {
+        if let (Some((said, _)), Some(operation)) = (&write.claim.write, named(&write.name)) {
+            let units = operation.write_units();
+            let holds = within(said, units, UNITS_TOLERANCE);
+            all.push(check(
+                &write.name,
+                format!("{} write units", shown(said)),
+                figure(units),
+                holds,
+            ));
+        }
+    }
+    all
+}
+
+fn check(about: &str, said: String, found: String, holds: bool) -> ClaimCheck {
+    ClaimCheck {
+        about: about.to_owned(),
+        said,
+        found,
+        holds,
+    }
+}
+
+fn within(bounds: &Bounds, found: f64, tolerance: f64) -> bool {
+    bounds.min.is_none_or(|min| found >= min - tolerance) && bounds.max.is_none_or(|max| found <= max + tolerance)
+}
+
+fn shown(bounds: &Bounds) -> String {
+    match (bounds.min, bounds.max) {
+        (Some(min), Some(max)) if min == max => min.to_string(),
+        (Some(min), Some(max)) => format!("{min} to {max}"),
+        (Some(min), None) => format!("at least {min}"),
+        (None, Some(max)) => format!("at most {max}"),
+        (None, None) => "any".to_owned(),
+    }
+}
