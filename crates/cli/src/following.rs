@@ -5,7 +5,9 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use futures_util::future::try_join_all;
-use singlet_changes::{FollowError, Lease, RunEnd, Ticker, TriggerFollower, TriggerObserver, forget_unneeded};
+use singlet_changes::{
+    FollowError, Lease, RunEnd, TallyFollower, Ticker, TriggerFollower, TriggerObserver, forget_unneeded,
+};
 use singlet_face::Company;
 use singlet_http::Service;
 use singlet_runtime::{Engine, RuntimeError};
@@ -25,6 +27,15 @@ const LEASE_PAUSE: Duration = Duration::from_secs(5);
 
 /// How often it is looked what operators ask for of parked changes.
 const ORDERS_PAUSE: Duration = Duration::from_secs(1);
+
+/// How often it is looked whether the figures of a tally are to be counted anew, where that costs nothing.
+const FIGURES_PAUSE_ALONE: Duration = Duration::from_secs(1);
+
+/// The same in DynamoDB.
+const FIGURES_PAUSE_SHARED: Duration = Duration::from_secs(15);
+
+/// How late the stream of DynamoDB may be after a scan.
+const STREAM_LATE_MILLIS: i64 = 10_000;
 
 /// How often it is looked for timers that are due.
 const TIMERS_PAUSE: Duration = Duration::from_secs(1);
@@ -181,7 +192,7 @@ async fn follow_system(engine: Arc<Engine>, noticed: Arc<Noticed>, company: Comp
     if let Err(error) = forget_unneeded(&engine).await {
         tracing::warn!(system = noticed.system, %error, "it cannot be looked whether anything follows");
     }
-    let mut leases = (None, None);
+    let mut leases = (None, None, None);
     tokio::select! {
         _ = ended.changed() => {}
         // A long run by the clock must not hold up what runs after changes, nor the other way round.
@@ -189,10 +200,11 @@ async fn follow_system(engine: Arc<Engine>, noticed: Arc<Noticed>, company: Comp
             tokio::join!(
                 follow_for_ever(&engine, &noticed, company, &mut leases.0),
                 tick_for_ever(&engine, &noticed, company, &mut leases.1),
+                tally_for_ever(&engine, &noticed, company, &mut leases.2),
             )
         } => {}
     }
-    for lease in [leases.0, leases.1].iter_mut().flatten() {
+    for lease in [leases.0, leases.1, leases.2].iter_mut().flatten() {
         if let Err(error) = lease.give_back(now()).await {
             tracing::debug!(%error, "the lease ends by itself");
         }
@@ -220,6 +232,70 @@ async fn tick_for_ever(engine: &Arc<Engine>, noticed: &Arc<Noticed>, company: Co
     loop {
         let ended = tick_while_held(engine, noticed, company, lease, &mut failures).await;
         pause_after(ended, noticed, &mut failures).await;
+    }
+}
+
+/// The same for tallies.
+async fn tally_for_ever(engine: &Arc<Engine>, noticed: &Arc<Noticed>, company: Company, lease: &mut Option<Lease>) {
+    if engine.model().tallies.is_empty() {
+        return;
+    }
+    let mut failures = 0_u32;
+    loop {
+        let ended = tally_while_held(engine, noticed, company, lease, &mut failures).await;
+        pause_after(ended, noticed, &mut failures).await;
+    }
+}
+
+/// Keeps tallies for as long as this process has the lease.
+async fn tally_while_held(
+    engine: &Arc<Engine>,
+    noticed: &Arc<Noticed>,
+    company: Company,
+    lease: &mut Option<Lease>,
+    failures: &mut u32,
+) -> Result<(), FollowError> {
+    let shared = company == Company::Shared;
+    let lease = lease.get_or_insert_with(|| TallyFollower::lease(engine));
+    if shared && !lease.hold(now()).await? {
+        return Ok(());
+    }
+    let mut tallies = TallyFollower::start(Arc::clone(engine), stream_late_millis(company), now()).await?;
+    let mut looked = Instant::now();
+    let look_pause = if shared {
+        FIGURES_PAUSE_SHARED
+    } else {
+        FIGURES_PAUSE_ALONE
+    };
+    loop {
+        if shared && !lease.hold(now()).await? {
+            return Ok(());
+        }
+        let page = tallies.follow_page(&now).await?;
+        *failures = 0;
+        if page.built > 0 {
+            tracing::info!(
+                system = noticed.system,
+                tallies = page.built,
+                "figures were counted anew"
+            );
+        }
+        if looked.elapsed() >= look_pause {
+            tallies.look(now()).await?;
+            looked = Instant::now();
+        }
+        if page.records == 0 && !(tallies.is_building() && !shared) {
+            let pause = if shared { HEAD_PAUSE_SHARED } else { HEAD_PAUSE_ALONE };
+            tokio::time::sleep(pause).await;
+        }
+    }
+}
+
+/// How late the stream may be after a scan: a process that is alone reads its own.
+pub fn stream_late_millis(company: Company) -> i64 {
+    match company {
+        Company::Shared => STREAM_LATE_MILLIS,
+        Company::Alone => 0,
     }
 }
 
@@ -337,14 +413,32 @@ pub async fn follow_alone(
     for ticker in &mut tickers {
         ticker.run_due(now()).await?;
     }
-    if engine.model().triggers().next().is_none() {
-        return Ok(tickers.iter().map(Ticker::parked).sum());
+    let mut parked = tickers.iter().map(Ticker::parked).sum();
+    if engine.model().triggers().next().is_some() {
+        let mut follower = TriggerFollower::start(Arc::clone(&engine), observer, now()).await?;
+        let begun = now() / 1_000;
+        follower.fire_due(now()).await?;
+        while !follower.is_at_head() && !follower.has_passed(begun + 1) {
+            follower.follow_page(&now).await?;
+        }
+        parked = follower.parked().len();
     }
-    let mut follower = TriggerFollower::start(engine, observer, now()).await?;
+    tally_once(&engine, company).await?;
+    Ok(parked)
+}
+
+/// Counts what there was when it began, and builds what is to be built.
+pub async fn tally_once(engine: &Arc<Engine>, company: Company) -> Result<(), FollowError> {
+    if engine.model().tallies.is_empty() {
+        return Ok(());
+    }
+    let mut tallies = TallyFollower::start(Arc::clone(engine), stream_late_millis(company), now()).await?;
     let begun = now() / 1_000;
-    follower.fire_due(now()).await?;
-    while !follower.is_at_head() && !follower.has_passed(begun + 1) {
-        follower.follow_page(&now).await?;
+    while !tallies.is_at_rest() && !tallies.has_passed(begun + 1) {
+        let page = tallies.follow_page(&now).await?;
+        if page.records == 0 && company == Company::Shared {
+            tokio::time::sleep(HEAD_PAUSE_SHARED).await;
+        }
     }
-    Ok(follower.parked().len())
+    Ok(())
 }

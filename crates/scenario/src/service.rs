@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use singlet_changes::{Ticker, TriggerFollower, TriggerObserver, Unobserved};
+use singlet_changes::{TallyFollower, Ticker, TriggerFollower, TriggerObserver, Unobserved};
 use singlet_http::auth::{ApiKeys, JwtKeys, JwtSettings, LocalToken, Secret};
 use singlet_http::{Clock, Server, Service, Settings, System, SystemSettings};
 use singlet_model::Model;
@@ -32,6 +32,8 @@ pub struct Running {
     pub clock: Arc<AtomicI64>,
     /// What runs writes after changes, where the model has such writes and the service writes at all.
     follower: Option<TriggerFollower>,
+    /// What keeps tallies, where the model has any and the service writes at all.
+    tallies: Option<TallyFollower>,
     /// What runs writes by the clock, once the clock stands somewhere.
     tickers: Option<Vec<Ticker>>,
     read_only: bool,
@@ -75,6 +77,13 @@ impl Running {
             }
             false => None,
         };
+        let tallies = match !read_only && !model.tallies.is_empty() {
+            true => {
+                let tallies = TallyFollower::start(Arc::clone(&engine), 0, 0).await;
+                Some(tallies.map_err(|error| error.to_string())?)
+            }
+            false => None,
+        };
         let clock = Arc::new(AtomicI64::new(0));
         let service = Service::with_clock(vec![system], Settings::default(), Clock::Held(Arc::clone(&clock)));
         let server = Server::bind("127.0.0.1:0", None).await?;
@@ -85,6 +94,7 @@ impl Running {
             engine,
             clock,
             follower,
+            tallies,
             tickers: None,
             read_only,
             secret,
@@ -140,8 +150,23 @@ impl Running {
         ticks.filter(|tick| *tick > now).chain(fired).min()
     }
 
-    /// Waits until everything has run that is to run after changes; says what cannot.
+    /// Waits until everything has run that is to run after changes, and all of it is counted; says what cannot.
     pub async fn follow_to_rest(&mut self) -> Result<(), String> {
+        self.run_to_rest().await?;
+        let Some(tallies) = &mut self.tallies else {
+            return Ok(());
+        };
+        let clock = Arc::clone(&self.clock);
+        let now = move || clock.load(Ordering::SeqCst);
+        loop {
+            let page = tallies.follow_page(&now).await.map_err(|error| error.to_string())?;
+            if page.records == 0 && !tallies.is_building() {
+                return Ok(());
+            }
+        }
+    }
+
+    async fn run_to_rest(&mut self) -> Result<(), String> {
         let Some(follower) = &mut self.follower else {
             return Ok(());
         };

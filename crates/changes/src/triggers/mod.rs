@@ -25,6 +25,7 @@ use crate::follow::Follower;
 use crate::followers::{FollowError, Followers};
 use crate::lease::Lease;
 use crate::source::ChangeSource;
+use crate::tallies::forget_tallies;
 
 pub(crate) use parked::Parking;
 pub use parked::{PARKED_MAX, ParkedChange, ParkedChanges, ParkedOrder};
@@ -183,13 +184,17 @@ impl TriggerFollower {
     }
 }
 
-/// Forgets the follower of a model that has no write any more which runs after changes.
+/// Forgets the followers of a model that has no write any more which runs after changes, or no tally.
 ///
 /// # Errors
 ///
 /// Where the store fails.
 pub async fn forget_unneeded(engine: &Arc<Engine>) -> Result<(), FollowError> {
-    if engine.model().table.stream.is_none() || engine.model().triggers().next().is_some() {
+    if engine.model().table.stream.is_none() {
+        return Ok(());
+    }
+    forget_tallies(engine).await?;
+    if engine.model().triggers().next().is_some() {
         return Ok(());
     }
     let followers = followers_of(engine);

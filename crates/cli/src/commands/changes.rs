@@ -1,6 +1,7 @@
 //! `singlet changes`.
 
 mod parked;
+mod rebuild;
 mod schedule;
 mod show;
 mod tail;
@@ -51,6 +52,7 @@ enum Action {
     Parked(parked::Parked),
     Retry(parked::Retry),
     Discard(parked::Discard),
+    Rebuild(rebuild::Rebuild),
 }
 
 /// Say how far every follower is.
@@ -111,6 +113,7 @@ impl Changes {
             Action::Parked(parked) => parked.run(&opened).await,
             Action::Retry(retry) => retry.run(&opened).await,
             Action::Discard(discard) => discard.run(&opened).await,
+            Action::Rebuild(rebuild) => rebuild.run(&opened).await,
             Action::Acknowledge(acknowledge) => {
                 let done = opened.followers().acknowledge(&acknowledge.name).await;
                 let gaps = done.map_err(|error| failed(&opened.model, &error))?;

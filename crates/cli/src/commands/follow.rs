@@ -17,7 +17,7 @@ use crate::store::StoreArgs;
 use crate::table::counted;
 use crate::{exit, model};
 
-/// Run the writes of a model that run after changes or by the clock, and serve nothing.
+/// Run the writes of a model that run after changes or by the clock, keep its tallies, and serve nothing.
 ///
 /// A service follows by itself, unless it was started with `--no-follow` or `--read-only`. Several processes may follow one table in
 /// DynamoDB: one of them does, the others wait for it to end. Whatever is killed half-way goes on where it was, and no write runs
@@ -53,7 +53,10 @@ impl Follow {
         log::start(self.log, &self.log_level).map_err(|reason| model::fail(&reason))?;
         let loaded = model::load_sound(&self.model, self.errors.accept_errors)?;
         if !loaded.has_runs() {
-            let reason = format!("no write of `{}` runs after a change or by the clock", loaded.name);
+            let reason = format!(
+                "no write of `{}` runs after a change or by the clock, and it has no tally",
+                loaded.name
+            );
             return Err(model::fail(&reason));
         }
         let place = self.store.place().map_err(|reason| model::fail(&reason))?;

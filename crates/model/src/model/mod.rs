@@ -5,6 +5,7 @@ mod entity;
 mod read;
 mod schedule;
 mod table;
+mod tally;
 mod write;
 
 pub use attribute_list::AttributeList;
@@ -21,6 +22,7 @@ pub use table::{
     Accepted, Billing, Callers, Estimate, Index, IndexId, KeyAttribute, KeyType, Projection, Rate, Table, TableClaims,
     TableSpans,
 };
+pub use tally::{Tally, TallyGroup, TallyId, TallyUse};
 pub use write::{
     Assignment, Cause, Idempotency, IdempotencyNeed, MoveTo, NamedStep, Refusal, Requirement, Step, StepKind, Taken,
     Trigger, TriggerEvent, UsingCall, Write,
@@ -53,6 +55,8 @@ pub struct Model {
     pub reads: Vec<Read>,
     /// What may be written.
     pub writes: Vec<Write>,
+    /// Counts and sums that are kept as rows change.
+    pub tallies: Vec<Tally>,
     /// How many, how crowded, how often.
     pub estimates: Vec<Estimate>,
     /// Findings that the team accepts.
@@ -91,9 +95,14 @@ impl Model {
         self.writes.iter().filter_map(|write| Some((write, write.every?)))
     }
 
-    /// Whether any write runs by itself, after changes or by the clock.
+    /// Whether anything is done by itself: a write that runs after changes or by the clock, or a tally that is kept.
     pub fn has_runs(&self) -> bool {
-        self.writes.iter().any(Write::runs_by_itself)
+        self.writes.iter().any(Write::runs_by_itself) || !self.tallies.is_empty()
+    }
+
+    /// A tally.
+    pub fn tally(&self, id: TallyId) -> Option<&Tally> {
+        self.tallies.get(id.0 as usize)
     }
 
     /// Whether a write runs after what time does to rows of an entity: a state that lapses, their expiry, or an instant of theirs.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use singlet_model::Model;
 use singlet_model::expression::{Expr, ExprKind};
-use singlet_model::model::{Entity, IndexId, Read, Selection, SelectionKind};
+use singlet_model::model::{Entity, IndexId, Read, Selection, SelectionKind, TallyId};
 use singlet_model::types::EntityId;
 
 use super::candidate::{self, Query, Wanted, Why};
@@ -64,6 +64,8 @@ pub struct SelectionPlan {
     pub covers: Vec<Query>,
     /// The other paths, and why each is not the plan.
     pub others: Vec<Lost>,
+    /// The tally whose figures answer it: no rows are read.
+    pub tally: Option<TallyId>,
 }
 
 /// A path that is not the plan.
@@ -92,7 +94,22 @@ impl SelectionPlan {
     /// Whether every request that the model allows is answered: there are queries, and none makes more ranges than are asked for
     /// at once.
     pub fn is_answer(&self) -> bool {
-        !self.queries.is_empty() && self.excess().is_none()
+        !self.is_unanswered() && self.excess().is_none()
+    }
+
+    /// Whether nothing answers it, whatever is asked for.
+    pub fn is_unanswered(&self) -> bool {
+        self.queries.is_empty() && self.tally.is_none()
+    }
+
+    /// The plan of what a tally answers.
+    fn of_tally(tally: TallyId) -> Self {
+        SelectionPlan {
+            queries: Vec::new(),
+            covers: Vec::new(),
+            others: Vec::new(),
+            tally: Some(tally),
+        }
     }
 
     /// The degrees of latitude, north and south, up to which its circle is answered; of several covers that of the widest.
@@ -207,6 +224,9 @@ pub fn plan_selection(
     read: Option<&Read>,
     sent: &dyn Fn(&str) -> bool,
 ) -> Option<SelectionPlan> {
+    if let Some(kept) = &selection.tally {
+        return Some(SelectionPlan::of_tally(kept.tally));
+    }
     let entity = meaning::entity_of(model, selection)?;
     let implied = implied::history(model.source_of(entity), read);
     let conjuncts = meaning::conjuncts(selection, allow, sent)
@@ -332,6 +352,7 @@ fn by_alternatives(
         queries: Vec::new(),
         covers: Vec::new(),
         others: Vec::new(),
+        tally: None,
     };
     let wanted = Wanted {
         merged: alternatives.len() > 1,
@@ -399,6 +420,7 @@ fn choose(model: &Model, entity: &Entity, wanted: &Wanted<'_>, conjuncts: &[&Exp
         queries,
         covers,
         others,
+        tally: None,
     }
 }
 
