@@ -72,6 +72,28 @@ impl Follower {
         self
     }
 
+    /// Goes back to what is noted, with pages of so many records: of what was told since, nothing was done.
+    pub(crate) fn read_again(&mut self, page_records: u32) {
+        let reader = reader_at(&self.followers, self.noted.position.clone());
+        self.reader = reader.with_earlier().with_page_records(page_records);
+        self.has_told = false;
+    }
+
+    /// Has the next note say nothing of gaps: what they mean is noted elsewhere.
+    pub(crate) fn forget_gaps(&mut self) {
+        self.noted.gaps.clear();
+    }
+
+    /// Reads pages of so many records from now on.
+    pub(crate) fn set_page_records(&mut self, records: u32) {
+        self.reader.set_page_records(records);
+    }
+
+    /// Does not count as being at the head until the stream has been looked at again.
+    pub(crate) fn leave_head(&mut self) {
+        self.reader.leave_head();
+    }
+
     /// How far it is, as noted.
     pub fn noted(&self) -> &Noted {
         &self.noted

@@ -427,7 +427,8 @@ impl Followers {
         Ok(self.source.put_row(&put).await?.then_some(turn))
     }
 
-    fn kept_put(&self, mut item: Item, before: Option<u64>) -> (KeptPut, u64) {
+    /// The write of a row over the one that was read, and its turn then.
+    pub(crate) fn kept_put(&self, mut item: Item, before: Option<u64>) -> (KeptPut, u64) {
         let turn = before.map_or(1, |before| before.saturating_add(1));
         item.insert(TURN.to_owned(), number_value(i64::try_from(turn).unwrap_or(i64::MAX)));
         let partition = self.model.table.key.first().map(|key| key.name.clone());

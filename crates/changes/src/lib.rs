@@ -13,6 +13,7 @@
 //! - A *trigger* is a write that runs after a change; what runs them is one follower for all. A *tick* is a time at which a write
 //!   runs by the clock.
 //! - A *webhook* tells another system of a change; a *delivery* is one thing that is told.
+//! - A *tally* is a count of rows that is kept in the table as rows change; its *figures* are those of its groups.
 //! - A *follower* reads changes under a name, and notes in the table how far it is. A *gap* is what was gone before it came.
 //!
 //! # What it is not
@@ -28,6 +29,7 @@ mod lease;
 mod reader;
 mod snapshot;
 mod source;
+mod tallies;
 mod ticks;
 mod triggers;
 mod versions;
@@ -42,6 +44,9 @@ pub use reader::{CLOCKS_DIFFER_SECONDS, ChangePage, ChangeReader, Told};
 pub use snapshot::{SnapshotReader, SnapshotRow};
 pub use source::{
     Beside, ChangeSource, ItemsBeside, KeptPut, ScanItems, get_row_in, items_beside_in, put_row_in, scan_items_in,
+};
+pub use tallies::{
+    BUILT_ROWS_MAX, TALLIES_FOLLOWER, TalliesFollowed, TallyFollower, TallyState, ask_for_figures, tally_states,
 };
 pub use ticks::{NotedSchedule, NotedTicks, Ticker, noted_schedules, noted_ticks};
 pub use triggers::{

@@ -84,6 +84,14 @@ impl ChangeReader {
         self
     }
 
+    pub(crate) fn set_page_records(&mut self, records: u32) {
+        self.page_records = records.clamp(1, STREAM_PAGE_RECORDS_MAX);
+    }
+
+    pub(crate) fn leave_head(&mut self) {
+        self.empty_pages = 0;
+    }
+
     /// The same with it.
     #[must_use]
     pub(crate) fn with_earlier(mut self) -> Self {

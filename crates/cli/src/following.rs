@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 
 use futures_util::future::try_join_all;
 use singlet_changes::{
-    FollowError, Lease, PostWebhook, RunEnd, SendEnd, Ticker, TriggerFollower, TriggerObserver, WebhookObserver,
-    WebhookSender, forget_unneeded,
+    FollowError, Lease, PostWebhook, RunEnd, SendEnd, TallyFollower, Ticker, TriggerFollower, TriggerObserver,
+    WebhookObserver, WebhookSender, forget_unneeded,
 };
 use singlet_face::Company;
 use singlet_http::Service;
@@ -29,6 +29,15 @@ const LEASE_PAUSE: Duration = Duration::from_secs(5);
 
 /// How often it is looked what operators ask for of parked changes.
 const ORDERS_PAUSE: Duration = Duration::from_secs(1);
+
+/// How often it is looked whether the figures of a tally are to be counted anew, where that costs nothing.
+const FIGURES_PAUSE_ALONE: Duration = Duration::from_secs(1);
+
+/// The same in DynamoDB.
+const FIGURES_PAUSE_SHARED: Duration = Duration::from_secs(15);
+
+/// How late the stream of DynamoDB may be after a scan.
+const STREAM_LATE_MILLIS: i64 = 10_000;
 
 /// How often it is looked for timers that are due.
 const TIMERS_PAUSE: Duration = Duration::from_secs(1);
@@ -246,7 +255,7 @@ async fn follow_system(followed: FollowedEngine, mut ended: watch::Receiver<bool
     if let Err(error) = forget_unneeded(&engine).await {
         tracing::warn!(system = noticed.system, %error, "it cannot be looked whether anything follows");
     }
-    let mut leases = (None, None, None);
+    let mut leases = (None, None, None, None);
     tokio::select! {
         _ = ended.changed() => {}
         // A long run by the clock must not hold up what runs after changes, nor the other way round.
@@ -255,10 +264,11 @@ async fn follow_system(followed: FollowedEngine, mut ended: watch::Receiver<bool
                 follow_for_ever(&engine, &noticed, company, &mut leases.0),
                 tick_for_ever(&engine, &noticed, company, &mut leases.1),
                 send_for_ever(&engine, &noticed, company, &mut leases.2, sent_by),
+                tally_for_ever(&engine, &noticed, company, &mut leases.3),
             )
         } => {}
     }
-    for lease in [leases.0, leases.1, leases.2].iter_mut().flatten() {
+    for lease in [leases.0, leases.1, leases.2, leases.3].iter_mut().flatten() {
         if let Err(error) = lease.give_back(now()).await {
             tracing::debug!(%error, "the lease ends by itself");
         }
@@ -307,6 +317,18 @@ async fn send_for_ever(
     }
 }
 
+/// The same for tallies.
+async fn tally_for_ever(engine: &Arc<Engine>, noticed: &Arc<Noticed>, company: Company, lease: &mut Option<Lease>) {
+    if engine.model().tallies.is_empty() {
+        return;
+    }
+    let mut failures = 0_u32;
+    loop {
+        let ended = tally_while_held(engine, noticed, company, lease, &mut failures).await;
+        pause_after(ended, noticed, &mut failures).await;
+    }
+}
+
 /// Sends what is due of all webhooks for as long as this process has the lease, which is renewed while receivers are waited for. A slow
 /// receiver holds up its own webhook alone.
 async fn send_while_held(
@@ -339,6 +361,58 @@ async fn send_while_held(
                 }
             }
         }
+    }
+}
+
+/// Keeps tallies for as long as this process has the lease.
+async fn tally_while_held(
+    engine: &Arc<Engine>,
+    noticed: &Arc<Noticed>,
+    company: Company,
+    lease: &mut Option<Lease>,
+    failures: &mut u32,
+) -> Result<(), FollowError> {
+    let shared = company == Company::Shared;
+    let lease = lease.get_or_insert_with(|| TallyFollower::lease(engine));
+    if shared && !lease.hold(now()).await? {
+        return Ok(());
+    }
+    let mut tallies = TallyFollower::start(Arc::clone(engine), stream_late_millis(company), now()).await?;
+    let mut looked = Instant::now();
+    let look_pause = if shared {
+        FIGURES_PAUSE_SHARED
+    } else {
+        FIGURES_PAUSE_ALONE
+    };
+    loop {
+        if shared && !lease.hold(now()).await? {
+            return Ok(());
+        }
+        let page = tallies.follow_page(&now).await?;
+        *failures = 0;
+        if page.built > 0 {
+            tracing::info!(
+                system = noticed.system,
+                tallies = page.built,
+                "figures were counted anew"
+            );
+        }
+        if looked.elapsed() >= look_pause {
+            tallies.look(now()).await?;
+            looked = Instant::now();
+        }
+        if page.records == 0 && !(tallies.is_building() && !shared) {
+            let pause = if shared { HEAD_PAUSE_SHARED } else { HEAD_PAUSE_ALONE };
+            tokio::time::sleep(pause).await;
+        }
+    }
+}
+
+/// How late the stream may be after a scan: a process that is alone reads its own.
+pub fn stream_late_millis(company: Company) -> i64 {
+    match company {
+        Company::Shared => STREAM_LATE_MILLIS,
+        Company::Alone => 0,
     }
 }
 
@@ -463,14 +537,15 @@ pub async fn follow_alone(
     for ticker in &mut tickers {
         ticker.run_due(now()).await?;
     }
-    if engine.model().followed_changes().next().is_none() {
-        return Ok(tickers.iter().map(Ticker::parked).sum());
-    }
-    let mut follower = TriggerFollower::start(Arc::clone(&engine), observer, now()).await?;
-    let begun = now() / 1_000;
-    follower.fire_due(now()).await?;
-    while !follower.is_at_head() && !follower.has_passed(begun + 1) {
-        follower.follow_page(&now).await?;
+    let mut parked = tickers.iter().map(Ticker::parked).sum();
+    if engine.model().followed_changes().next().is_some() {
+        let mut follower = TriggerFollower::start(Arc::clone(&engine), observer, now()).await?;
+        let begun = now() / 1_000;
+        follower.fire_due(now()).await?;
+        while !follower.is_at_head() && !follower.has_passed(begun + 1) {
+            follower.follow_page(&now).await?;
+        }
+        parked = follower.parked().len();
     }
     if let Some(sent_by) = sent_by {
         let sender = WebhookSender::new(Arc::clone(&engine), sent_by, noticed);
@@ -478,5 +553,22 @@ pub async fn follow_alone(
             while sender.send_due(webhook, &now).await? > 0 {}
         }
     }
-    Ok(follower.parked().len())
+    tally_once(&engine, company).await?;
+    Ok(parked)
+}
+
+/// Counts what there was when it began, and builds what is to be built.
+pub async fn tally_once(engine: &Arc<Engine>, company: Company) -> Result<(), FollowError> {
+    if engine.model().tallies.is_empty() {
+        return Ok(());
+    }
+    let mut tallies = TallyFollower::start(Arc::clone(engine), stream_late_millis(company), now()).await?;
+    let begun = now() / 1_000;
+    while !tallies.is_at_rest() && !tallies.has_passed(begun + 1) {
+        let page = tallies.follow_page(&now).await?;
+        if page.records == 0 && company == Company::Shared {
+            tokio::time::sleep(HEAD_PAUSE_SHARED).await;
+        }
+    }
+    Ok(())
 }

@@ -44,6 +44,13 @@ fn combination_parts(model: &Model, read: &Read, combination: &Combination) -> V
             }
             Origin::Neighbours => parts.extend(side_by_side(model, combination, request)),
             Origin::Together => parts.extend(together_parts(model, combination)),
+            // A row that says which figures count, and a page of them: some 25 groups.
+            Origin::TallyHead { .. } | Origin::TallyFigures { .. } => parts.push(Part {
+                index: None,
+                entity: None,
+                read: 0.5,
+                write: 0.0,
+            }),
         }
     }
     parts

@@ -156,7 +156,10 @@ fn selected(model: &Model, selection: &Selection) -> String {
         SelectionKind::Get { optional: false } => format!("the {what}"),
         SelectionKind::Get { optional: true } => format!("the {what}, if there is one"),
         SelectionKind::Find => format!("every {what}"),
-        SelectionKind::Count => format!("how many {what}"),
+        SelectionKind::Count => match selection.tally.as_ref().and_then(|kept| model.tally(kept.tally)) {
+            Some(tally) => format!("what the tally {} keeps: how many {what}", code(&tally.name)),
+            None => format!("how many {what}"),
+        },
     };
     if !selection.by.is_empty() {
         words.push_str(&format!(" by {}", markdown(&selection.by.join(", "))));

@@ -414,6 +414,13 @@ impl<'a> Call<'a> {
                 Problem::new(StatusCode::SERVICE_UNAVAILABLE, "read_too_slow", error.to_string())
                     .header(header::RETRY_AFTER, "1")
             }
+            RuntimeError::TallyNotKept { ref reason, .. } => {
+                let (code, wait) = match reason {
+                    None => ("tally_not_counted_yet", "1"),
+                    Some(_) => ("tally_not_kept", "60"),
+                };
+                Problem::new(StatusCode::SERVICE_UNAVAILABLE, code, error.to_string()).header(header::RETRY_AFTER, wait)
+            }
             RuntimeError::NoRoom => overloaded(error.to_string()),
             RuntimeError::AlreadyDone => {
                 let detail =

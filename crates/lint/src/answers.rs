@@ -27,7 +27,7 @@ impl Answer<'_> {
     /// The reasons for which no path answers; none where one does.
     pub fn missing(&self) -> Option<impl Iterator<Item = &Why>> {
         let reasons = self.plan.others.iter().map(|lost| &lost.why);
-        self.plan.queries.is_empty().then_some(reasons)
+        self.plan.is_unanswered().then_some(reasons)
     }
 }
 

@@ -283,6 +283,10 @@ impl<'a> Context<'a> {
         read: Option<&'a Read>,
         allow: Option<&'a Expr>,
     ) -> Option<Asked<'a>> {
+        // A tally is asked for figures, and no rows.
+        if selection.tally.is_some() {
+            return None;
+        }
         Some(Asked {
             name,
             selection,

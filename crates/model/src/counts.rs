@@ -42,6 +42,15 @@ pub const MODEL_TRIES_MAX: usize = 150_000;
 /// How many steps a write or a named step may have, those of its groups included.
 pub const WRITE_STEPS_MAX: usize = 500;
 
+/// How many tallies a model may have: each reads every change of its entity.
+pub const TALLIES_MAX: usize = 32;
+
+/// By how many values a tally may group.
+pub const TALLY_GROUPS_MAX: usize = 8;
+
+/// How many sums a tally may keep.
+pub const TALLY_SUMS_MAX: usize = 16;
+
 /// Whether a model has no more of anything than it may; a finding for each thing of which it has.
 pub(crate) fn are_within(root: &Node, out: &mut Diagnostics) -> bool {
     let mut counted = Counted { out, within: true };
@@ -57,6 +66,18 @@ pub(crate) fn are_within(root: &Node, out: &mut Diagnostics) -> bool {
     for read in entries(root, "reads") {
         let with = entries(&read.value, "with");
         counted.at_most(READ_WITH_MAX, with, "selections that may come with a read");
+    }
+    counted.at_most(TALLIES_MAX, entries(root, "tallies"), "tallies that a model may have");
+    for tally in entries(root, "tallies") {
+        let sums = entries(&tally.value, "sum");
+        counted.at_most(TALLY_SUMS_MAX, sums, "sums that a tally may keep");
+        let by = tally.value.get("by").map_or(&[][..], Node::elements);
+        if let Some(first) = by.get(TALLY_GROUPS_MAX) {
+            counted.refuse(
+                first.span(),
+                &too_many(TALLY_GROUPS_MAX, "values by which a tally may group"),
+            );
+        }
     }
     for operation in entries(root, "writes").iter().chain(entries(root, "steps")) {
         if steps_within(operation.value.get("do"), 0).is_none() {

@@ -344,9 +344,9 @@ writes:
 
 Way out: the message names the word. To change the row itself, name it with `let`: `row` is what it became then, not what it is now."
 
-STREAM_TOO_NARROW "M025" "stream-too-narrow" Error "A write runs after a change that the stream of the table does not carry.
+STREAM_TOO_NARROW "M025" "stream-too-narrow" Error "The stream of the table does not carry what is followed.
 
-What follows changes reads the table's stream. `delete`, `expire`, `enter`, `reach`, `update` of one attribute and rows with history need the row before and after, `both_images`; `create` and `update` of an entity the row after, `new_image`.
+What follows changes reads the table's stream. Tallies, `delete`, `expire`, `enter`, `reach`, `update` of one attribute and rows with history need the row before and after, `both_images`; `create` and `update` of an entity the row after, `new_image`.
 
 ```yaml
 table: {name: shop, key: {partition: PK, sort: SK}, stream: keys_only}
@@ -367,6 +367,22 @@ writes:
 ```
 
 Way out: the message names the word."
+
+BAD_TALLY "M027" "bad-tally" Error "A tally cannot be kept so, or a read cannot be answered by it.
+
+A tally is kept from the changes of rows: `by`, `where` and `sum` are computed from the row alone, without the time, the caller, settings or other rows, so that a row that goes is taken from where it was counted. It lies in rows side by side, for which the table needs a sort key of text. A read of a tally may fix some of its groups, `user_id == caller.id`; it knows nothing else of rows.
+
+```yaml
+tallies:
+  tasksByStatus: {count: Task, by: [user_id, status]}
+reads:
+  statusCounts:
+    tally: tasksByStatus
+    where: title == args.title
+    allow: caller.authenticated
+```
+
+Way out: the message names the word. What depends on more than the row is counted when it is asked for: `count`."
 
 BAD_WEBHOOK "M029" "bad-webhook" Error "Nobody can be told so after this change.
 

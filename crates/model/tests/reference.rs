@@ -16,7 +16,8 @@ use std::path::{Path, PathBuf};
 use singlet_item::key::PATTERN_BYTES_MAX;
 use singlet_model::counts::{
     CARRIED_ATTRIBUTES_MAX, ENTITY_ATTRIBUTES_MAX, ENTITY_MIRRORS_MAX, KEY_CHOICES_MAX, MODEL_TRIES_MAX,
-    OPERATION_NAMES_MAX, READ_TRIES_USUAL, READ_WITH_MAX, WRITE_STEPS_MAX,
+    OPERATION_NAMES_MAX, READ_TRIES_USUAL, READ_WITH_MAX, TALLIES_MAX, TALLY_GROUPS_MAX, TALLY_SUMS_MAX,
+    WRITE_STEPS_MAX,
 };
 use singlet_model::diagnostic::DIAGNOSTICS_MAX;
 use singlet_model::expression::{EXPRESSION_BYTES_MAX, FUNCTIONS, NESTING_MAX, TOKENS_MAX};
@@ -350,6 +351,10 @@ fn limits() -> String {
         (
             "a write, the steps of its groups included",
             format!("{WRITE_STEPS_MAX} steps"),
+        ),
+        (
+            "tallies",
+            format!("{TALLIES_MAX}, each by {TALLY_GROUPS_MAX} values and with {TALLY_SUMS_MAX} sums"),
         ),
         ("findings of one file, of each severity", format!("{DIAGNOSTICS_MAX}")),
     ];

@@ -15,7 +15,7 @@ pub use worked::{Sizes, Worked};
 use singlet_item::ReadUnits;
 use singlet_item::capacity::{Consistency, get_units, page_units};
 use singlet_item::limits::BATCH_GET_ITEMS_MAX;
-use singlet_model::model::IndexId;
+use singlet_model::model::{IndexId, TallyId};
 use singlet_model::types::EntityId;
 
 /// One kind of request of a plan, and what it costs.
@@ -62,6 +62,18 @@ pub enum Origin {
     Neighbours,
     /// The one transaction for all parts.
     Together,
+    /// The row that says which figures of a tally count.
+    TallyHead {
+        /// The tally.
+        tally: TallyId,
+    },
+    /// The figures of a tally.
+    TallyFigures {
+        /// The tally.
+        tally: TallyId,
+        /// Which groups are fixed, in words; empty where all are told.
+        fixed: String,
+    },
 }
 
 /// What is called.

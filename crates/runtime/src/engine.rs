@@ -4,6 +4,7 @@ mod arguments;
 mod beside;
 mod binding;
 mod count;
+mod figures;
 mod groups;
 mod neighbours;
 mod prepared;

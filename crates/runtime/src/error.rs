@@ -58,6 +58,13 @@ pub enum RuntimeError {
         /// How many milliseconds it may take.
         millis_max: usize,
     },
+    /// The figures of a tally are not there yet, or are kept no longer.
+    TallyNotKept {
+        /// The tally.
+        tally: String,
+        /// Why it is kept no longer; none where it was never built.
+        reason: Option<String>,
+    },
     /// Rows do not fit into memory beside those of other requests.
     NoRoom,
     /// The store failed.
@@ -95,7 +102,10 @@ impl RuntimeError {
     pub fn is_temporary(&self) -> bool {
         match self {
             RuntimeError::Store(error) => error.is_throttled() || error.is_unavailable() || error.is_conflict(),
-            RuntimeError::Conflict | RuntimeError::TooSlow { .. } | RuntimeError::NoRoom => true,
+            RuntimeError::Conflict
+            | RuntimeError::TooSlow { .. }
+            | RuntimeError::NoRoom
+            | RuntimeError::TallyNotKept { reason: None, .. } => true,
             _ => false,
         }
     }
@@ -129,6 +139,13 @@ impl fmt::Display for RuntimeError {
             RuntimeError::TooSlow { name, millis_max } => {
                 write!(out, "`{name}` took longer than {millis_max} milliseconds to read")
             }
+            RuntimeError::TallyNotKept { tally, reason: None } => {
+                write!(out, "the figures of `{tally}` have not been counted yet")
+            }
+            RuntimeError::TallyNotKept {
+                tally,
+                reason: Some(reason),
+            } => write!(out, "the figures of `{tally}` are kept no longer: {reason}"),
             RuntimeError::NoRoom => out.write_str("there is no room for so many rows beside those of other requests"),
             RuntimeError::Evaluate(error) => error.fmt(out),
             RuntimeError::Store(error) => error.fmt(out),

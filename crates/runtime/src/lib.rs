@@ -32,6 +32,7 @@ pub mod row;
 mod scope;
 mod stream;
 pub mod table;
+mod tallies;
 pub mod typed;
 pub mod values;
 mod write;
@@ -43,6 +44,7 @@ pub use engine::{Answer, Engine, Preview, Previewed, Request, Watched, WatchedRo
 pub use error::RuntimeError;
 pub use open::{Deployment, Unsound};
 pub use scope::{Attributes, Caller, Scope, Setting};
+pub use tallies::{Figures, GroupValues, TallyHead, figure_values, group_of_row, group_prefix, group_row, tally_head};
 pub use typed::{Call, Page};
 pub use write::{
     ChangedRow, Deadline, Precondition, Refused, TickRun, TriggerOutcome, TriggerRun, WriteRequest, Written,

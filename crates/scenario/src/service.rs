@@ -7,7 +7,8 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde_json::Value as Json;
 use singlet_changes::{
-    PostWebhook, Posted, Ticker, TriggerFollower, TriggerObserver, Unobserved, WebhookPost, WebhookSender,
+    PostWebhook, Posted, TallyFollower, Ticker, TriggerFollower, TriggerObserver, Unobserved, WebhookPost,
+    WebhookSender,
 };
 use singlet_http::auth::{ApiKeys, JwtKeys, JwtSettings, LocalToken, Secret};
 use singlet_http::{Clock, Server, Service, Settings, System, SystemSettings};
@@ -50,6 +51,8 @@ pub struct Running {
     follower: Option<TriggerFollower>,
     /// What webhooks tell, and to whom.
     told: (Arc<TakenWebhooks>, WebhookSender),
+    /// What keeps tallies, where the model has any and the service writes at all.
+    tallies: Option<TallyFollower>,
     /// What runs writes by the clock, once the clock stands somewhere.
     tickers: Option<Vec<Ticker>>,
     read_only: bool,
@@ -95,6 +98,13 @@ impl Running {
         };
         let taken = Arc::new(TakenWebhooks::default());
         let sender = WebhookSender::new(Arc::clone(&engine), taken.clone(), Arc::new(Unobserved));
+        let tallies = match !read_only && !model.tallies.is_empty() {
+            true => {
+                let tallies = TallyFollower::start(Arc::clone(&engine), 0, 0).await;
+                Some(tallies.map_err(|error| error.to_string())?)
+            }
+            false => None,
+        };
         let clock = Arc::new(AtomicI64::new(0));
         let service = Service::with_clock(vec![system], Settings::default(), Clock::Held(Arc::clone(&clock)));
         let server = Server::bind("127.0.0.1:0", None).await?;
@@ -106,6 +116,7 @@ impl Running {
             clock,
             follower,
             told: (taken, sender),
+            tallies,
             tickers: None,
             read_only,
             secret,
@@ -161,8 +172,23 @@ impl Running {
         ticks.filter(|tick| *tick > now).chain(fired).min()
     }
 
-    /// Waits until everything has run that is to run after changes; says what cannot.
+    /// Waits until everything has run that is to run after changes, and all of it is counted; says what cannot.
     pub async fn follow_to_rest(&mut self) -> Result<(), String> {
+        self.run_to_rest().await?;
+        let Some(tallies) = &mut self.tallies else {
+            return Ok(());
+        };
+        let clock = Arc::clone(&self.clock);
+        let now = move || clock.load(Ordering::SeqCst);
+        loop {
+            let page = tallies.follow_page(&now).await.map_err(|error| error.to_string())?;
+            if page.records == 0 && !tallies.is_building() {
+                return Ok(());
+            }
+        }
+    }
+
+    async fn run_to_rest(&mut self) -> Result<(), String> {
         let Some(follower) = &mut self.follower else {
             return Ok(());
         };

@@ -262,7 +262,7 @@ impl Bench {
         let known = self.combination(read, args)?;
         let is_open = |selection: &Selection| {
             let plan = plan_selection(self.engine.model(), selection, None, None, &|_| true);
-            plan.is_none_or(|plan| plan.queries.is_empty())
+            plan.is_none_or(|plan| plan.is_unanswered())
         };
         let mut named = read.lets.iter().filter_map(|bound| match &bound.value {
             LetValue::Read(selection) => Some(selection),
@@ -274,7 +274,7 @@ impl Bench {
         if let Some(Err(_)) = &known.together {
             return Some("no transaction");
         }
-        let open = known.parts.iter().find(|part| part.plan.queries.is_empty())?;
+        let open = known.parts.iter().find(|part| part.plan.is_unanswered())?;
         let nearest = open.plan.others.iter().map(|lost| reason(&lost.why)).max();
         Some(nearest.map_or("no path", |(_, reason)| reason))
     }

@@ -26,6 +26,7 @@ use crate::follow::Follower;
 use crate::followers::{FollowError, Followers};
 use crate::lease::Lease;
 use crate::source::ChangeSource;
+use crate::tallies::forget_tallies;
 use crate::webhooks::Deliveries;
 
 pub(crate) use parked::Parking;
@@ -223,13 +224,17 @@ impl TriggerFollower {
     }
 }
 
-/// Forgets the follower of a model in which nothing follows changes any more.
+/// Forgets the followers of a model in which nothing follows changes any more, or that has no tally.
 ///
 /// # Errors
 ///
 /// Where the store fails.
 pub async fn forget_unneeded(engine: &Arc<Engine>) -> Result<(), FollowError> {
-    if engine.model().table.stream.is_none() || engine.model().followed_changes().next().is_some() {
+    if engine.model().table.stream.is_none() {
+        return Ok(());
+    }
+    forget_tallies(engine).await?;
+    if engine.model().followed_changes().next().is_some() {
         return Ok(());
     }
     let followers = followers_of(engine);

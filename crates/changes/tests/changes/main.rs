@@ -14,6 +14,7 @@ mod lost_answers;
 mod reach;
 mod snapshots;
 mod support;
+mod tallies;
 mod ticks;
 mod timers;
 mod triggers;

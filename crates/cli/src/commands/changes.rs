@@ -1,6 +1,7 @@
 //! `singlet changes`.
 
 mod parked;
+mod rebuild;
 mod schedule;
 mod show;
 mod tail;
@@ -54,6 +55,7 @@ enum Action {
     Discard(parked::Discard),
     Deliveries(webhooks::ShowDeliveries),
     Resume(webhooks::Resume),
+    Rebuild(rebuild::Rebuild),
 }
 
 /// Say how far every follower is.
@@ -116,6 +118,7 @@ impl Changes {
             Action::Discard(discard) => discard.run(&opened).await,
             Action::Deliveries(deliveries) => deliveries.run(&opened).await,
             Action::Resume(resume) => resume.run(&opened).await,
+            Action::Rebuild(rebuild) => rebuild.run(&opened).await,
             Action::Acknowledge(acknowledge) => {
                 let done = opened.followers().acknowledge(&acknowledge.name).await;
                 let gaps = done.map_err(|error| failed(&opened.model, &error))?;

@@ -111,6 +111,10 @@ fn of_reads(
         problems.add(400, &["too_many_rows"]);
         problems.add(503, &["read_too_slow"]);
     }
+    let mut selections = reads.iter().flat_map(|read| read.selections());
+    if selections.any(|selection| selection.tally.is_some()) {
+        problems.add(503, &["tally_not_counted_yet", "tally_not_kept"]);
+    }
     let allows: Vec<&Expr> = reads.iter().map(|read| &read.allow).collect();
     access::problems(model, &allows, &mut problems);
     let may_miss = |read: &&Read| {

@@ -5,6 +5,7 @@ mod entity;
 mod read;
 mod schedule;
 mod table;
+mod tally;
 mod webhook;
 mod write;
 
@@ -22,6 +23,7 @@ pub use table::{
     ABSENT_VALUE, Accepted, Billing, Callers, Estimate, Index, IndexId, KeyAttribute, KeyType, Projection,
     ProvisionedUnits, Rate, Table, TableClaims, TableSpans, ValueShares,
 };
+pub use tally::{Tally, TallyGroup, TallyId, TallyUse};
 pub use webhook::{WEBHOOK_BODY_BYTES_MAX, Webhook};
 pub use write::{
     Assignment, Cause, Idempotency, IdempotencyNeed, MoveTo, NamedStep, RUNS_PER_MINUTE_MAX, Refusal, Requirement,
@@ -55,6 +57,8 @@ pub struct Model {
     pub reads: Vec<Read>,
     /// What may be written.
     pub writes: Vec<Write>,
+    /// Counts and sums that are kept as rows change.
+    pub tallies: Vec<Tally>,
     /// What other systems are told.
     pub webhooks: Vec<Webhook>,
     /// How many, how crowded, how often.
@@ -101,9 +105,14 @@ impl Model {
         self.triggers().map(|(_, trigger)| trigger).chain(told)
     }
 
-    /// Whether anything happens by itself: a write that runs after changes or by the clock, or a webhook.
+    /// A tally.
+    pub fn tally(&self, id: TallyId) -> Option<&Tally> {
+        self.tallies.get(id.0 as usize)
+    }
+
+    /// Whether anything happens by itself: a write that runs after changes or by the clock, a tally that is kept, or a webhook.
     pub fn has_runs(&self) -> bool {
-        self.writes.iter().any(Write::runs_by_itself) || !self.webhooks.is_empty()
+        self.writes.iter().any(Write::runs_by_itself) || !self.tallies.is_empty() || !self.webhooks.is_empty()
     }
 
     /// Whether something follows what time does to rows of an entity: a state that lapses, their expiry, or an instant of theirs.

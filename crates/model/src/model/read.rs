@@ -2,6 +2,7 @@
 
 use super::entity::KeyTemplate;
 use super::table::IndexId;
+use super::tally::TallyUse;
 use crate::expression::Expr;
 use crate::source::Span;
 use crate::types::{EntityId, Type};
@@ -144,6 +145,8 @@ pub struct Selection {
     pub limit: Option<u64>,
     /// Whether it reads strongly.
     pub consistent: bool,
+    /// The tally that answers it.
+    pub tally: Option<TallyUse>,
 }
 
 impl Selection {

@@ -7,7 +7,7 @@
 //! 3. [`attributes`]: defaults, computed values, copies; the types of computed attributes are inferred.
 //! 4. [`keys`]: templates of the primary key and of index entries.
 //! 5. [`promises`]: unique, states, expiry, history, exclusions, mirrors; [`cycles`]; what DynamoDB takes ([`limits`]).
-//! 6. [`reads`], [`writes`] with [`steps`], [`webhooks`].
+//! 6. [`tallies`], [`reads`], [`writes`] with [`steps`], [`webhooks`].
 //! 7. [`routes`]: no two requests with one meaning. Estimates and acceptances.
 
 mod answers;
@@ -37,6 +37,7 @@ mod selection;
 mod steps;
 mod table;
 mod taken;
+mod tallies;
 mod template_syntax;
 mod triggers;
 mod type_limits;
@@ -51,7 +52,7 @@ use std::collections::{HashMap, HashSet};
 use crate::catalog::Catalog;
 use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::expression::{self, Absence, Claim, Expr, Known, RowWord, Scope, Setting, Words};
-use crate::model::{Argument, Callers, Entity, Model, Role, Table};
+use crate::model::{Argument, Callers, Entity, Model, Role, Table, Tally};
 use crate::node::{Entry, Node};
 use crate::rules;
 use crate::source::Span;
@@ -90,6 +91,7 @@ pub(crate) fn resolve(root: &Node, out: &mut Diagnostics) -> Model {
         index_names,
         table,
         patterns: PatternBook::default(),
+        tally_list: Vec::new(),
     };
     resolver.declare_entities(root);
     let mut types = types::TypeTable::default();
@@ -104,6 +106,8 @@ pub(crate) fn resolve(root: &Node, out: &mut Diagnostics) -> Model {
     limits::check(&resolver.table, &entities, resolver.out);
     resolver.key_names(&entities);
     let steps = resolver.named_steps(root.get("steps"), &entities, &mut types);
+    let zone = zone(root.get("zone"), resolver.out);
+    resolver.tally_list = resolver.tallies(root.get("tallies"), &entities, &zone);
     let reads = resolver.reads(root.get("reads"), &entities, &mut types);
     let writes = resolver.writes(root.get("writes"), &entities, &steps, &mut types);
     let webhooks = resolver.webhooks(root.get("webhooks"), &entities, &writes);
@@ -112,7 +116,12 @@ pub(crate) fn resolve(root: &Node, out: &mut Diagnostics) -> Model {
     named_rows::check((&entities, &steps), (&reads, &writes), resolver.out);
     chosen_keys::check((&entities, &steps), (&reads, &writes), resolver.out);
     new_values::check((&entities, &steps), (&reads, &writes), resolver.out);
-    let Resolver { table, names, .. } = resolver;
+    let Resolver {
+        table,
+        names,
+        tally_list,
+        ..
+    } = resolver;
     let catalog = names.catalog;
     let operations = reads
         .iter()
@@ -122,7 +131,7 @@ pub(crate) fn resolve(root: &Node, out: &mut Diagnostics) -> Model {
     let estimates = estimates::estimates(root.get("estimates"), &subjects, &entities, out);
     Model {
         name: table::word(root, "name").unwrap_or_default(),
-        zone: zone(root.get("zone"), out),
+        zone,
         table,
         callers,
         settings,
@@ -131,6 +140,7 @@ pub(crate) fn resolve(root: &Node, out: &mut Diagnostics) -> Model {
         steps,
         reads,
         writes,
+        tallies: tally_list,
         webhooks,
         estimates,
         accepted: table::accepted(root.get("accept")),
@@ -147,6 +157,7 @@ struct Resolver<'a> {
     table: Table,
     index_names: table::IndexNames,
     patterns: PatternBook,
+    tally_list: Vec<Tally>,
 }
 
 /// What expressions can name, apart from where they stand.

@@ -5,18 +5,24 @@ use super::operation::{Http, KnownBefore, Unused, arguments};
 use super::promises::rows_of;
 use super::selection::Place;
 use super::table::{flag, flag_span, whole, word};
+use super::tallies::tally_selection;
 use super::types::TypeTable;
 use super::{Resolver, check_value_name, condition, value};
-use crate::diagnostic::Diagnostic;
+use crate::catalog::Catalog;
+use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::expression::{self, Args, BinaryOp, Expr, ExprKind, RowWord, Scope};
 use crate::model::{
-    Bounds, Claim, Each, Entity, Let, LetValue, ParamValue, Read, Return, Route, Selection, SelectionKind, WithPart,
+    Bounds, Claim, Each, Entity, Let, LetValue, ParamValue, Read, Return, Route, Selection, SelectionKind, Tally,
+    WithPart,
 };
 use crate::node::{Entry, Node};
 use crate::rules;
 use crate::source::Span;
 use crate::types::{EntityId, Type};
 use singlet_item::limits::PAGE_ROWS_MAX;
+
+/// What a read may do.
+const VERBS: [&str; 4] = ["get", "find", "count", "tally"];
 
 impl Resolver<'_> {
     pub(super) fn reads(&mut self, node: Option<&Node>, entities: &[Entity], types: &mut TypeTable) -> Vec<Read> {
@@ -155,23 +161,20 @@ impl Resolver<'_> {
 
     fn main_selection(&mut self, entry: &Entry, args: &Args, bound: &[expression::Bound]) -> Option<Selection> {
         let node = &entry.value;
-        let verbs = ["get", "find", "count"]
-            .into_iter()
-            .filter(|verb| node.get(verb).is_some())
-            .count();
+        let verbs = VERBS.into_iter().filter(|verb| node.get(verb).is_some()).count();
         match (verbs, node.get("with").is_some()) {
             (0, true) => return None,
             (1, _) => {}
             (0, false) => {
                 let message = format!("the read `{}` does not say what it reads", entry.key.text);
-                let help = "add one of `get`, `find` and `count`, or `with` alone";
+                let help = "add one of `get`, `find`, `count` and `tally`, or `with` alone";
                 self.out
                     .push(Diagnostic::new(&rules::NO_MEANING, entry.key.span, message).help(help));
                 return None;
             }
             _ => {
                 let message = format!(
-                    "the read `{}` has more than one of `get`, `find` and `count`",
+                    "the read `{}` has more than one of `get`, `find`, `count` and `tally`",
                     entry.key.text
                 );
                 self.out
@@ -189,7 +192,7 @@ impl Resolver<'_> {
             row: RowWord::Same,
             leaves_out: true,
         };
-        super::selection::selection(node, &place, &self.names.catalog, self.out)
+        any_selection(node, &place, (&self.names.catalog, &self.tally_list), self.out)
     }
 
     fn with_parts(
@@ -212,16 +215,14 @@ impl Resolver<'_> {
                 row: row.clone(),
                 leaves_out: true,
             };
-            let Some(selection) = super::selection::selection(&entry.value, &place, &self.names.catalog, self.out)
+            let Some(selection) =
+                any_selection(&entry.value, &place, (&self.names.catalog, &self.tally_list), self.out)
             else {
-                if ["get", "find", "count"]
-                    .iter()
-                    .all(|verb| entry.value.get(verb).is_none())
-                {
+                if VERBS.iter().all(|verb| entry.value.get(verb).is_none()) {
                     let message = format!("`{}` does not say what it reads", entry.key.text);
                     self.out.push(
                         Diagnostic::new(&rules::NO_MEANING, entry.key.span, message)
-                            .help("add `get`, `find` or `count`"),
+                            .help("add `get`, `find`, `count` or `tally`"),
                     );
                 }
                 continue;
@@ -274,6 +275,8 @@ impl Resolver<'_> {
         };
         let finds = kind == Some(SelectionKind::Find);
         let counts = kind == Some(SelectionKind::Count);
+        let is_tally = read.selection.as_ref().is_some_and(|own| own.tally.is_some());
+        self.check_tally_allow(read);
         let history = read
             .selection
             .as_ref()
@@ -289,6 +292,9 @@ impl Resolver<'_> {
             only_for("versions", history, "an entity with `history`"),
             only_for("page", finds || read.pages.is_some(), "`find`"),
             only_for("bare", finds, "`find`"),
+            only_for("scan", !is_tally, "what reads rows"),
+            only_for("using", !is_tally, "what reads rows"),
+            only_for("together", !is_tally, "what reads rows"),
         ];
         findings
             .into_iter()
@@ -433,7 +439,21 @@ fn find_current_version(bound: &mut Let, entities: &[Entity]) {
         sums: Vec::new(),
         limit: None,
         consistent: true,
+        tally: None,
     });
+}
+
+/// Rows that are read, or the figures of a tally.
+fn any_selection(
+    node: &Node,
+    place: &Place<'_>,
+    (catalog, tallies): (&Catalog, &[Tally]),
+    out: &mut Diagnostics,
+) -> Option<Selection> {
+    match node.get("tally") {
+        Some(_) => tally_selection(node, place, tallies, out),
+        None => super::selection::selection(node, place, catalog, out),
+    }
 }
 
 fn read_return(

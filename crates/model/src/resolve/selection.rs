@@ -58,6 +58,7 @@ pub(super) fn selection(node: &Node, place: &Place<'_>, catalog: &Catalog, out: 
         sums,
         limit: whole(node, "limit"),
         consistent: flag(node, "consistent"),
+        tally: None,
     })
 }
 

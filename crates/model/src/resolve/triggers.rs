@@ -380,7 +380,7 @@ impl Resolver<'_> {
     }
 
     /// Reports a stream that carries too little.
-    fn check_stream(&mut self, needs_both: bool, span: crate::source::Span) {
+    pub(super) fn check_stream(&mut self, needs_both: bool, span: crate::source::Span) {
         let carried = self.table.stream.as_deref();
         let is_enough = match carried {
             Some("both_images") => true,

@@ -3,7 +3,7 @@
 use singlet_item::capacity::Consistency;
 use singlet_model::Model;
 use singlet_model::expression::{Expr, ExprKind, Literal};
-use singlet_model::model::{LetValue, Read, Selection, SelectionKind};
+use singlet_model::model::{LetValue, Read, Selection, SelectionKind, TallyUse};
 use singlet_model::types::Type;
 
 use super::{Call, Origin, RequestCost};
@@ -167,6 +167,9 @@ impl Counting<'_> {
         if let Some(parent) = parent.filter(|parent| parent.kind == SelectionKind::Find) {
             outer = outer.and((Some(EACH_ROW.to_owned()), 0, Some(self.page_rows(parent.limit))));
         }
+        if let Some(kept) = &selection.tally {
+            return self.tally(name, kept, &outer);
+        }
         let mut all = Vec::new();
         for (at, query) in plan.queries.iter().enumerate() {
             let cost = RequestCost {
@@ -190,6 +193,37 @@ impl Counting<'_> {
             all.extend(follow);
         }
         all
+    }
+
+    /// Which figures count, and then those that are asked for.
+    fn tally(&self, name: Option<&str>, kept: &TallyUse, outer: &Times) -> Vec<RequestCost> {
+        let tally = kept.tally;
+        let group = |at: usize| self.model.tally(tally).and_then(|tally| tally.by.get(at));
+        let fixed = kept.fixed.iter().filter_map(|(at, value)| {
+            let group = group(*at)?;
+            Some(format!("{} == {}", group.text, crate::show::expression(value)))
+        });
+        let head = RequestCost {
+            origin: Origin::TallyHead { tally },
+            parts: name.into_iter().map(str::to_owned).collect(),
+            call: Call::Get,
+            index: None,
+            entities: Vec::new(),
+            consistency: Consistency::Eventual,
+            times: outer.clone(),
+            rows: Some(1),
+            reads_on: false,
+        };
+        let figures = RequestCost {
+            origin: Origin::TallyFigures {
+                tally,
+                fixed: fixed.collect::<Vec<_>>().join(" && "),
+            },
+            call: Call::Query,
+            rows: None,
+            ..head.clone()
+        };
+        vec![head, figures]
     }
 
     fn query(

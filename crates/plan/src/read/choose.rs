@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use singlet_model::Model;
 use singlet_model::expression::{Expr, ExprKind};
-use singlet_model::model::{Entity, IndexId, Read, Selection, SelectionKind};
+use singlet_model::model::{Entity, IndexId, Read, Selection, SelectionKind, TallyId};
 use singlet_model::types::EntityId;
 
 use super::candidate::{self, Query, Wanted, Why};
@@ -65,6 +65,8 @@ pub struct SelectionPlan {
     pub covers: Vec<Query>,
     /// The other paths, and why each is not the plan.
     pub others: Vec<Lost>,
+    /// The tally whose figures answer it: no rows are read.
+    pub tally: Option<TallyId>,
 }
 
 /// A path that is not the plan.
@@ -93,7 +95,22 @@ impl SelectionPlan {
     /// Whether every request that the model allows is answered: there are queries, and none makes more ranges than are asked for
     /// at once.
     pub fn is_answer(&self) -> bool {
-        !self.queries.is_empty() && self.excess().is_none()
+        !self.is_unanswered() && self.excess().is_none()
+    }
+
+    /// Whether nothing answers it, whatever is asked for.
+    pub fn is_unanswered(&self) -> bool {
+        self.queries.is_empty() && self.tally.is_none()
+    }
+
+    /// The plan of what a tally answers.
+    fn of_tally(tally: TallyId) -> Self {
+        SelectionPlan {
+            queries: Vec::new(),
+            covers: Vec::new(),
+            others: Vec::new(),
+            tally: Some(tally),
+        }
     }
 
     /// The degrees of latitude, north and south, up to which its circle is answered; of several covers that of the widest.
@@ -208,6 +225,9 @@ pub fn plan_selection(
     read: Option<&Read>,
     sent: &dyn Fn(&str) -> bool,
 ) -> Option<SelectionPlan> {
+    if let Some(kept) = &selection.tally {
+        return Some(SelectionPlan::of_tally(kept.tally));
+    }
     let mut plan = plan_unmarked(model, selection, allow, read, sent)?;
     for query in plan.queries.iter_mut().chain(&mut plan.covers) {
         query.is_mixed = strangers::is_mixed(model, query);
@@ -351,6 +371,7 @@ fn by_alternatives(
         queries: Vec::new(),
         covers: Vec::new(),
         others: Vec::new(),
+        tally: None,
     };
     let wanted = Wanted {
         merged: alternatives.len() > 1,
@@ -418,6 +439,7 @@ fn choose(model: &Model, entity: &Entity, wanted: &Wanted<'_>, conjuncts: &[&Exp
         queries,
         covers,
         others,
+        tally: None,
     }
 }
 

@@ -3,7 +3,7 @@
 use singlet_item::Value;
 use singlet_model::Model;
 use singlet_model::expression::{ExprKind, Literal};
-use singlet_model::model::{Entity, KeyChoice, KeyTemplate, LetValue, PartFunction, SelectionKind};
+use singlet_model::model::{Entity, KeyChoice, KeyTemplate, LetValue, PartFunction, SelectionKind, TallyId};
 
 use super::candidate::{PartValues, Query};
 use super::choose::{Combination, PartPlan, ReadPlan, SelectionPlan, plan_selection};
@@ -131,6 +131,11 @@ fn row<'p>(model: &Model, read: &str, combination: &'p Combination, cost: &'p Re
                 row.or = plan.covers.iter().map(|cover| describe(model, cover)).collect();
             }
         }
+        Origin::TallyHead { tally } => row.key = format!("which figures of `{}` count", tally_name(model, *tally)),
+        Origin::TallyFigures { tally, fixed } => {
+            row.key = format!("the figures of `{}`", tally_name(model, *tally));
+            row.filter.clone_from(fixed);
+        }
         Origin::Together => {
             if let Some(Ok(together)) = &combination.together {
                 let keys = together.parts.iter().map(|part| condition(model, &part.query));
@@ -147,6 +152,10 @@ fn row<'p>(model: &Model, read: &str, combination: &'p Combination, cost: &'p Re
         }
     }
     row
+}
+
+fn tally_name(model: &Model, tally: TallyId) -> &str {
+    model.tally(tally).map_or("", |tally| &tally.name)
 }
 
 /// Whether a part of a read is how many rows there are, and nothing of them.
@@ -300,10 +309,10 @@ impl PlanRow<'_> {
 
 fn others_text(plan: &SelectionPlan, label: &str, why: bool) -> String {
     let mut text = String::new();
-    if plan.queries.is_empty() {
+    if plan.is_unanswered() {
         text.push_str(&format!("    {label}no key answers it\n"));
     }
-    if why || plan.queries.is_empty() {
+    if why || plan.is_unanswered() {
         for lost in &plan.others {
             text.push_str(&format!("      {label}not {}: {}\n", lost.path, lost.why));
         }

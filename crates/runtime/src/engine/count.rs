@@ -13,6 +13,7 @@ use crate::budget::Stretch;
 use crate::error::RuntimeError;
 use crate::read_on::{Walk, too_many};
 use crate::scope::{Attributes, Scope};
+use crate::tallies::{Figures, GroupValues};
 
 /// The name of the number of rows, where sums stand beside it.
 const COUNT: &str = "count";
@@ -24,6 +25,9 @@ impl<'a> Call<'a> {
         plan: &SelectionPlan,
         parent: Option<&Attributes>,
     ) -> Result<Value, RuntimeError> {
+        if let Some(kept) = &selection.tally {
+            return self.figures(selection, kept, parent).await;
+        }
         let most = self.bounds().counted_rows_max;
         if selection.by.is_empty() && selection.sums.is_empty() {
             let mut reading = self.reading(selection, plan, None);
@@ -59,7 +63,7 @@ impl<'a> Call<'a> {
 
 /// What is known of the rows so far, and of each group of them.
 #[derive(Default)]
-struct Counted {
+pub(super) struct Counted {
     rows: u64,
     sums: Vec<Number>,
     groups: BTreeMap<String, Counted>,
@@ -92,7 +96,30 @@ impl Counted {
         Ok(())
     }
 
-    fn value(mut self, selection: &Selection, levels: usize) -> Value {
+    /// Adds what is known of the rows of a group. As with rows, what has no value for a group belongs to none; and a group whose rows
+    /// have all gone is none.
+    pub(super) fn add_figures(&mut self, values: &GroupValues, figures: &Figures) -> Result<(), RuntimeError> {
+        let Some(rows) = u64::try_from(figures.count).ok().filter(|rows| *rows > 0) else {
+            return Ok(());
+        };
+        let words = values.iter().map(|value| value.as_ref().and_then(word));
+        let Some(words) = words.collect::<Option<Vec<String>>>() else {
+            return Ok(());
+        };
+        let mut group = self;
+        for word in words {
+            group = group.groups.entry(word).or_default();
+        }
+        group.rows = group.rows.saturating_add(rows);
+        group.sums.resize(figures.sums.len(), Number::ZERO);
+        for (sum, more) in group.sums.iter_mut().zip(&figures.sums) {
+            let added = sum.checked_add(*more);
+            *sum = added.map_err(|error| EvaluateError::Arithmetic(format!("a sum leaves its range: {error}")))?;
+        }
+        Ok(())
+    }
+
+    pub(super) fn value(mut self, selection: &Selection, levels: usize) -> Value {
         if levels > 0 {
             let groups = self.groups.into_iter();
             let groups = groups.map(|(name, group)| (name, group.value(selection, levels - 1)));

@@ -118,7 +118,7 @@ impl Engine {
                 Some(Ok(together)) => together.parts.iter().map(|part| &part.query).collect(),
                 _ => Vec::new(),
             },
-            Origin::Let(_) | Origin::Rows { .. } => Vec::new(),
+            Origin::Let(_) | Origin::Rows { .. } | Origin::TallyHead { .. } | Origin::TallyFigures { .. } => Vec::new(),
         }
     }
 }

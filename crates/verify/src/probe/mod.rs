@@ -281,7 +281,7 @@ fn unplanned(judge: &Judge<'_>, read: &Read) -> Option<String> {
     let plan = plan_read(judge.model, read);
     let open = plan.combinations.iter().find(|combination| {
         let apart = matches!(&combination.together, Some(Err(_)));
-        apart || combination.parts.iter().any(|part| part.plan.queries.is_empty())
+        apart || combination.parts.iter().any(|part| part.plan.is_unanswered())
     })?;
     Some(match open.sent.is_empty() {
         true => "no key answers it".to_owned(),

@@ -63,6 +63,11 @@ pub(super) struct Tried<'a> {
 pub(super) async fn try_read(worker: &mut Worker<'_>, tried: Tried<'_>, options: &Options<'_>) -> OperationReport {
     let (judge, read) = (tried.judge, tried.read);
     let mut report = OperationReport::new(&read.name, tried.kind);
+    if read.selections().any(|selection| selection.tally.is_some()) {
+        // Its figures are kept from changes, and the table of a probe has no stream.
+        report.skipped = Some("it is answered by a tally, which is kept from changes".to_owned());
+        return report;
+    }
     let hints = Hints::of_read(read);
     let about = entities_of_read(read);
     let own = read.selection.iter().filter_map(|selection| selection.entity());

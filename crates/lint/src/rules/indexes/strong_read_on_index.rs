@@ -49,7 +49,7 @@ fn only_index<'a>(context: &Context<'a>, asked: &Asked<'a>) -> Option<&'a Index>
         return context.model.index(using.index?).filter(|index| !index.local);
     }
     let answers = context.answers(asked);
-    let lost = answers.iter().filter(|answer| answer.plan.queries.is_empty());
+    let lost = answers.iter().filter(|answer| answer.plan.is_unanswered());
     let mut lost = lost.flat_map(|answer| &answer.plan.others);
     let eventual = lost.find(|lost| lost.why == Why::Eventual)?;
     context.model.index(eventual.index?)

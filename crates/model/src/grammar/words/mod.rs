@@ -3,6 +3,7 @@
 mod entity;
 mod read;
 mod table;
+mod tally;
 mod write;
 
 pub use entity::{ATTRIBUTE, ENTITY, KEY};
@@ -15,6 +16,7 @@ use super::{Field, Record, Shape, optional, required};
 use entity::{ENTITY_CLAIM, HISTORY, STATES, TYPE};
 use read::{CLAIM, COMPARISON, EACH, LET_READ, USING};
 use table::{INDEX, INDEX_CLAIM, INDEX_UNITS, KEY_ATTRIBUTE, PROVISIONED, STREAM, TABLE_CLAIM, TABLE_KEY};
+use tally::TALLY;
 use write::{AFTER, IDEMPOTENCY, MOVE_TO, NAMED_STEP, USING_CALL, WEBHOOK};
 
 /// A record without names of the model's own.
@@ -61,6 +63,11 @@ pub static MODEL: Record = record(
         ),
         optional("reads", Names("read", &Map(&READ)), "What may be read."),
         optional("writes", Names("write", &Map(&WRITE)), "What may be written."),
+        optional(
+            "tallies",
+            Names("tally", &Map(&TALLY)),
+            "Counts and sums that are kept as rows change.",
+        ),
         optional(
             "webhooks",
             Names("webhook", &Map(&WEBHOOK)),
@@ -192,6 +199,7 @@ pub static RECORDS: &[&Record] = &[
     &STEP,
     &MOVE_TO,
     &USING_CALL,
+    &TALLY,
     &ESTIMATE,
     &ACCEPT,
 ];

@@ -19,6 +19,7 @@ pub static READ: Record = record(
         ),
         optional("find", Either(&[Name, NAMES]), "Rows of an entity, in pages."),
         optional("count", Name, "How many rows."),
+        optional("tally", Name, "The figures of a tally, as they were kept."),
         optional(
             "by",
             Either(&[Name, NAMES]),
@@ -89,6 +90,7 @@ pub static READ_PART: Record = record(
         optional("get", Text, "One row; `Entity?` where it may be missing."),
         optional("find", Name, "Rows."),
         optional("count", Name, "How many rows."),
+        optional("tally", Name, "The figures of a tally, as they were kept."),
         optional("by", Either(&[Name, NAMES]), "Counts per value."),
         optional("sum", Names("field", &Expr), "Sums beside a count."),
         optional("where", Expr, "Which rows; `row` is the row that they come with."),

@@ -1,0 +1,169 @@
+//! What the table says of each tally, and the removal of figures that do not count any more.
+
+use std::collections::BTreeSet;
+
+use singlet_item::{Item, Value};
+use singlet_model::model::Tally;
+use singlet_runtime::{Engine, TallyHead, group_prefix, tally_head};
+use singlet_store::{DeleteRequest, KeyRange, PutRequest, QueryRequest, SortRange};
+
+use crate::followers::{FollowError, Followers, turn_of};
+
+/// The row with the names of all tallies that are kept.
+const NAMES_KIND: &str = "tallies";
+const NAMES: &str = "$names";
+
+/// How many rows are removed at once.
+const REMOVED_ROWS: u32 = 100;
+
+/// A tally, and what the table says of it.
+#[derive(Clone)]
+pub(super) struct KnownTally {
+    pub tally: Tally,
+    pub head: TallyHead,
+    turn: Option<u64>,
+}
+
+impl KnownTally {
+    /// As the table has it.
+    pub async fn read(followers: &Followers, tally: &Tally) -> Result<Self, FollowError> {
+        let item = followers.get(&tally_head(followers.model(), &tally.name)?).await?;
+        Ok(KnownTally {
+            tally: tally.clone(),
+            turn: item.as_ref().map(turn_of).transpose()?,
+            head: item.as_ref().map(TallyHead::of_item).unwrap_or_default(),
+        })
+    }
+
+    /// Whether its figures must be built: there are none of the tally as it is now, or somebody asked.
+    pub fn needs_building(&self) -> bool {
+        let is_other = self.head.live.is_none() || self.head.definition != self.tally.definition;
+        is_other || self.head.is_asked
+    }
+
+    /// The generation whose figures are added to.
+    pub fn kept_generation(&self) -> Option<i64> {
+        self.head.live_for(&self.tally)
+    }
+
+    /// A generation that no figures have.
+    pub fn next_generation(&self) -> i64 {
+        let known = [
+            self.head.live,
+            self.head.building,
+            self.head.past.map(|(generation, _)| generation),
+        ];
+        known.into_iter().flatten().max().unwrap_or(0).saturating_add(1)
+    }
+
+    /// The write that makes the table say another thing of it, where nobody was faster; and what is known then.
+    pub fn write(&self, followers: &Followers, head: TallyHead) -> Result<(PutRequest, KnownTally), FollowError> {
+        let mut item = tally_head(followers.model(), &self.tally.name)?;
+        head.put_into(&mut item);
+        let (put, turn) = followers.kept_put(item, self.turn);
+        let known = KnownTally {
+            tally: self.tally.clone(),
+            head,
+            turn: Some(turn),
+        };
+        Ok((put.request(), known))
+    }
+
+    /// The same at once.
+    pub async fn put(&mut self, followers: &Followers, head: TallyHead) -> Result<(), FollowError> {
+        let mut item = tally_head(followers.model(), &self.tally.name)?;
+        head.put_into(&mut item);
+        let turn = followers.put_item(item, self.turn).await?;
+        self.turn = Some(turn.ok_or(FollowError::Overtaken)?);
+        self.head = head;
+        Ok(())
+    }
+}
+
+/// Asks for the figures of a tally to be built anew by whoever follows.
+///
+/// # Errors
+///
+/// Where the store fails.
+pub(super) async fn ask_for(followers: &Followers, tally: &Tally) -> Result<(), FollowError> {
+    let mut known = KnownTally::read(followers, tally).await?;
+    let head = TallyHead {
+        is_asked: true,
+        ..known.head.clone()
+    };
+    known.put(followers, head).await
+}
+
+/// Makes the list of tallies that are kept that of the model. What the model has no more is removed whole: changes are not counted
+/// for it, and were it to come back, it would begin with wrong figures.
+pub(super) async fn take_over(engine: &Engine, followers: &Followers) -> Result<(), FollowError> {
+    let mut row = followers.row(NAMES_KIND, &[])?;
+    let there = followers.get(&row).await?;
+    let known = match there.as_ref().and_then(|item| item.get(NAMES)) {
+        Some(Value::Ss(names)) => names.clone(),
+        _ => BTreeSet::new(),
+    };
+    let wanted: BTreeSet<String> = engine.model().tallies.iter().map(|tally| tally.name.clone()).collect();
+    if known == wanted {
+        return Ok(());
+    }
+    for gone in known.difference(&wanted) {
+        remove_rows(engine, followers, gone, String::new()).await?;
+    }
+    if !wanted.is_empty() {
+        row.insert(NAMES.to_owned(), Value::Ss(wanted));
+    }
+    let turn = there.as_ref().map(turn_of).transpose()?;
+    let is_ours = followers.put_item(row, turn).await?.is_some();
+    is_ours.then_some(()).ok_or(FollowError::Overtaken)
+}
+
+/// Removes the figures of a generation.
+pub(super) async fn remove_generation(
+    engine: &Engine,
+    followers: &Followers,
+    tally: &str,
+    generation: i64,
+) -> Result<(), FollowError> {
+    remove_rows(engine, followers, tally, group_prefix(generation, &[])).await
+}
+
+/// Removes the rows of a tally whose sort keys have a beginning; with none also its head.
+async fn remove_rows(engine: &Engine, followers: &Followers, tally: &str, prefix: String) -> Result<(), FollowError> {
+    let model = engine.model();
+    let head = tally_head(model, tally)?;
+    let [partition, sort] = model.table.key.as_slice() else {
+        return Ok(());
+    };
+    let Some(value) = head.get(&partition.name) else {
+        return Ok(());
+    };
+    let mut range = KeyRange::partition(partition.name.clone(), value.clone());
+    if !prefix.is_empty() {
+        range = range.sort(sort.name.clone(), SortRange::begins_with(prefix));
+    }
+    loop {
+        let mut request = QueryRequest::new(model.table.name.clone(), range.clone());
+        request.consistent = true;
+        request.limit = Some(REMOVED_ROWS);
+        let page = engine.store().query(&request).await?;
+        for item in &page.items {
+            remove_row(engine, followers.key_of(item)).await?;
+        }
+        // What was read is gone: the next are the first again.
+        if page.last_key.is_none() {
+            return Ok(());
+        }
+    }
+}
+
+async fn remove_row(engine: &Engine, key: Item) -> Result<(), FollowError> {
+    let request = DeleteRequest {
+        table: engine.model().table.name.clone(),
+        key,
+        condition: None,
+        return_old: false,
+    };
+    engine.store().delete(&request).await?;
+    Ok(())
+}
