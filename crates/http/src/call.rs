@@ -29,6 +29,7 @@ use crate::watch::{self, Asked, Watchers, Watching};
 use crate::{answer, body, input, problem};
 
 /// A request, its path without the system's prefix.
+#[derive(Clone)]
 pub struct Incoming {
     pub method: Method,
     pub path: String,
@@ -102,10 +103,16 @@ impl<'a> Call<'a> {
         if let [only] = endpoints {
             self.of.operation.clone_from(&only.name);
         }
-        let redeemed = self.redeemed(incoming, endpoints)?;
+        let redeemed = match self.redeemed(incoming, endpoints) {
+            Ok(redeemed) => redeemed,
+            Err(problem) => {
+                self.count(None, &incoming.peer)?;
+                return Err(problem);
+            }
+        };
         let incoming = redeemed.as_ref().unwrap_or(incoming);
         let caller = system.authenticator.caller(&incoming.headers).await;
-        self.count(&caller, &incoming.peer)?;
+        self.count(caller.as_ref().ok(), &incoming.peer)?;
         let query = Query::parse(&incoming.query)?;
         let endpoint = query.choose(endpoints)?;
         self.of.operation.clone_from(&endpoint.name);
@@ -133,22 +140,14 @@ impl<'a> Call<'a> {
         let now = self.service.clock.now();
         let headers = ticket::redeem(self.system, incoming, &query, (sent, now))?;
         Ok(Some(Incoming {
-            method: incoming.method.clone(),
-            path: incoming.path.clone(),
-            full_path: incoming.full_path.clone(),
-            query: incoming.query.clone(),
             headers,
-            peer: incoming.peer.clone(),
-            explains: incoming.explains,
-            request_id: incoming.request_id.clone(),
+            ..incoming.clone()
         }))
     }
 
-    fn count(&mut self, caller: &Result<Caller, Problem>, peer: &str) -> Result<(), Problem> {
+    fn count(&mut self, caller: Option<&Caller>, peer: &str) -> Result<(), Problem> {
         let Some(rate) = &self.system.rate else { return Ok(()) };
         let id = caller
-            .as_ref()
-            .ok()
             .and_then(|caller| caller.claims.get("id"))
             .and_then(Value::as_str);
         let left = match id {

@@ -180,14 +180,20 @@ fn a_service_that_is_killed_again_and_again_tells_everything_under_one_id() {
         drop(served);
     }
     let served = Served::start(&folder, &receiver);
-    until("all are told", || receiver.told().len() >= 24);
+    served.order("last");
+    until("all are told", || receiver.told().len() >= 25);
+    let counted = || {
+        let metrics = ask(&served.address, "GET", "/metrics", "x-none: 1", "").unwrap().1;
+        metrics.contains(r#"singlet_deliveries_total{system="shop",webhook="ordered",outcome="delivered"}"#)
+    };
+    until("it is counted", counted);
     terminate(&served.child);
     let told = receiver.told();
-    assert_eq!(told.len(), 24);
+    assert_eq!(told.len(), 25);
     let mut bodies: Vec<&String> = told.values().collect();
     bodies.sort_unstable();
     bodies.dedup_by_key(|body| body.split("\"data\"").nth(1).unwrap_or_default().to_owned());
-    assert_eq!(bodies.len(), 24, "each order once");
+    assert_eq!(bodies.len(), 25, "each order once");
 }
 
 #[test]

@@ -124,6 +124,19 @@ fn a_ticket_is_good_for_its_path_query_and_caller_alone() {
     assert!(!ticket.contains(token) && ticket.len() > token.len());
 }
 
+/// Guessing is counted as any other request of who is not known.
+#[test]
+fn guesses_are_counted() {
+    let running = start(Options {
+        only: Some(&["ecobid"]),
+        rates: true,
+        ..Options::default()
+    });
+    let answer = ask(&running, "/ecobid/users/kasia/items?ticket=guessed");
+    assert_eq!(answer.status, 401);
+    assert!(answer.header("ratelimit").is_some());
+}
+
 #[test]
 fn there_are_tickets_for_who_may_ask_and_for_what_can_be_watched() {
     let (running, _) = running();

@@ -19,6 +19,7 @@ mod on_runtime;
 mod opening;
 mod place;
 mod triggers;
+mod webhooks;
 mod writes;
 
 #[path = "../../../runtime/tests/reads/booking.rs"]
