@@ -13,6 +13,8 @@
 mod changes;
 #[path = "cli/clients.rs"]
 mod clients;
+#[path = "cli/costing.rs"]
+mod costing;
 #[path = "cli/dynamodb.rs"]
 mod dynamodb;
 #[path = "cli/filling.rs"]

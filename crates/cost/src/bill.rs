@@ -81,6 +81,8 @@ pub struct ProvisionedBill {
     pub dollars: f64,
     /// What is free of that.
     pub free: f64,
+    /// Whether each place gets no more than it has, on average.
+    pub enough: bool,
 }
 
 /// What is free in a month, for a table that is alone in its account and region.
@@ -152,7 +154,7 @@ pub fn month_bill(model: &Model, operations: &[Operation], stored: &Storage, pri
     };
     let reads = sum(|bill| bill.read_units) / 1e6 * prices.on_demand.read_million;
     let writes = sum(|bill| bill.write_units) / 1e6 * prices.on_demand.write_million;
-    let provision = provisioned_bill(load.provisioned_total(), prices);
+    let provision = provisioned_bill(load.provisioned_total(), prices, true);
     let stream_reads = stream_reads(model, &load);
     let stored_gb = stored.total_gb();
     let table_gb = stored.table_gb();
@@ -173,7 +175,9 @@ pub fn month_bill(model: &Model, operations: &[Operation], stored: &Storage, pri
         backup: table_gb * prices.storage.backup_gb_month,
         restore: table_gb * prices.storage.restore_gb,
         provision,
-        declared: load.declared_total().map(|units| provisioned_bill(units, prices)),
+        declared: load
+            .declared_total()
+            .map(|units| provisioned_bill(units, prices, load.carries_average())),
         utilisation: if provision.dollars > 0.0 {
             used / provision.dollars
         } else {
@@ -201,7 +205,7 @@ fn operation_bill(operation: &Operation, prices: &Prices, factor: f64) -> Operat
     }
 }
 
-fn provisioned_bill(units: PlaceUnits, prices: &Prices) -> ProvisionedBill {
+fn provisioned_bill(units: PlaceUnits, prices: &Prices, enough: bool) -> ProvisionedBill {
     let dollars = |read: u64, write: u64| {
         let hour = read as f64 * prices.provisioned.read_unit_hour + write as f64 * prices.provisioned.write_unit_hour;
         hour * MONTH_HOURS
@@ -214,6 +218,7 @@ fn provisioned_bill(units: PlaceUnits, prices: &Prices) -> ProvisionedBill {
             units.read.min(prices.free.provisioned_read_units),
             units.write.min(prices.free.provisioned_write_units),
         ),
+        enough,
     }
 }
 

@@ -98,6 +98,13 @@ impl Capacity {
         all.fold(PlaceUnits { read: 0, write: 0 }, PlaceUnits::plus)
     }
 
+    /// Whether what the model provisions carries the average at every place.
+    pub fn carries_average(&self) -> bool {
+        self.places
+            .iter()
+            .all(|place| place.holds().is_none_or(|(mean, _)| mean))
+    }
+
     /// What the model provisions in all; nothing where it is billed on demand.
     pub fn declared_total(&self) -> Option<PlaceUnits> {
         let all: Option<Vec<PlaceUnits>> = self.places.iter().map(|place| place.declared).collect();

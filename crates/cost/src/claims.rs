@@ -72,28 +72,27 @@ fn operation_claims(model: &Model, operations: &[Operation]) -> Vec<ClaimCheck> 
     for read in &model.reads {
         if let (Some((said, _)), Some(operation)) = (&read.claim.read, named(&read.name)) {
             let units = operation.read_units();
-            let holds = within(said, units, UNITS_TOLERANCE);
-            all.push(check(
-                &read.name,
-                format!("{} read units", shown(said)),
-                figure(units),
-                holds,
-            ));
+            let (holds, found) = match operation.parts.is_empty() {
+                true => (false, "no key answers it".to_owned()),
+                false => (within(said, units, UNITS_TOLERANCE), figure(units)),
+            };
+            all.push(check(&read.name, counted(said, "read"), found, holds));
         }
     }
     for write in &model.writes {
         if let (Some((said, _)), Some(operation)) = (&write.claim.write, named(&write.name)) {
             let units = operation.write_units();
             let holds = within(said, units, UNITS_TOLERANCE);
-            all.push(check(
-                &write.name,
-                format!("{} write units", shown(said)),
-                figure(units),
-                holds,
-            ));
+            all.push(check(&write.name, counted(said, "write"), figure(units), holds));
         }
     }
     all
+}
+
+/// `1 read unit`, `0.5 to 2 write units`.
+fn counted(said: &Bounds, kind: &str) -> String {
+    let is_one = said.min == Some(1.0) && said.max == Some(1.0);
+    format!("{} {kind} {}", shown(said), if is_one { "unit" } else { "units" })
 }
 
 fn check(about: &str, said: String, found: String, holds: bool) -> ClaimCheck {

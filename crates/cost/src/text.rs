@@ -135,8 +135,16 @@ fn months_table(months: &[Bill]) -> String {
         line("  units a second", &units),
     ];
     if months.iter().any(|month| month.declared.is_some()) {
-        rows.push(line("as the model provisions", &|month| dollars(month.as_declared())));
-        rows.push(line("  less what is free", &|month| dollars(month.as_declared_net())));
+        let enough = |month: &Bill, price: f64| match month.declared.is_none_or(|declared| declared.enough) {
+            true => dollars(price),
+            false => "not enough".to_owned(),
+        };
+        rows.push(line("as the model provisions", &|month| {
+            enough(month, month.as_declared())
+        }));
+        rows.push(line("  less what is free", &|month| {
+            enough(month, month.as_declared_net())
+        }));
     }
     let names: Vec<&str> = columns.iter().map(String::as_str).collect();
     aligned(&names, rows, &[1, 2, 3])

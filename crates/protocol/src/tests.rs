@@ -565,3 +565,64 @@ async fn what_does_not_fit_beside_an_answer_that_nobody_reads_is_refused_and_sma
     put("4", 40_000).await.unwrap();
     assert_eq!(endpoint.respond(scan()).await.status(), 200);
 }
+
+#[tokio::test]
+async fn an_index_has_units_of_its_own() {
+    let endpoint = endpoint(Settings::default());
+    let units = |read: u32, write: u32| json!({"ReadCapacityUnits": read, "WriteCapacityUnits": write});
+    let index = |name: &str, throughput: Option<Json>| {
+        let mut index = json!({
+            "IndexName": name,
+            "KeySchema": [{"AttributeName": "a", "KeyType": "HASH"}],
+            "Projection": {"ProjectionType": "KEYS_ONLY"},
+        });
+        if let (Some(index), Some(throughput)) = (index.as_object_mut(), throughput) {
+            index.insert("ProvisionedThroughput".to_owned(), throughput);
+        }
+        index
+    };
+    let create = json!({
+        "TableName": "provisioned",
+        "AttributeDefinitions": [{"AttributeName": "id", "AttributeType": "S"}, {"AttributeName": "a", "AttributeType": "S"}],
+        "KeySchema": [{"AttributeName": "id", "KeyType": "HASH"}],
+        "ProvisionedThroughput": units(7, 3),
+        "GlobalSecondaryIndexes": [index("own", Some(units(2, 1))), index("same", None)],
+    });
+    call(&endpoint, "CreateTable", create).await.unwrap();
+    let described = async || {
+        let answer = call(&endpoint, "DescribeTable", json!({"TableName": "provisioned"}))
+            .await
+            .unwrap();
+        let indexes = answer["Table"]["GlobalSecondaryIndexes"].as_array().unwrap().clone();
+        let read = |index: &Json| {
+            let units = &index["ProvisionedThroughput"];
+            (
+                index["IndexName"].as_str().unwrap().to_owned(),
+                units["ReadCapacityUnits"].as_u64().unwrap(),
+                units["WriteCapacityUnits"].as_u64().unwrap(),
+            )
+        };
+        indexes.iter().map(read).collect::<Vec<_>>()
+    };
+    assert_eq!(described().await, [("own".to_owned(), 2, 1), ("same".to_owned(), 7, 3)]);
+    let update = |name: &str, throughput: Json| {
+        json!({
+            "TableName": "provisioned",
+            "GlobalSecondaryIndexUpdates": [{"Update": {"IndexName": name, "ProvisionedThroughput": throughput}}],
+        })
+    };
+    call(&endpoint, "UpdateTable", update("same", units(1, 9)))
+        .await
+        .unwrap();
+    assert_eq!(described().await, [("own".to_owned(), 2, 1), ("same".to_owned(), 1, 9)]);
+    assert!(
+        call(&endpoint, "UpdateTable", update("same", units(0, 9)))
+            .await
+            .is_err()
+    );
+    assert!(
+        call(&endpoint, "UpdateTable", update("other", units(1, 1)))
+            .await
+            .is_err()
+    );
+}
