@@ -246,16 +246,13 @@ fn break_even(load: &Capacity, prices: &Prices) -> f64 {
     }
 }
 
-/// Each reader asks each shard by the second; writes that run after changes are a reader too.
+/// Each reader asks each shard by the second; what runs after changes is a reader too, and so is what keeps tallies.
 fn stream_reads(model: &Model, load: &Capacity) -> f64 {
     if model.table.stream.is_none() {
         return 0.0;
     }
-    let follows = model
-        .writes
-        .iter()
-        .any(|write| write.is_uncalled() && write.every.is_none());
-    let readers = model.table.stream_readers.len() + usize::from(follows);
+    let follows = model.followed_changes().next().is_some();
+    let readers = model.table.stream_readers.len() + usize::from(follows) + usize::from(!model.tallies.is_empty());
     let peak: f64 = load.places.iter().take(1).map(|table| table.peak.write).sum();
     let shards = (peak / SHARD_WRITE_UNITS_PER_SECOND).ceil().max(1.0);
     readers as f64 * shards * STREAM_READS_PER_SECOND * MONTH_SECONDS
