@@ -64,7 +64,8 @@ impl Receiver {
                     line.clear();
                 }
                 let mut body = vec![0; length];
-                if reader.read_exact(&mut body).is_ok() {
+                // Who is killed in the middle of a request has told nothing.
+                if length > 0 && reader.read_exact(&mut body).is_ok() {
                     came.lock().unwrap().push((id, String::from_utf8(body).unwrap()));
                 }
                 let answer = format!(
