@@ -2,6 +2,8 @@
 
 use std::collections::HashSet;
 
+use singlet_item::limits::ITEM_SIZE_BYTES_MAX;
+
 use super::numbers;
 use super::table::whole;
 use crate::diagnostic::{Diagnostic, Diagnostics};
@@ -82,6 +84,9 @@ fn check_shares(entry: &Entry, entities: &[Entity], out: &mut Diagnostics) {
     }
 }
 
+/// The most rows that can be estimated.
+const ITEMS_MAX: u64 = 1_000_000_000_000;
+
 /// How much over 1 shares may be together, as decimals that do not add up exactly are.
 const SHARES_SUM_EXCESS_MAX: f64 = 1e-9;
 
@@ -128,6 +133,8 @@ fn estimate(entry: &Entry, known: &HashSet<&str>, out: &mut Diagnostics) -> Esti
     let node = &entry.value;
     let rate_text = node.text().or_else(|| node.get("rate")?.text());
     let rate = rate_text.and_then(|text| numbers::rate(text, out));
+    numbers::within(node.get("items"), 0, ITEMS_MAX, out);
+    numbers::within(node.get("bytes"), 1, ITEM_SIZE_BYTES_MAX as u64, out);
     let per = node.get("per").map_or(&[][..], Node::entries);
     let shares = node.get("shares").map_or(&[][..], Node::entries);
     Estimate {

@@ -6,6 +6,9 @@ use crate::node::Node;
 use crate::rules;
 use crate::text::Text;
 
+/// The highest rate, a second: no table serves as much, and what is worked out with it stays a number.
+const RATE_PER_SECOND_MAX: f64 = 1e9;
+
 /// How often: `40/s`, `100/min`, `5/h`, `1/day`, `500000/month`; a month has 30 days.
 pub(super) fn rate(text: &Text, out: &mut Diagnostics) -> Option<Rate> {
     let parsed = text.text.split_once('/').and_then(|(count, unit)| {
@@ -18,7 +21,8 @@ pub(super) fn rate(text: &Text, out: &mut Diagnostics) -> Option<Rate> {
             _ => return None,
         };
         let count: f64 = count.trim().parse().ok()?;
-        (count.is_finite() && count >= 0.0).then_some(Rate { count, seconds })
+        let is_rate = count.is_finite() && count >= 0.0 && count / seconds <= RATE_PER_SECOND_MAX;
+        is_rate.then_some(Rate { count, seconds })
     });
     if parsed.is_none() {
         let message = format!("`{}` is no rate", text.text);
