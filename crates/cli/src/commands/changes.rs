@@ -2,6 +2,7 @@
 
 mod parked;
 mod rebuild;
+mod repair;
 mod schedule;
 mod show;
 mod tail;
@@ -53,6 +54,7 @@ enum Action {
     Retry(parked::Retry),
     Discard(parked::Discard),
     Rebuild(rebuild::Rebuild),
+    Repair(repair::Repair),
 }
 
 /// Say how far every follower is.
@@ -114,6 +116,7 @@ impl Changes {
             Action::Retry(retry) => retry.run(&opened).await,
             Action::Discard(discard) => discard.run(&opened).await,
             Action::Rebuild(rebuild) => rebuild.run(&opened).await,
+            Action::Repair(repair) => repair.run(&opened).await,
             Action::Acknowledge(acknowledge) => {
                 let done = opened.followers().acknowledge(&acknowledge.name).await;
                 let gaps = done.map_err(|error| failed(&opened.model, &error))?;
