@@ -27,6 +27,7 @@ mod follow;
 mod followers;
 mod lease;
 mod reader;
+mod repair;
 mod snapshot;
 mod source;
 mod tallies;
@@ -41,6 +42,7 @@ pub use follow::{COMMIT_WRITES_MAX, Follower};
 pub use followers::{FOLLOWERS_MAX, FollowError, Followers, GAPS_MAX, Gap, NAME_CHARS_MAX, Noted};
 pub use lease::{LEASE_MILLIS, Lease};
 pub use reader::{CLOCKS_DIFFER_SECONDS, ChangePage, ChangeReader, Told};
+pub use repair::{Repaired, entities_with_kept_copies, repair_copies};
 pub use snapshot::{SnapshotReader, SnapshotRow};
 pub use source::{
     Beside, ChangeSource, ItemsBeside, KeptPut, ScanItems, get_row_in, items_beside_in, put_row_in, scan_items_in,

@@ -401,7 +401,7 @@ async fn tally_while_held(
             tallies.look(now()).await?;
             looked = Instant::now();
         }
-        if page.records == 0 && !(tallies.is_building() && !shared) {
+        if page.records == 0 && (shared || !tallies.is_building()) {
             let pause = if shared { HEAD_PAUSE_SHARED } else { HEAD_PAUSE_ALONE };
             tokio::time::sleep(pause).await;
         }

@@ -40,8 +40,9 @@ const UNDRAWN_WORDS: &[(&str, &str)] = &[
         "a deadline of a row; drawn rows have none but lapses and expiries",
     ),
     ("write.every", "runs by the clock, and nobody calls it"),
-    ("attribute.kept stream", "nothing follows the stream yet"),
-    ("attribute.found", "only with `kept: stream`"),
+    ("attribute.found", "drawn copies are found by what names their source"),
+    ("read.tally", "tallies are compared as they lie in the table"),
+    ("with.tally", "as `tally` of a read"),
 ];
 
 /// Functions that no made-up model calls, and why.
@@ -159,6 +160,8 @@ fn hold_followed(report: &RunReport) {
     for event in ["create", "update", "delete", "enter", "expire"] {
         assert!(ran(event).0 > 2, "too few writes run after `{event}`");
     }
+    assert!(tally.tallies > 15, "too few tallies are kept");
+    assert!(tally.kept_copies > 1, "too few copies follow through the stream");
     let refused: u64 = tally.runs.values().map(|(_, refused)| refused).sum();
     assert!(refused > 5, "too few runs are refused");
 }

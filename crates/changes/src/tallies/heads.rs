@@ -5,13 +5,16 @@ use std::collections::BTreeSet;
 use singlet_item::{Item, Value};
 use singlet_model::model::Tally;
 use singlet_runtime::{Engine, TallyHead, group_prefix, tally_head};
-use singlet_store::{DeleteRequest, KeyRange, PutRequest, QueryRequest, SortRange};
+use singlet_store::{DeleteRequest, KeyRange, PutRequest, QueryRequest};
 
 use crate::followers::{FollowError, Followers, turn_of};
 
 /// The row with the names of all tallies that are kept.
 const NAMES_KIND: &str = "tallies";
 const NAMES: &str = "$names";
+
+/// The first generation of a tally is drawn, up to this one.
+const FIRST_GENERATION_MAX: i64 = 1 << 40;
 
 /// How many rows are removed at once.
 const REMOVED_ROWS: u32 = 100;
@@ -46,14 +49,11 @@ impl KnownTally {
         self.head.live_for(&self.tally)
     }
 
-    /// A generation that no figures have.
+    /// A generation that no figures have: also none of a tally of this name that was removed, and that somebody may still believe to keep.
     pub fn next_generation(&self) -> i64 {
-        let known = [
-            self.head.live,
-            self.head.building,
-            self.head.past.map(|(generation, _)| generation),
-        ];
-        known.into_iter().flatten().max().unwrap_or(0).saturating_add(1)
+        let past = self.head.past.map(|(generation, _)| generation);
+        let known = [self.head.live, self.head.building, past].into_iter().flatten().max();
+        known.map_or_else(|| fastrand::i64(1..FIRST_GENERATION_MAX), |last| last.saturating_add(1))
     }
 
     /// The write that makes the table say another thing of it, where nobody was faster; and what is known then.
@@ -108,7 +108,7 @@ pub(super) async fn take_over(engine: &Engine, followers: &Followers) -> Result<
         return Ok(());
     }
     for gone in known.difference(&wanted) {
-        remove_rows(engine, followers, gone, String::new()).await?;
+        remove_rows(engine, followers, gone, &|_| true).await?;
     }
     if !wanted.is_empty() {
         row.insert(NAMES.to_owned(), Value::Ss(wanted));
@@ -125,11 +125,29 @@ pub(super) async fn remove_generation(
     tally: &str,
     generation: i64,
 ) -> Result<(), FollowError> {
-    remove_rows(engine, followers, tally, group_prefix(generation, &[])).await
+    let prefix = group_prefix(generation, &[]);
+    remove_rows(engine, followers, tally, &|sort| sort.starts_with(&prefix)).await
 }
 
-/// Removes the rows of a tally whose sort keys have a beginning; with none also its head.
-async fn remove_rows(engine: &Engine, followers: &Followers, tally: &str, prefix: String) -> Result<(), FollowError> {
+/// Removes the figures of all generations but some: what was begun and not ended.
+pub(super) async fn remove_other_generations(
+    engine: &Engine,
+    followers: &Followers,
+    tally: &str,
+    kept: &[i64],
+) -> Result<(), FollowError> {
+    let kept: Vec<String> = kept.iter().map(|generation| group_prefix(*generation, &[])).collect();
+    let is_other = |sort: &str| sort.contains('#') && !kept.iter().any(|prefix| sort.starts_with(prefix));
+    remove_rows(engine, followers, tally, &is_other).await
+}
+
+/// Removes the rows of a tally of whose sort key something is true.
+async fn remove_rows(
+    engine: &Engine,
+    followers: &Followers,
+    tally: &str,
+    is_meant: &(dyn Fn(&str) -> bool + Sync),
+) -> Result<(), FollowError> {
     let model = engine.model();
     let head = tally_head(model, tally)?;
     let [partition, sort] = model.table.key.as_slice() else {
@@ -138,20 +156,19 @@ async fn remove_rows(engine: &Engine, followers: &Followers, tally: &str, prefix
     let Some(value) = head.get(&partition.name) else {
         return Ok(());
     };
-    let mut range = KeyRange::partition(partition.name.clone(), value.clone());
-    if !prefix.is_empty() {
-        range = range.sort(sort.name.clone(), SortRange::begins_with(prefix));
-    }
+    let range = KeyRange::partition(partition.name.clone(), value.clone());
+    let mut request = QueryRequest::new(model.table.name.clone(), range);
+    request.consistent = true;
+    request.limit = Some(REMOVED_ROWS);
     loop {
-        let mut request = QueryRequest::new(model.table.name.clone(), range.clone());
-        request.consistent = true;
-        request.limit = Some(REMOVED_ROWS);
         let page = engine.store().query(&request).await?;
         for item in &page.items {
-            remove_row(engine, followers.key_of(item)).await?;
+            if item.get(&sort.name).and_then(Value::as_str).is_some_and(is_meant) {
+                remove_row(engine, followers.key_of(item)).await?;
+            }
         }
-        // What was read is gone: the next are the first again.
-        if page.last_key.is_none() {
+        request.start = page.last_key;
+        if request.start.is_none() {
             return Ok(());
         }
     }

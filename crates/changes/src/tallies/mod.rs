@@ -26,7 +26,7 @@ use singlet_store::{
 };
 
 use self::building::{BuildError, Building};
-use self::heads::{KnownTally, remove_generation, take_over};
+use self::heads::{KnownTally, remove_generation, remove_other_generations, take_over};
 use self::netted::{Moved, Netted, in_tally};
 use crate::decode::ChangeDecoder;
 use crate::follow::{COMMIT_WRITES_MAX, Follower};
@@ -164,16 +164,16 @@ impl TallyFollower {
             if building.is_some() || !known.needs_building() {
                 continue;
             }
-            // One that another process began, and did not end, counts never.
-            if let Some(abandoned) = known.head.building {
-                remove_generation(&self.engine, &self.followers, &known.tally.name, abandoned).await?;
-            }
             let generation = known.next_generation();
             let head = TallyHead {
                 building: Some(generation),
                 ..known.head.clone()
             };
             known.put(&self.followers, head).await?;
+            // Only now: what another process was building might have come to count before the head said otherwise.
+            let counting = [known.head.live, known.head.past.map(|(past, _)| past)];
+            let counting: Vec<i64> = counting.into_iter().flatten().collect();
+            remove_other_generations(&self.engine, &self.followers, &known.tally.name, &counting).await?;
             *building = Some(Building::new(generation));
         }
         Ok(())
@@ -429,7 +429,6 @@ impl TallyFollower {
         *known = KnownTally::read(&self.followers, &known.tally).await?;
         // Another process began anew. Were this one to count, nobody would know of the other's rows, and its number would come again.
         if known.head.building != Some(generation) {
-            remove_generation(&self.engine, &self.followers, &known.tally.name, generation).await?;
             return Err(FollowError::Overtaken);
         }
         let head = TallyHead {

@@ -7,6 +7,7 @@
     reason = "a test fails by panicking"
 )]
 
+mod copies;
 mod dying;
 mod following;
 mod kinds;

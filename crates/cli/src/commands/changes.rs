@@ -2,6 +2,7 @@
 
 mod parked;
 mod rebuild;
+mod repair;
 mod schedule;
 mod show;
 mod tail;
@@ -56,6 +57,7 @@ enum Action {
     Deliveries(webhooks::ShowDeliveries),
     Resume(webhooks::Resume),
     Rebuild(rebuild::Rebuild),
+    Repair(repair::Repair),
 }
 
 /// Say how far every follower is.
@@ -119,6 +121,7 @@ impl Changes {
             Action::Deliveries(deliveries) => deliveries.run(&opened).await,
             Action::Resume(resume) => resume.run(&opened).await,
             Action::Rebuild(rebuild) => rebuild.run(&opened).await,
+            Action::Repair(repair) => repair.run(&opened).await,
             Action::Acknowledge(acknowledge) => {
                 let done = opened.followers().acknowledge(&acknowledge.name).await;
                 let gaps = done.map_err(|error| failed(&opened.model, &error))?;

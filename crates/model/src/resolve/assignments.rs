@@ -173,7 +173,7 @@ fn check_writable(attribute: &Attribute, target: &Target<'_>, rekey: bool, span:
         )
     } else if !target.creates && entity.attributes.iter().any(|other| is_frozen_by(other, name)) {
         (
-            "decides whose value a frozen copy has",
+            "decides whose value a copy has",
             "set it when the row is created".to_owned(),
         )
     } else {
@@ -187,9 +187,10 @@ fn names(expr: &Expr, attribute: &str) -> bool {
     expr.attributes().contains(&attribute)
 }
 
-/// Whether an attribute is a copy that never follows, of a row that another attribute names.
+/// Whether an attribute is a copy that never follows, or that only changes of its source have follow, of a row that another attribute names.
 fn is_frozen_by(copied: &Attribute, name: &str) -> bool {
-    let copy = copied.copy.as_ref().filter(|copy| copy.kept == Kept::Frozen);
+    let copy = copied.copy.as_ref();
+    let copy = copy.filter(|copy| matches!(copy.kept, Kept::Frozen | Kept::Stream));
     copy.is_some_and(|copy| names(&copy.source, name))
 }
 

@@ -308,11 +308,6 @@ impl Resolver<'_> {
             scope.words.source = Some(Type::Row(source));
             expression::check_condition(text, &scope, self.out)
         });
-        if let (Kept::Stream, Some(kept)) = (kept, node.get("kept")) {
-            let help = "until then `kept: transaction` follows where the holder's key follows from the source, and `kept: frozen` \
-                        is a snapshot, which does not";
-            self.not_yet(kept.span(), "a copy that follows through the change stream", help);
-        }
         Some(Copy {
             source: row,
             entity: source,

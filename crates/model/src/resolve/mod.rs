@@ -17,6 +17,7 @@ mod built_in_types;
 mod chosen_keys;
 mod cycles;
 mod estimates;
+mod kept_copies;
 mod key_forms;
 mod key_names;
 mod keys;
@@ -109,13 +110,14 @@ pub(crate) fn resolve(root: &Node, out: &mut Diagnostics) -> Model {
     let zone = zone(root.get("zone"), resolver.out);
     resolver.tally_list = resolver.tallies(root.get("tallies"), &entities, &zone);
     let reads = resolver.reads(root.get("reads"), &entities, &mut types);
-    let writes = resolver.writes(root.get("writes"), &entities, &steps, &mut types);
+    let mut writes = resolver.writes(root.get("writes"), &entities, &steps, &mut types);
     let webhooks = resolver.webhooks(root.get("webhooks"), &entities, &writes);
     plan_work::check(&entities, &reads, resolver.out);
     routes::check(&reads, &writes, resolver.out);
     named_rows::check((&entities, &steps), (&reads, &writes), resolver.out);
     chosen_keys::check((&entities, &steps), (&reads, &writes), resolver.out);
     new_values::check((&entities, &steps), (&reads, &writes), resolver.out);
+    writes.extend(resolver.kept_copies(&entities, &steps, &mut types));
     let Resolver {
         table,
         names,

@@ -86,7 +86,13 @@ impl Resolver<'_> {
         writes.map(|entry| self.write(entry, entities, steps, types)).collect()
     }
 
-    fn write(&mut self, entry: &Entry, entities: &[Entity], named: &[NamedStep], types: &mut TypeTable) -> Write {
+    pub(super) fn write(
+        &mut self,
+        entry: &Entry,
+        entities: &[Entity],
+        named: &[NamedStep],
+        types: &mut TypeTable,
+    ) -> Write {
         let node = &entry.value;
         self.check_name(&entry.key, "a write");
         let head = self.trigger_head(node, entities);

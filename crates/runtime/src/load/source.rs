@@ -41,6 +41,10 @@ pub(super) async fn take_copies(
             continue;
         }
         let Some((source, item)) = source_of_copy(loading, copy, row).await? else {
+            // A source that goes leaves such copies behind.
+            if copy.kept == Kept::Stream && row.contains_key(&attribute.name) {
+                continue;
+            }
             let name = loading.model().catalog.name(copy.entity);
             let reason = format!("there is no `{name}` to copy this from");
             return Ok(Err(Misfit::new(MisfitKind::Source, reason).at(pointer(&attribute.name))));

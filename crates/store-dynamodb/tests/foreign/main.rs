@@ -18,6 +18,7 @@ mod moto;
 mod on_runtime;
 mod opening;
 mod place;
+mod tallies;
 mod triggers;
 mod webhooks;
 mod writes;

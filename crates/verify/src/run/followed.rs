@@ -3,14 +3,15 @@
 use std::collections::BTreeMap;
 
 use fastrand::Rng;
-use singlet_model::model::{Step, StepKind};
-use singlet_model::{Source, load};
+use singlet_model::model::{LetValue, Step, StepKind, Write};
+use singlet_model::{Model, Source, load};
+use singlet_plan::read::plan_selection;
 use singlet_plan::write::trigger_cycles;
 
 use super::coverage::Coverage;
 use super::{NOW, errors, rng_of};
 use crate::bench::Given;
-use crate::generate::writes::{GeneratedWrites, triggers};
+use crate::generate::writes::{GeneratedWrites, tallies, triggers};
 use crate::smallest::StoreMaker;
 use crate::writes::sequence::pasteable;
 use crate::writes::{Draw, FollowedOp, FollowedSequence, Op, Outcome};
@@ -37,6 +38,10 @@ pub struct FollowedTally {
     pub open: u64,
     /// Models in all, and those whose writes commute.
     pub models: [u64; 2],
+    /// Tallies that were kept.
+    pub tallies: u64,
+    /// Copies that follow through the stream.
+    pub kept_copies: u64,
     /// Writes that are none, by message.
     pub mistakes: BTreeMap<String, usize>,
     /// Writes in all.
@@ -53,6 +58,8 @@ impl FollowedTally {
         self.parked += other.parked;
         self.open += other.open;
         self.writes += other.writes;
+        self.tallies += other.tallies;
+        self.kept_copies += other.kept_copies;
         for (known, more) in self.models.iter_mut().zip(other.models) {
             *known += more;
         }
@@ -110,7 +117,11 @@ pub async fn first_found(
     keep_right_writes(&mut generated.writes, tally);
     keep_some_writes(&mut generated.writes, &mut rng);
     tally.models = [1, u64::from(generated.commutes)];
-    let text = generated.writes.text();
+    let mut tally_rng = Rng::with_seed(seed.rotate_left(17) ^ model);
+    let text = with_kept_copies(generated.writes.text(), &mut tally_rng);
+    let text = with_tallies(text, &mut tally_rng);
+    tally.tallies = text.matches("\n    count: ").count() as u64;
+    tally.kept_copies = text.matches("kept: stream").count() as u64;
     let given = Given {
         bounds: super::bounds_of(&mut rng),
         ..Given::default()
@@ -154,6 +165,52 @@ pub async fn first_found(
     tally.open = u64::from(sequence.is_open());
     count_runs(&text, &sequence, tally, done);
     Ok(None)
+}
+
+/// The model with tallies, those that are right.
+fn with_tallies(text: String, rng: &mut Rng) -> String {
+    let Some(model) = load(&Source::new("made", text.clone())).model else {
+        return text;
+    };
+    let mut whole = text;
+    let mut has_any = false;
+    for tally in tallies::draw(&model, rng) {
+        let head = if has_any { "" } else { "tallies:\n" };
+        let longer = format!("{whole}{head}{tally}");
+        if errors(&longer).is_empty() {
+            whole = longer;
+            has_any = true;
+        }
+    }
+    whole
+}
+
+/// The model with some of its frozen copies kept through the stream, where that is right and their rows can be found.
+fn with_kept_copies(text: String, rng: &mut Rng) -> String {
+    if rng.u8(..4) == 0 {
+        return text;
+    }
+    let other = text.replacen("kept: frozen", "kept: stream", 1 + rng.usize(..3));
+    let model = load(&Source::new("made", other.clone())).model;
+    let is_planned = |model: &Model| model.writes.iter().all(|write| is_found(model, write));
+    match errors(&other).is_empty()
+        && model.is_some_and(|model| is_planned(&model) && trigger_cycles(&model).is_empty())
+    {
+        true => other,
+        false => text,
+    }
+}
+
+/// Whether the rows of which a copy is kept have a plan.
+fn is_found(model: &Model, write: &Write) -> bool {
+    let is_made = write.name.contains('.');
+    write.steps.iter().filter(|_| is_made).all(|step| match &step.repeat {
+        Some((_, LetValue::Read(selection))) => {
+            let plan = plan_selection(model, selection, None, None, &|_| true);
+            plan.is_some_and(|plan| plan.is_answer())
+        }
+        _ => true,
+    })
 }
 
 /// How long nobody asks for anything: mostly not at all, sometimes until states have lapsed, or rows have ended.

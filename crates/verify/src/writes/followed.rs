@@ -4,13 +4,16 @@
 use std::sync::Arc;
 
 use fastrand::Rng;
-use singlet_changes::{FollowError, TriggerFollower, Unobserved};
+use singlet_changes::{
+    ChangeSource, FollowError, Followers, TallyFollower, TriggerFollower, Unobserved, ask_for_figures,
+};
 use singlet_runtime::{Attributes, Engine};
-use singlet_store::Store;
+use singlet_store::{ErrorKind, Store};
 
 use super::follows::{Follows, Places};
 use super::oracle::Outcome;
 use super::sequence::{Op, Sequence};
+use super::tallied::compare_tallies;
 use super::unify::Made;
 use crate::bench::Given;
 use crate::choices::{CHOICES_TRIED_MAX, Choices};
@@ -120,6 +123,8 @@ impl FollowedSequence {
             return Ok(());
         }
         let parked = self.follow_to_rest(Rng::with_seed(faults)).await?;
+        self.tally_to_rest(Rng::with_seed(faults.rotate_left(32))).await?;
+        compare_tallies(&self.sequence.engine).await?;
         let mut choices = Choices::default();
         let mut first = None;
         for _ in 0..CHOICES_TRIED_MAX {
@@ -182,6 +187,61 @@ impl FollowedSequence {
             one.and(other)?;
         }
         self.follow_on(self.engine_on(self.store.clone(), rng)).await
+    }
+
+    /// Who keeps tallies ends on the way, too, alone or beside another; sometimes figures are counted anew.
+    async fn tally_to_rest(&self, mut rng: Rng) -> Result<(), String> {
+        let Some(tally) = rng.choice(self.sequence.judge.tallies.iter()) else {
+            return Ok(());
+        };
+        if rng.u8(..8) == 0 {
+            let source: Arc<dyn ChangeSource> = Arc::new(self.store.clone() as Arc<dyn Store>);
+            let followers = Followers::new(Arc::clone(&self.sequence.judge), source);
+            let asked = ask_for_figures(&followers, &tally.name).await;
+            asked.map_err(|error| format!("figures cannot be asked for: {error}"))?;
+        }
+        for _ in 0..rng.u8(..=DEATHS_MAX) {
+            let (one, other) = (self.tally_and_end(rng.fork()), self.tally_and_end(rng.fork()));
+            match rng.bool() {
+                true => one.await?,
+                false => {
+                    let (one, other) = tokio::join!(one, other);
+                    one.and(other)?;
+                }
+            }
+        }
+        self.tally_on(self.engine_on(self.store.clone(), rng)).await
+    }
+
+    async fn tally_and_end(&self, mut rng: Rng) -> Result<(), String> {
+        let mortal = Mortal::after(self.store.clone(), 1 + rng.usize(..REQUESTS_MAX));
+        let engine = self.engine_on(mortal.clone(), rng);
+        tokio::select! {
+            ended = self.tally_on(engine) => ended,
+            () = mortal.ended.notified() => Ok(()),
+        }
+    }
+
+    /// Counts until there is nothing to count.
+    async fn tally_on(&self, engine: Arc<Engine>) -> Result<(), String> {
+        let now = self.now;
+        for _ in 0..STARTS_MAX {
+            let followed = async {
+                let mut tallies = TallyFollower::start(Arc::clone(&engine), 0, now).await?;
+                while !tallies.is_at_rest() {
+                    tallies.follow_page(&|| now).await?;
+                }
+                Ok::<_, FollowError>(())
+            };
+            match followed.await {
+                Ok(()) => return Ok(()),
+                Err(FollowError::Overtaken) => {}
+                // Another wrote the head of a tally.
+                Err(FollowError::Store(error)) if matches!(error.kind(), ErrorKind::Cancelled(_)) => {}
+                Err(error) => return Err(format!("tallies cannot be kept: {error}")),
+            }
+        }
+        Err("who keeps tallies is overtaken again and again".to_owned())
     }
 
     async fn follow_and_end(&self, mut rng: Rng) -> Result<(), String> {

@@ -23,6 +23,7 @@ mod request;
 mod rows;
 pub mod sequence;
 mod steps;
+mod tallied;
 pub mod unify;
 pub mod world;
 

@@ -1,6 +1,7 @@
 //! Small models with writes, made up: what an entity promises, in every mixture, and operations that lean on it.
 
 mod composed;
+pub mod tallies;
 pub mod triggers;
 
 use fastrand::Rng;

@@ -1,0 +1,112 @@
+//! Tallies held against counting: the rows that are there, one by one.
+
+use std::collections::BTreeMap;
+
+use singlet_item::{Item, Number, Value};
+use singlet_model::Model;
+use singlet_model::evaluate::{evaluate, holds};
+use singlet_model::model::Tally;
+use singlet_runtime::load::entity_of_item;
+use singlet_runtime::{Attributes, Caller, Engine, Scope, TallyHead, group_of_row, group_prefix, row, tally_head};
+use singlet_store::ScanRequest;
+
+/// The figures of groups, by their values in words: rows, and sums.
+type Counted = BTreeMap<String, (i64, Vec<Number>)>;
+
+/// How the figures of a model's tallies differ from what its rows come to.
+pub(super) async fn compare_tallies(engine: &Engine) -> Result<(), String> {
+    if engine.model().tallies.is_empty() {
+        return Ok(());
+    }
+    let items = all_items(engine).await?;
+    for tally in &engine.model().tallies {
+        let (meant, got) = (counted(engine, tally, &items)?, kept(engine.model(), tally, &items)?);
+        if meant != got {
+            let name = &tally.name;
+            return Err(format!(
+                "the tally `{name}` differs\n  meant: {meant:?}\n  got:   {got:?}"
+            ));
+        }
+    }
+    Ok(())
+}
+
+async fn all_items(engine: &Engine) -> Result<Vec<Item>, String> {
+    let (mut items, mut start) = (Vec::new(), None);
+    loop {
+        let request = ScanRequest {
+            table: engine.model().table.name.clone(),
+            consistent: true,
+            start,
+            ..ScanRequest::default()
+        };
+        let page = engine.store().scan(&request).await.map_err(|error| error.to_string())?;
+        items.extend(page.items);
+        start = page.last_key;
+        if start.is_none() {
+            return Ok(items);
+        }
+    }
+}
+
+fn counted(engine: &Engine, tally: &Tally, items: &[Item]) -> Result<Counted, String> {
+    let model = engine.model();
+    let (nothing, nobody) = (Attributes::new(), Caller::anonymous());
+    let mut all = Counted::new();
+    for item in items {
+        let entity = entity_of_item(model, item).filter(|entity| entity.id == tally.entity);
+        let Some(entity) = entity else { continue };
+        let row = row::stored(entity, item).map_err(|error| error.to_string())?;
+        let scope = Scope {
+            setting: engine.setting(),
+            now: 0,
+            args: &nothing,
+            caller: &nobody,
+            attributes: Some(&row),
+            row: None,
+            bound: &nothing,
+        };
+        let is_counted = tally.filter.as_ref().map(|filter| holds(filter, &scope)).transpose();
+        if is_counted.map_err(|error| error.to_string())? == Some(false) {
+            continue;
+        }
+        let values = tally.by.iter().map(|group| evaluate(&group.expr, &scope));
+        let values: Vec<Option<Value>> = values.collect::<Result<_, _>>().map_err(|error| error.to_string())?;
+        let figures = all.entry(format!("{values:?}")).or_default();
+        figures.0 += 1;
+        figures.1.resize(tally.sums.len(), Number::ZERO);
+        for (sum, (_, expr)) in figures.1.iter_mut().zip(&tally.sums) {
+            if let Some(Value::N(more)) = evaluate(expr, &scope).map_err(|error| error.to_string())? {
+                *sum = sum.checked_add(more).map_err(|error| error.to_string())?;
+            }
+        }
+    }
+    Ok(all)
+}
+
+/// What the rows of the tally say that count.
+fn kept(model: &Model, tally: &Tally, items: &[Item]) -> Result<Counted, String> {
+    let head_row = tally_head(model, &tally.name).map_err(|error| error.to_string())?;
+    let [partition, sort] = model.table.key.as_slice() else {
+        return Err("a tally has no place".to_owned());
+    };
+    let of_tally = |item: &&Item| item.get(&partition.name) == head_row.get(&partition.name);
+    let head = items
+        .iter()
+        .find(|item| of_tally(item) && item.get(&sort.name) == head_row.get(&sort.name));
+    let head = head.map(TallyHead::of_item).unwrap_or_default();
+    let live = head.live_for(tally);
+    let live = live.ok_or_else(|| format!("the tally `{}` is not kept: {:?}", tally.name, head.broken))?;
+    let prefix = group_prefix(live, &[]);
+    let mut all = Counted::new();
+    for item in items.iter().filter(of_tally) {
+        let is_live = item.get(&sort.name).and_then(Value::as_str);
+        let is_live = is_live.is_some_and(|text| text.starts_with(&prefix));
+        if let Some((values, figures)) = group_of_row(item, tally.sums.len()).filter(|_| is_live)
+            && !figures.is_nothing()
+        {
+            all.insert(format!("{values:?}"), (figures.count, figures.sums));
+        }
+    }
+    Ok(all)
+}
