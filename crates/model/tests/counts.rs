@@ -4,7 +4,8 @@
 
 use singlet_model::counts::{
     CARRIED_ATTRIBUTES_MAX, ENTITY_ATTRIBUTES_MAX, ENTITY_MIRRORS_MAX, KEY_CHOICES_MAX, MODEL_TRIES_MAX,
-    OPERATION_NAMES_MAX, READ_TRIES_USUAL, READ_WITH_MAX, WRITE_STEPS_MAX,
+    OPERATION_NAMES_MAX, READ_TRIES_USUAL, READ_WITH_MAX, TALLIES_MAX, TALLY_GROUPS_MAX, TALLY_SUMS_MAX,
+    WRITE_STEPS_MAX,
 };
 use singlet_model::{Source, load};
 
@@ -148,4 +149,29 @@ fn reads_are_tried_so_many_times() {
     };
     let most = MODEL_TRIES_MAX / of_each;
     is_bound(model, most, &format!("r{most}:"));
+}
+
+#[test]
+fn a_model_has_so_many_tallies_each_with_so_many_groups_and_sums() {
+    let tallies = |count| {
+        let tallies = each(count, |at| format!("  t{at}: {{count: E}}\n"));
+        format!("{HEAD}entities:\n{}tallies:\n{tallies}", entity(2))
+    };
+    is_bound(tallies, TALLIES_MAX, &format!("t{TALLIES_MAX}:"));
+    let groups = |count| {
+        let by = each(count, |at| format!("      - a{at}\n"));
+        format!(
+            "{HEAD}entities:\n{}tallies:\n  t:\n    count: E\n    by:\n{by}",
+            entity(20)
+        )
+    };
+    is_bound(groups, TALLY_GROUPS_MAX, &format!("- a{TALLY_GROUPS_MAX}"));
+    let sums = |count| {
+        let sums = each(count, |at| format!("      s{at}: 1\n"));
+        format!(
+            "{HEAD}entities:\n{}tallies:\n  t:\n    count: E\n    sum:\n{sums}",
+            entity(2)
+        )
+    };
+    is_bound(sums, TALLY_SUMS_MAX, &format!("s{TALLY_SUMS_MAX}:"));
 }
