@@ -134,6 +134,13 @@ fn wardrobe() {
             ("updateItem", GET, 1.5 + MAYBE * ROW + MAYBE * MOVED), // alone or with its mirror
             ("deleteItem", GET, ROW + ROW + in_index),
             ("shareItem", GET, share),
+            // The item, and strongly the 48 activities of its user, of which one holds the name: that, the check of the item, progress
+            // that is made and goes, and the record.
+            (
+                "Activity.ItemName",
+                GET + 2.0 * half(48.0 * 280.0),
+                ROW + ROW + 2.0 * ROW + RECORD,
+            ),
         ],
     );
     check_month(
@@ -144,12 +151,12 @@ fn wardrobe() {
             index_bytes: vec![2e6 * 0.85 * 400.0],
             read_units: month_of(&[(300_000.0, 1.25), (100_000.0, 1.0), (100_000.0, GET)]),
             write_units: month_of(&[(500_000.0, create), (100_000.0, share)]),
-            stream_reads: 0.0, // nobody reads it
+            stream_reads: FOLLOWED, // names follow by it
             is_recovered: true,
         },
     );
-    // What the document says is $5 to 10: 0.07 for reads, 3.14 for writes, 0.79 for storage, 0.51 for recovery.
-    assert!((bill.on_demand() - 4.51).abs() < 0.01, "{}", bill.on_demand());
+    // What the document says is $5 to 10: 0.07 for reads, 3.14 for writes, 0.79 for storage, 2.07 for the stream, 0.51 for recovery.
+    assert!((bill.on_demand() - 6.59).abs() < 0.01, "{}", bill.on_demand());
 }
 
 #[test]
