@@ -55,6 +55,9 @@ impl std::error::Error for ScrapeError {}
 /// What one operation did between two scrapes.
 #[derive(Clone, Debug, Default, PartialEq)]
 struct Counted {
+    /// What was asked for; the units are of these.
+    requests: f64,
+    /// What ran by itself, of which no units are counted.
     runs: f64,
     /// Units by place: `table`, or an index.
     read: BTreeMap<String, f64>,
@@ -155,7 +158,7 @@ fn counted(system: &str, lines: &[(usize, &str)]) -> Result<BTreeMap<String, Cou
         let counted = all.entry(operation.to_owned()).or_default();
         match name {
             // What was refused was asked for too, and what it read was paid.
-            "singlet_requests_total" => counted.runs += value,
+            "singlet_requests_total" => counted.requests += value,
             "singlet_runs_total" => counted.runs += value,
             "singlet_place_read_units_total" => *counted.read.entry(place).or_default() += value,
             "singlet_place_write_units_total" => *counted.write.entry(place).or_default() += value,
@@ -210,10 +213,11 @@ fn since(old: &Counted, new: &Counted) -> Result<Counted, ScrapeError> {
             .collect::<Option<BTreeMap<String, f64>>>()
             .ok_or(ScrapeError::Restarted)
     };
-    if new.runs < old.runs {
+    if new.runs < old.runs || new.requests < old.requests {
         return Err(ScrapeError::Restarted);
     }
     Ok(Counted {
+        requests: new.requests - old.requests,
         runs: new.runs - old.runs,
         read: less(&old.read, &new.read)?,
         write: less(&old.write, &new.write)?,
@@ -221,12 +225,12 @@ fn since(old: &Counted, new: &Counted) -> Result<Counted, ScrapeError> {
 }
 
 fn measured_operation(model: &Model, estimated: &Operation, counted: Counted, seconds: f64) -> Operation {
-    let rate = counted.runs / seconds;
+    let rate = (counted.requests + counted.runs) / seconds;
     let swing = match estimated.rate {
         Some(rate) if rate > 0.0 => estimated.peak / rate,
         _ => crate::operations::PEAK_USUAL,
     };
-    let parts = match counted.runs > 0.0 {
+    let parts = match counted.requests > 0.0 {
         true => measured_parts(model, estimated, &counted),
         false => estimated.parts.clone(),
     };
@@ -248,7 +252,7 @@ fn measured_parts(model: &Model, estimated: &Operation, counted: &Counted) -> Ve
     for place in places {
         let at = model.table.indexes.iter().position(|index| index.name == *place);
         let index = at.and_then(|at| u32::try_from(at).ok()).map(IndexId);
-        let each = |units: &BTreeMap<String, f64>| units.get(place).copied().unwrap_or(0.0) / counted.runs;
+        let each = |units: &BTreeMap<String, f64>| units.get(place).copied().unwrap_or(0.0) / counted.requests;
         let (read, write) = (each(&counted.read), each(&counted.write));
         let own: Vec<&Part> = estimated.parts.iter().filter(|part| part.index == index).collect();
         let known: (f64, f64) = own

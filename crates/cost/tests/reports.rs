@@ -185,6 +185,21 @@ fn two_scrapes_take_the_place_of_estimates() {
     );
 }
 
+/// Of what ran by itself no units are counted: it keeps its estimated ones.
+#[test]
+fn what_ran_by_itself_counts_with_its_estimated_units() {
+    let model = notes("on_demand", "OWNER#{owner}", USUAL);
+    let ran = |seconds: u64, runs: u64| {
+        format!(
+            "# scraped {seconds}\nsinglet_runs_total{{system=\"notes\",operation=\"addNote\",outcome=\"done\"}} {runs}\n"
+        )
+    };
+    let estimated = expected_operations(&model);
+    let (operations, _) = measured_operations(&model, &estimated, &(ran(1000, 40) + &ran(1100, 240))).unwrap();
+    assert_eq!(operations[1].rate, Some(2.0));
+    assert_eq!(operations[1].write_units(), estimated[1].write_units());
+}
+
 #[test]
 fn scrapes_that_tell_nothing_are_refused() {
     let model = notes("on_demand", "OWNER#{owner}", USUAL);
