@@ -136,16 +136,27 @@ fn connections_of_a_proxy_are_not_one_clients() {
         let headers = [(name, value.as_str()), ("x-forwarded-for", client)];
         send(running.address, "GET", "/todo/api/v1/tasks?limit=1", &headers, b"").status
     };
-    let mut first = begun("198.51.100.1");
-    let second = begun("198.51.100.1");
-    until(|| status("198.51.100.1") == 429);
+    let mut held = vec![begun("198.51.100.1"), begun("198.51.100.1")];
+    until(|| {
+        let is_full = status("198.51.100.1") == 429;
+        if !is_full {
+            // Asking may have taken the place of one of them, which was refused then.
+            held.push(begun("198.51.100.1"));
+        }
+        is_full
+    });
     assert_eq!(status("198.51.100.2"), 200);
-    first.write_all(b"\"on time\"}").unwrap();
-    let mut answer = Vec::new();
-    first.read_to_end(&mut answer).unwrap();
-    assert_eq!(parse(&answer).unwrap().status, 201);
+    let mut held = held.into_iter();
+    let ended = held.by_ref().find(|stream| {
+        let mut stream = stream;
+        let mut answer = Vec::new();
+        let _ = stream.write_all(b"\"on time\"}");
+        let _ = stream.read_to_end(&mut answer);
+        parse(&answer).is_some_and(|answer| answer.status == 201)
+    });
+    assert!(ended.is_some());
     until(|| status("198.51.100.1") == 200);
-    drop(second);
+    drop(held);
 }
 
 fn until(mut so: impl FnMut() -> bool) {
