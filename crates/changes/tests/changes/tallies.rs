@@ -82,7 +82,13 @@ async fn try_read(engine: &Engine, name: &str, args: &[(&str, &str)]) -> Result<
         ..Request::default()
     };
     let answer = engine.read(name, &request).await?;
-    Ok(json_text::of(&answer.value.unwrap()))
+    let told = json_text::of(&answer.value.unwrap());
+    // Which figures count, and a page of them: each is half a unit, as plans say of up to 4 KB.
+    if told.len() < 200 {
+        let tallies = if name == "both" { 2 } else { 1 };
+        assert_eq!(answer.consumed.total().read.halves(), 2 * tallies, "{name}");
+    }
+    Ok(told)
 }
 
 async fn read(engine: &Engine, name: &str) -> String {
