@@ -3,7 +3,7 @@
 use jiff::ToSpan;
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
-use singlet_item::Value;
+use singlet_item::{Number, Value};
 use singlet_model::evaluate::{evaluate, evaluate_as, geo, time};
 use singlet_model::expression::Expr;
 use singlet_model::types::Type;
@@ -225,16 +225,17 @@ fn days(range: &DayRange, ty: &Type, scope: Scope<'_>) -> Result<Vec<Known>, Run
 
 /// The first day of the day, month or year that an end lies in; of an instant in UTC, as keys have it.
 fn day_of_end(end: &DayEnd, unit: CalendarUnit, scope: Scope<'_>) -> Result<Option<Date>, RuntimeError> {
-    let Some(value) = evaluate(&end.value, &scope)? else {
-        return Ok(None);
-    };
     let ty = time::without_words(&end.value.ty);
     let text = match ty.is_instant() {
-        true => match time::millis_of(&value, ty)? {
-            Some(millis) => time::day_of(millis - i64::from(end.before), &TimeZone::UTC)?,
-            None => return Ok(None),
-        },
-        false => match text(value) {
+        true => {
+            // Also `now`, which has the type of what it is compared with.
+            let value = evaluate_as(&end.value, &Type::Millis, &scope)?;
+            match value.and_then(|value| value.as_number()).and_then(Number::to_i64) {
+                Some(millis) => time::day_of(millis - i64::from(end.before), &TimeZone::UTC)?,
+                None => return Ok(None),
+            }
+        }
+        false => match evaluate(&end.value, &scope)?.and_then(text) {
             Some(text) => text,
             None => return Ok(None),
         },

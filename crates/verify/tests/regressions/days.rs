@@ -144,3 +144,31 @@ async fn as_many_days_are_asked_for_as_are_counted() {
         }
     }
 }
+
+/// What is still ahead of a day: `now` has the type of what it is compared with, and is an instant all the same.
+#[tokio::test]
+async fn a_day_may_begin_now() {
+    for zone in ["UTC", "Pacific/Auckland"] {
+        let text = format!(
+            r##"singlet: 1
+name: made
+zone: {zone}
+table: {{name: made, key: {{partition: PK, sort: SK}}, indexes: {{GX1: {{partition: G1P}}}}, type: Kind}}
+entities:
+  E:
+    attributes: {{id: int 0..9, at: time}}
+    key: {{PK: "P#{{id}}", SK: "E"}}
+    index: {{GX1: {{G1P: "I#{{day(at)}}"}}}}
+reads:
+  r: {{args: {{d: date}}, find: E, where: day(at) == args.d && at > now, allow: "true"}}
+"##
+        );
+        let rows: [&[_]; 2] = [
+            &[("id", "1"), ("at", "2026-11-16T12:30:00.000Z")],
+            &[("id", "2"), ("at", "2026-11-16T02:00:00.000Z")],
+        ];
+        let day = if zone == "UTC" { "2026-11-16" } else { "2026-11-17" };
+        let outcome = super::check_model(&text, &rows, attributes(&[("d", day)]), &Caller::anonymous()).await;
+        assert_eq!(outcome, Outcome::Same(1), "{zone}");
+    }
+}
