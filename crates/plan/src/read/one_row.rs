@@ -63,7 +63,10 @@ fn of_query(model: &Model, query: &Query) -> OneRow {
         .catalog
         .names(source.id)
         .map_or(&[][..], |names| &names.key_variables);
-    let identified = !variables.is_empty() && variables.iter().all(|name| facts.fixes(name));
+    // Each of several templates may have a row with these values; which one it is follows from its condition.
+    let conditions = source.key.iter().filter_map(|choice| choice.when.as_ref());
+    let chosen = conditions.flat_map(Expr::attributes).all(|name| facts.fixes(name));
+    let identified = !variables.is_empty() && variables.iter().all(|name| facts.fixes(name)) && chosen;
     let unique = source.unique.iter().any(|guard| fixes_value(&facts, &guard.value));
     if (identified || unique) && is_one_version(source, &query.meaning) {
         return OneRow::Kept;

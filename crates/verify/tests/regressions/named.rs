@@ -195,3 +195,17 @@ async fn a_key_that_is_one_folded_text_alone_is_asked_for_as_it_is_stored() {
     let read = "    args: {o: string}\n    where: 'lower(o) == lower(args.o)'\n";
     assert_eq!(check(entity, read, &rows, nobody).await, Outcome::Same(0));
 }
+
+/// Each of several templates may have a row with the same values: two fit, and none is the one.
+#[tokio::test]
+async fn a_row_that_two_templates_can_have_is_not_one() {
+    let entity = "    attributes: {o: string 1..9, n: 'int 0..9', g: Grade}\n    key:\n      - {when: 'g == \"low\"', PK: \"P#{o}\", SK: \"LOW\"}\n      - {PK: \"P#{o}\", SK: \"E\"}\n    index:\n      GX1: {G1P: \"ALL\", G1S: \"X\"}\n";
+    let with = "    where: n == args.n\n    args: {n: 'int 0..9'}\n    with: {same: {get: 'E?', where: o == row.o}}\n";
+    let rows: [&[(&str, &str)]; 2] = [
+        &[("o", "a"), ("n", "1"), ("g", "low")],
+        &[("o", "a"), ("n", "2"), ("g", "mid")],
+    ];
+    let outcome = check(entity, with, &rows, attributes(&[("n", "1")])).await;
+    // Both say so, and no row comes.
+    assert_eq!(outcome, Outcome::Same(0));
+}
