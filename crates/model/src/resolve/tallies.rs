@@ -2,6 +2,7 @@
 
 use super::selection::Place;
 use super::table::flag;
+use super::triggers::beyond_the_row;
 use super::{Names, Resolver, meant};
 use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::expression::{self, BinaryOp, Expr, ExprKind, Scope};
@@ -131,17 +132,7 @@ impl Resolver<'_> {
 
     /// A row that goes is taken from where it was counted: what is computed of it must be the same whenever that is.
     fn check_of_row_alone(&mut self, expr: &Expr, field: &str) {
-        let mut found = None;
-        expr.walk(&mut |part| {
-            let what = match &part.kind {
-                ExprKind::Now | ExprKind::Today => "the time is",
-                ExprKind::Entity { .. } => "another row is",
-                _ if part.is_generated() => "a new value is",
-                _ => return,
-            };
-            found.get_or_insert((part.span, what));
-        });
-        if let Some((span, what)) = found {
+        if let Some((span, what)) = beyond_the_row(expr) {
             let message = format!("{what} no part of the row, and `{field}` of a tally is of the row alone");
             self.bad_tally(span, message, "count what depends on it when it is asked for: `count`");
         }

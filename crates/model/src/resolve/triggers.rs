@@ -8,6 +8,7 @@ use crate::expression::{self, Args, Expr, ExprKind, Facts, Known, Scope, Words};
 use crate::model::{Entity, Trigger, TriggerEvent, has_room_for_timers};
 use crate::node::{Entry, Node};
 use crate::rules;
+use crate::source::Span;
 use crate::text::Text;
 use crate::types::{EntityId, Type};
 
@@ -338,17 +339,7 @@ impl Resolver<'_> {
 
     /// A change may come again, hours later: what is made of it must then be the same.
     fn check_of_change_alone(&mut self, expr: &Expr, field: &str) {
-        let mut found = None;
-        expr.walk(&mut |part| {
-            let what = match &part.kind {
-                ExprKind::Now | ExprKind::Today => "the time is",
-                ExprKind::Entity { .. } => "another row is",
-                _ if part.is_generated() => "a new value is",
-                _ => return,
-            };
-            found.get_or_insert((part.span, what));
-        });
-        if let Some((span, what)) = found {
+        if let Some((span, what)) = beyond_the_row(expr) {
             let message = format!("{what} no part of the change, and `{field}` is of the change alone");
             let help = match field {
                 "send" => "keep it in the row, or let the receiver ask for it",
@@ -433,4 +424,19 @@ fn known_facts(event: &TriggerEvent, when: Option<&Expr>) -> Facts {
     let mut facts = event_facts(event);
     facts.extend(when.map_or_else(Facts::default, |when| Facts::of(when, true)));
     facts
+}
+
+/// What an expression takes from beyond the row it is computed of, and where: then it is another one when it is computed again.
+pub(super) fn beyond_the_row(expr: &Expr) -> Option<(Span, &'static str)> {
+    let mut found = None;
+    expr.walk(&mut |part| {
+        let what = match &part.kind {
+            ExprKind::Now | ExprKind::Today => "the time is",
+            ExprKind::Entity { .. } => "another row is",
+            _ if part.is_generated() => "a new value is",
+            _ => return,
+        };
+        found.get_or_insert((part.span, what));
+    });
+    found
 }
