@@ -279,12 +279,13 @@ struct Call<'a> {
 
 impl<'a> Call<'a> {
     async fn answer(&mut self, cursor: Option<Cursor>, belongs: &Belongs<'_>) -> Result<Answer, RuntimeError> {
+        // What is wrong with the request is said before any row is looked for.
+        let combination = combination(self.read, self.plan, self.args)?;
         self.admit()?;
         for (bound, plan) in self.read.lets.iter().zip(self.lets) {
             self.bind(bound, plan.as_ref()).await?;
         }
         self.admit_by_rows()?;
-        let combination = combination(self.read, self.plan, self.args)?;
         if let Some(Err(apart)) = &combination.together {
             let name = &self.read.name;
             let message = format!("`{name}` cannot be read in one transaction: {apart}");

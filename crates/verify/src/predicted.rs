@@ -36,7 +36,15 @@ pub(crate) fn page_difference(
     // What the request settles, or no key can be, is not asked for.
     let sent_for = |cost: &RequestCost| sent.iter().filter(|one| is_of(model, combination, cost, one)).count() as u64;
     let least_sent: u64 = combination.requests.iter().map(|cost| cost.sent().0).sum();
-    let each_sent = combination.requests.iter().all(|cost| sent_for(cost) >= cost.sent().0);
+    // Which of several alike was not sent cannot be told.
+    let alike = |cost: &RequestCost, other: &RequestCost| {
+        (cost.call, cost.index, cost.consistency) == (other.call, other.index, other.consistency)
+    };
+    let least_alike = |cost: &RequestCost| -> u64 {
+        let alike = combination.requests.iter().filter(|other| alike(cost, other));
+        alike.map(|other| other.sent().0).sum()
+    };
+    let each_sent = (combination.requests.iter()).all(|cost| sent_for(cost) >= least_alike(cost));
     // A key that several parts name is got once.
     let once = sent
         .iter()

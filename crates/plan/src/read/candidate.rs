@@ -468,9 +468,12 @@ fn newest_first(path: &AccessPath<'_>, wanted: &Wanted<'_>, kept: &order::Kept) 
 }
 
 /// Parts that stand in the way of an order are asked for value by value; a range of the first of them is left to the filter.
-fn fan_out(sort: &mut SortBound, fanned: &[KeyPart]) {
-    for part in fanned {
-        let words = values::small_words(part).unwrap_or_default();
+fn fan_out(sort: &mut SortBound, fanned: &[order::Fanned]) {
+    for order::Fanned { part, descending } in fanned {
+        let mut words = values::small_words(part).unwrap_or_default();
+        if *descending {
+            words.reverse();
+        }
         sort.prefix.push(PartValues::new(part, Values::All(words)));
         (sort.low, sort.high) = (None, None);
     }

@@ -36,7 +36,10 @@ pub(super) fn kept(
             if !in_the_way {
                 break;
             }
-            kept.fanned.push((*part).clone());
+            kept.fanned.push(Fanned {
+                part: (*part).clone(),
+                descending: false,
+            });
             kept.merged = true;
             given.remove(0);
         }
@@ -51,8 +54,10 @@ pub(super) fn kept(
             KeyOrder::Ascending => order.descending,
             KeyOrder::Descending => !order.descending,
             KeyOrder::Unordered | KeyOrder::Coarse if is_small(part) && direction.is_none() => {
-                kept.fanned.push(part.clone());
-                kept.merged |= order.descending;
+                kept.fanned.push(Fanned {
+                    part: part.clone(),
+                    descending: order.descending,
+                });
                 continue;
             }
             KeyOrder::Unordered | KeyOrder::Coarse => return Err(order.path.clone()),
@@ -75,9 +80,18 @@ pub(super) struct Kept {
     /// Whether the queries run backwards.
     pub descending: bool,
     /// Parts of the sort key that are asked for value by value, in order.
-    pub fanned: Vec<KeyPart>,
+    pub fanned: Vec<Fanned>,
     /// Whether the rows of those values must be merged; else those of one value come after those of the last.
     pub merged: bool,
+}
+
+/// A part of which each value is asked for by itself. An order and its reverse then take the same way, so that a read that can be
+/// turned round costs the same in both directions.
+#[derive(Clone, Debug)]
+pub(super) struct Fanned {
+    pub part: KeyPart,
+    /// Whether the last value comes first.
+    pub descending: bool,
 }
 
 impl Kept {

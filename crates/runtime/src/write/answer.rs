@@ -47,8 +47,11 @@ impl<'a> Attempt<'a> {
             actions.append(&mut self.actions_of(at, parts)?);
         }
         // What somebody else broke meanwhile has the step passed over when all is evaluated anew.
-        for check in actions.iter_mut().flat_map(|action| &mut action.checks) {
-            if self.not_passed_over.contains(&check.order) {
+        for Action { key, checks, .. } in &mut actions {
+            for check in checks
+                .iter_mut()
+                .filter(|check| self.not_passed_over.has_met(key, check))
+            {
                 check.denial = Denial::Changed;
             }
         }

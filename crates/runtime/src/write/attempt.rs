@@ -14,7 +14,7 @@ use singlet_store::{Consumed, GetRequest};
 
 use super::generate::Generating;
 use super::refuse::{Denial, Rule};
-use super::touched::{Action, Before, Change, Check, Touched, present_now};
+use super::touched::{Action, Before, Change, Check, NotPassedOver, Touched, present_now};
 use super::{Operation, Refused, Stop, Written, mistake};
 use crate::budget::ReadBudget;
 use crate::by_key::primary_key;
@@ -68,8 +68,8 @@ pub(super) struct Attempt<'a> {
     pub skipping: bool,
     /// Why steps were passed over, where the store would have refused them: that must still be so.
     pub passed_over: Vec<Action<'a>>,
-    /// The orders of steps that would have been passed over, and were not.
-    pub not_passed_over: Vec<u32>,
+    /// Steps that would have been passed over, and were not.
+    pub not_passed_over: NotPassedOver,
     pub version_checked: bool,
     /// What it may read of rows that no key names.
     budget: ReadBudget,
@@ -91,7 +91,7 @@ impl<'a> Attempt<'a> {
             step: 0,
             skipping: false,
             passed_over: Vec::new(),
-            not_passed_over: Vec::new(),
+            not_passed_over: NotPassedOver::default(),
             version_checked: false,
             budget: ReadBudget::new(operation.engine.turns(), None),
             consumed: Consumed::default(),

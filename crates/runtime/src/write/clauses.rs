@@ -193,6 +193,18 @@ impl<'a> Attempt<'a> {
         Ok(failed)
     }
 
+    /// Where the store is asked whether what was said so far can be done, by the order of its checks, other than at the rows.
+    pub fn places_beside_rows(&self, wanted: impl Fn(u32) -> bool) -> Result<Vec<Item>, Stop> {
+        let mut places = Vec::new();
+        for (at, touched) in self.rows.iter().enumerate() {
+            let asked = self.actions_of(at, touched.parts())?.into_iter();
+            let asked = asked.filter(|action| action.checks.iter().any(|check| wanted(check.order)));
+            places.extend(asked.map(|action| action.key));
+        }
+        places.retain(|place| self.rows.iter().all(|touched| touched.key != *place));
+        Ok(places)
+    }
+
     /// What the caller said of the row speaks before requirements.
     pub async fn check_version_read(&mut self) -> Result<(), Stop> {
         let asked = self.operation.request.precondition != Precondition::Unsaid;

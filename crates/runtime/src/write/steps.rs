@@ -13,7 +13,7 @@ use singlet_store::Condition;
 
 use super::attempt::{Attempt, ORDER_STEP, rows_most};
 use super::refuse::{Denial, Rule};
-use super::touched::{Action, Check, Doing, Touched, absent_now, present_now};
+use super::touched::{Action, Change, Check, Doing, Touched, absent_now, present_now};
 use super::{Refused, Stop, mistake, refuse};
 use crate::row;
 use crate::scope::Attributes;
@@ -137,7 +137,9 @@ impl<'a> Attempt<'a> {
             Err(stop) => return Err(stop),
         };
         if !skipped {
-            self.not_passed_over.extend([order - 1, order]);
+            let places = self.places_beside_rows(|known| known == order || known == order - 1)?;
+            self.not_passed_over.orders.extend([order - 1, order]);
+            self.not_passed_over.places.extend(places);
             return Ok(());
         }
         (self.bound, self.names, self.first) = (bound, names, first);
@@ -253,6 +255,7 @@ impl<'a> Attempt<'a> {
     async fn key_within_limits(&mut self, step: &'a Step, target: &'a Expr, at: Option<usize>) -> Result<(), Stop> {
         let known = match at {
             Some(at) if self.touched(at)?.row().is_some() => return Ok(()),
+            Some(at) if self.touched(at)?.change != Change::Nothing => return Ok(()),
             Some(at) => self.touched(at)?.named.clone(),
             None => self.named_key(target).await?,
         };

@@ -85,6 +85,24 @@ impl<'a> Check<'a> {
 /// What was read and must still be so comes after everything that may be said.
 pub(super) const ORDER_PIN: u32 = u32::MAX;
 
+/// Steps that were taken and would have been passed over, had the store refused them. Where it does so after all, somebody was
+/// faster, and all is evaluated anew.
+#[derive(Debug, Default)]
+pub(super) struct NotPassedOver {
+    /// Their places in the order of refusals.
+    pub orders: Vec<u32>,
+    /// The places beside their rows that they found free: of mirrors, of guards, of rows that move. Steps that come after them
+    /// may speak for the same row.
+    pub places: Vec<Item>,
+}
+
+impl NotPassedOver {
+    /// Whether a refusal of a check would be one of them.
+    pub fn has_met(&self, key: &Item, check: &Check<'_>) -> bool {
+        self.orders.contains(&check.order) || self.places.contains(key)
+    }
+}
+
 /// What the actions of a row are made of, beside the row.
 #[derive(Debug)]
 pub(super) struct Parts<'a> {

@@ -66,9 +66,10 @@ impl<'a> Attempt<'a> {
         let (order, skipping) = (self.order(), self.skipping);
         let touched = self.touched_mut(at)?;
         // The first step speaks for the row, unless a later one may be passed over: what is refused while it is tried is its own.
-        match skipping {
-            true => touched.by = Some((step, order)),
-            false => _ = touched.by.get_or_insert((step, order)),
+        // One that was not passed over has had its say.
+        let unspoken = touched.by.is_none_or(|(known, _)| known.or_skip);
+        if skipping || unspoken {
+            touched.by = Some((step, order));
         }
         touched.change = Change::Update;
         touched.edits = merged;
@@ -247,7 +248,8 @@ impl<'a> Attempt<'a> {
 
     pub async fn upsert(&mut self, step: &'a Step, plan: &'a StepPlan, at: usize) -> Result<(), Stop> {
         let touched = self.touched(at)?;
-        if touched.row().is_some() {
+        // Of a row that an earlier step makes or removes `update` says that it is one item.
+        if touched.row().is_some() || matches!(touched.change, Change::Create | Change::Delete) {
             return self.update(step, plan, at).await;
         }
         let (entity, named) = (touched.entity, touched.named.clone());

@@ -358,7 +358,8 @@ impl Entity {
             let sorts = 1 + rng.usize(..3);
             let sort = parts(rng, &self.attributes, sorts, false, &partition);
             let prefix = rng.choice(["", "S#", "X#Y#"]).unwrap_or_default();
-            let prefix = if sort.len() == 1 && prefix.is_empty() {
+            // No key is empty.
+            let prefix = if sort.len() <= 1 && prefix.is_empty() {
                 "S#"
             } else {
                 prefix

@@ -58,7 +58,8 @@ pub(super) fn primary(
     let mut partition = parts(rng, attributes, 1, true, &[]);
     let count = if alone { 1 } else { 1 + rng.usize(..2) };
     let mut sort = parts(rng, attributes, count, true, &partition);
-    let fits = |part: &&Part| can_stand_alone(part.attribute.kind);
+    // What is computed may be empty though nothing that is drawn for it is.
+    let fits = |part: &&Part| can_stand_alone(part.attribute.kind) && !matches!(part.attribute.said, Said::Is(_));
     // What versions share is remembered in a row of its own, for which a number has no place.
     let whole_partition = partition
         .first()

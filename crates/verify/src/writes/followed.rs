@@ -91,6 +91,9 @@ impl FollowedSequence {
         if followed.rests {
             self.rest(followed.faults).await?;
         }
+        if self.is_open {
+            return Ok(Outcome::Open);
+        }
         let before = self.sequence.oracle.rows.clone();
         let outcome = self.sequence.step(op).await?;
         self.is_open |= outcome == Outcome::Open;

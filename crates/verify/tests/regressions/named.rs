@@ -1,6 +1,6 @@
 //! What generated cases found of names, of lists beside rows, and of the few values of a number.
 
-use super::{Attributes, Caller, Outcome, attributes, check, check_model};
+use super::{Attributes, Caller, HEAD, Outcome, attributes, check, check_model};
 
 #[tokio::test]
 async fn a_number_of_a_few_values_is_asked_for_by_those() {
@@ -207,5 +207,16 @@ async fn a_row_that_two_templates_can_have_is_not_one() {
     ];
     let outcome = check(entity, with, &rows, attributes(&[("n", "1")])).await;
     // Both say so, and no row comes.
+    assert_eq!(outcome, Outcome::Same(0));
+}
+
+/// There is no row that `let` could name, and the arguments do not go together: the request is told of what it got wrong.
+#[tokio::test]
+async fn arguments_that_do_not_go_together_are_refused_before_a_row_is_looked_for() {
+    let text = format!(
+        "{HEAD}    attributes: {{o: string 1..9, n: 'int? 0..9'}}\n    key: {{PK: \"P#{{o}}\", SK: \"E\"}}\nreads:\n  r:\n    find: E\n    let: {{one: \"E(args.o)\"}}\n    args: {{o: string, n: int?}}\n    combinations: [[]]\n    where: 'o == args.o && n == args.n'\n    allow: 'true'\n"
+    );
+    let args = attributes(&[("o", "a"), ("n", "1")]);
+    let outcome = check_model(&text, &[], args, &Caller::with_id("ada")).await;
     assert_eq!(outcome, Outcome::Same(0));
 }

@@ -182,3 +182,19 @@ async fn ranges_of_listed_values_are_merged_by_them() {
         }
     }
 }
+
+/// The table and the index could both answer; which of them does is the plan's, in either direction.
+#[tokio::test]
+async fn a_read_turned_round_takes_the_same_way() {
+    let entity = "    attributes: {o: string 1..9, g: Grade, n: 'int 0..3'}\n    key: {PK: \"P\", SK: \"E#{g}#\"}\n    index:\n      GX1: {G1P: \"I#{n}\", G1S: \"S#{g}\"}\n";
+    let read = "    args: {a: 'int 0..3', b: 'int 0..3', back: bool}\n    where: 'n in [args.a, args.b]'\n    order: g\n    reverse: args.back\n";
+    let rows: [&[_]; 3] = [
+        &[("o", "a"), ("g", "low"), ("n", "1")],
+        &[("o", "b"), ("g", "mid"), ("n", "1")],
+        &[("o", "c"), ("g", "high"), ("n", "2")],
+    ];
+    for back in ["false", "true"] {
+        let args = attributes(&[("a", "1"), ("b", "2"), ("back", back)]);
+        assert_eq!(check(entity, read, &rows, args).await, Outcome::Same(3), "{back}");
+    }
+}

@@ -27,16 +27,22 @@ fn check(context: &Context<'_>, findings: &mut Findings<'_>) {
         }
         let which = if sort { "sort key" } else { "partition key" };
         let names: Vec<String> = key.parts.iter().map(|part| format!("`{}`", part.path)).collect();
+        let (when, help) = match key.parts.first() {
+            Some(first) => (
+                format!(" where {} is", crate::context::enumerated(&names)),
+                format!(
+                    "give it a lower limit, such as `{}: string 1..100`, or put text before it",
+                    first.path
+                ),
+            ),
+            None => (String::new(), "give it a text, such as `METADATA`".to_owned()),
+        };
         let message = format!(
-            "the {which} `{}` of `{}` in {} is empty where {} is, and DynamoDB refuses that",
+            "the {which} `{}` of `{}` in {} is empty{when}, and DynamoDB refuses that",
             key.attribute,
             path.entity.name,
             path.name(),
-            crate::context::enumerated(&names),
         );
-        let name = key.parts.first().map_or("", |part| part.path.as_str());
-        findings.push(findings.at(key.span, context.subject(&path), message).help(format!(
-            "give it a lower limit, such as `{name}: string 1..100`, or put text before it"
-        )));
+        findings.push(findings.at(key.span, context.subject(&path), message).help(help));
     }
 }
