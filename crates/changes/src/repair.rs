@@ -76,9 +76,10 @@ pub async fn repair_copies(
                 let id = format!("repair-{:016x}{:016x}", fastrand::u64(..), fastrand::u64(..));
                 match engine.mend_copies(&stale, &id, clock()).await? {
                     TriggerOutcome::Done => repaired.sources += 1,
-                    TriggerOutcome::DoneBefore | TriggerOutcome::NotMeant | TriggerOutcome::Refused(_) => {
-                        repaired.left += 1;
-                    }
+                    TriggerOutcome::DoneBefore
+                    | TriggerOutcome::NotMeant
+                    | TriggerOutcome::Refused(_)
+                    | TriggerOutcome::RefusedForNow(_) => repaired.left += 1,
                 }
             }
         }

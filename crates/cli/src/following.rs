@@ -72,9 +72,9 @@ impl Noticed {
         }
     }
 
-    fn followed(&self, lag_seconds: i64, parked: usize) {
+    fn followed(&self, lag_seconds: i64, parked: usize, retried: usize) {
         if let Some(service) = &self.service {
-            service.metrics().followed(&self.system, lag_seconds, parked);
+            service.metrics().followed(&self.system, lag_seconds, parked, retried);
         }
     }
 }
@@ -97,6 +97,11 @@ impl TriggerObserver for Noticed {
                     "refused what ran by itself"
                 );
                 "refused"
+            }
+            RunEnd::Later(refused) => {
+                let refused = refused.name.as_str();
+                tracing::info!(system, write, change, refused, "refused for now what ran by itself");
+                "later"
             }
             RunEnd::Parked(reason) => {
                 tracing::warn!(system, write, change, "it is parked: {reason}");
@@ -484,6 +489,8 @@ async fn follow_while_held(
     let shared = company == Company::Shared;
     let lease = lease.get_or_insert_with(|| follower.lease());
     follower.fire_due(now()).await?;
+    // Before a page: where no more changes can be parked, none is read until some of them are dealt with.
+    follower.follow_orders(&now).await?;
     let (mut looked, mut fired) = (Instant::now(), Instant::now());
     loop {
         if shared && !lease.hold(now()).await? {
@@ -495,13 +502,14 @@ async fn follow_while_held(
             fired = Instant::now();
         }
         *failures = 0;
-        let parked = follower.parked().len();
-        if parked > 0 && looked.elapsed() >= ORDERS_PAUSE {
+        let parked = follower.parked();
+        if !parked.is_empty() && looked.elapsed() >= ORDERS_PAUSE {
             follower.follow_orders(&now).await?;
             looked = Instant::now();
         }
         let lag = page.newest_at.map_or(0, |newest| (now() / 1_000 - newest).max(0));
-        noticed.followed(lag, parked);
+        let left = parked.iter().filter(|parked| parked.next_try().is_none()).count();
+        noticed.followed(lag, left, parked.len() - left);
         if page.records == 0 {
             let pause = if shared { HEAD_PAUSE_SHARED } else { HEAD_PAUSE_ALONE };
             tokio::time::sleep(pause).await;
@@ -545,6 +553,7 @@ pub async fn follow_alone(
         while !follower.is_at_head() && !follower.has_passed(begun + 1) {
             follower.follow_page(&now).await?;
         }
+        follower.follow_orders(&now).await?;
         parked = follower.parked().len();
     }
     if let Some(sent_by) = sent_by {

@@ -7,11 +7,12 @@
 //!
 //! - A *run* is one write after one change.
 //! - A change is *parked* for a write that cannot be done for it, with all that is known of it; later changes of its row
-//!   queue behind it, for that write.
+//!   queue behind it, for that write. So is one that a rule refuses *for now* (`else: retry`), until it is tried again.
 
 mod fire;
 mod parked;
 mod rate;
+mod retries;
 mod run;
 mod timers;
 
@@ -32,6 +33,8 @@ use crate::webhooks::Deliveries;
 pub(crate) use parked::Parking;
 pub use parked::{PARKED_MAX, ParkedChange, ParkedChanges, ParkedOrder};
 pub use rate::RUNS_PER_MINUTE_MAX;
+pub use retries::REFUSED_TRIES_MAX;
+pub(crate) use retries::Tries;
 pub(crate) use run::{ended, tried};
 
 /// The name under which all writes of a model that run after changes follow. No other follower can have it.
@@ -66,6 +69,8 @@ pub enum RunEnd {
     DoneBefore,
     /// A rule refused it.
     Refused(Refused),
+    /// A rule refused it for now: it is tried again by itself.
+    Later(Refused),
     /// It is parked: why.
     Parked(String),
 }
@@ -115,6 +120,8 @@ pub struct Followed {
     pub done: usize,
     /// Runs that a rule refused.
     pub refused: usize,
+    /// Runs that a rule refused for now.
+    pub later: usize,
     /// Changes that were parked.
     pub parked: usize,
     /// When the newest change of the page happened, in seconds since 1970.
@@ -199,12 +206,13 @@ impl TriggerFollower {
         Ok(followed)
     }
 
-    /// The earliest instant at which time does something, of those that this one was told.
+    /// The earliest instant at which time does something, of those that this one was told, or a refusal is tried again.
     pub fn next_instant(&self) -> Option<i64> {
-        self.timers.as_ref().and_then(timers::Timers::next_instant)
+        let timers = self.timers.as_ref().and_then(timers::Timers::next_instant);
+        timers.into_iter().chain(self.next_try()).min()
     }
 
-    /// Does what operators asked for of parked changes; how many it was.
+    /// Tries again what was refused for now and is due, and does what operators asked for of parked changes; how many it was.
     ///
     /// # Errors
     ///
@@ -216,11 +224,14 @@ impl TriggerFollower {
         let count = ordered.len();
         for (parked, order) in ordered {
             match order {
+                ParkedOrder::Retry if self.is_behind(&parked) => {
+                    self.parked.still_until(&parked, parked::BEHIND, parked.tries).await?;
+                }
                 ParkedOrder::Retry => self.retry(&parked, clock).await?,
                 ParkedOrder::Discard => self.parked.remove(self.engine.store().as_ref(), &parked).await?,
             }
         }
-        Ok(count)
+        Ok(count + self.retry_refused(clock).await?)
     }
 }
 

@@ -58,6 +58,8 @@ pub struct Trigger {
     pub when: Option<Expr>,
     /// The arguments of the write.
     pub args: Vec<(String, Expr)>,
+    /// Whether a run that a rule refuses is tried again later, and is no outcome.
+    pub retries_refusals: bool,
     /// Where it stands.
     pub span: Span,
 }

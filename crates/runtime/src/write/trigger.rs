@@ -66,6 +66,8 @@ pub enum TriggerOutcome {
     NotMeant,
     /// A rule refused it, and that is recorded.
     Refused(Refused),
+    /// A rule refused it, and the model has that tried again: nothing is recorded.
+    RefusedForNow(Refused),
 }
 
 /// Why an operation runs by itself: after a change, or by the clock.
@@ -103,6 +105,11 @@ impl Cause<'_> {
             }],
         })
     }
+}
+
+/// Whether what a rule refuses is no outcome of this cause.
+fn retries_refusals(write: &Write, cause: Cause<'_>) -> bool {
+    cause.change.is_some() && write.after.as_ref().is_some_and(|trigger| trigger.retries_refusals)
 }
 
 fn words_of(change: &ChangedRow) -> Attributes {
@@ -249,6 +256,9 @@ impl Engine {
         match written {
             Ok(written) if written.replayed => Ok(TriggerOutcome::DoneBefore),
             Ok(_) => Ok(TriggerOutcome::Done),
+            Err(RuntimeError::Refused(refused)) if retries_refusals(write, cause) => {
+                Ok(TriggerOutcome::RefusedForNow(*refused))
+            }
             Err(RuntimeError::Refused(refused)) => operation.record_refusal(*refused).await,
             Err(error) => Err(error),
         }
