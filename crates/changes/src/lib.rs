@@ -52,8 +52,8 @@ pub use tallies::{
 };
 pub use ticks::{NotedSchedule, NotedTicks, Ticker, noted_schedules, noted_ticks};
 pub use triggers::{
-    Followed, PARKED_MAX, ParkedChange, ParkedChanges, ParkedOrder, REFUSED_TRIES_MAX, RUNS_PER_MINUTE_MAX, RunEnd,
-    TRIGGERS_FOLLOWER, TriggerFollower, TriggerObserver, Unobserved, forget_unneeded,
+    Followed, LOOK_AGAIN_MILLIS, PARKED_MAX, ParkedChange, ParkedChanges, ParkedOrder, REFUSED_TRIES_MAX,
+    RUNS_PER_MINUTE_MAX, RunEnd, TRIGGERS_FOLLOWER, TriggerFollower, TriggerObserver, Unobserved, forget_unneeded,
 };
 pub use webhooks::{
     ATTEMPTS_MAX, Deliveries, Delivery, PostWebhook, Posted, RETRY_AFTER_MAX_SECONDS, SendEnd, WebhookObserver,

@@ -476,6 +476,19 @@ async fn tick_write(ticker: &mut Ticker) -> Result<(), FollowError> {
     }
 }
 
+/// One who runs writes after changes. What is shared is DynamoDB, whose indexes may be behind.
+pub async fn start_triggers(
+    engine: &Arc<Engine>,
+    observer: Arc<dyn TriggerObserver>,
+    company: Company,
+) -> Result<TriggerFollower, FollowError> {
+    let follower = TriggerFollower::start(Arc::clone(engine), observer, now()).await?;
+    Ok(match company {
+        Company::Shared => follower.with_late_indexes(),
+        Company::Alone => follower,
+    })
+}
+
 /// Follows for as long as this process has the lease; a folder has one process, and needs none.
 async fn follow_while_held(
     engine: &Arc<Engine>,
@@ -485,7 +498,7 @@ async fn follow_while_held(
     failures: &mut u32,
 ) -> Result<(), FollowError> {
     let observer: Arc<dyn TriggerObserver> = noticed.clone();
-    let mut follower = TriggerFollower::start(Arc::clone(engine), observer, now()).await?;
+    let mut follower = start_triggers(engine, observer, company).await?;
     let shared = company == Company::Shared;
     let lease = lease.get_or_insert_with(|| follower.lease());
     follower.fire_due(now()).await?;
@@ -547,7 +560,7 @@ pub async fn follow_alone(
     }
     let mut parked = tickers.iter().map(Ticker::parked).sum();
     if engine.model().followed_changes().next().is_some() {
-        let mut follower = TriggerFollower::start(Arc::clone(&engine), observer, now()).await?;
+        let mut follower = start_triggers(&engine, observer, company).await?;
         let begun = now() / 1_000;
         follower.fire_due(now()).await?;
         while !follower.is_at_head() && !follower.has_passed(begun + 1) {

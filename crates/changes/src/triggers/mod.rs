@@ -10,6 +10,7 @@
 //!   queue behind it, for that write. So is one that a rule refuses *for now* (`else: retry`), until it is tried again.
 
 mod fire;
+mod looks;
 mod parked;
 mod rate;
 mod retries;
@@ -30,6 +31,7 @@ use crate::source::ChangeSource;
 use crate::tallies::forget_tallies;
 use crate::webhooks::Deliveries;
 
+pub use looks::LOOK_AGAIN_MILLIS;
 pub(crate) use parked::Parking;
 pub use parked::{PARKED_MAX, ParkedChange, ParkedChanges, ParkedOrder};
 pub use rate::RUNS_PER_MINUTE_MAX;
@@ -138,6 +140,8 @@ pub struct TriggerFollower {
     deliveries: Deliveries,
     /// Where time makes changes that something follows.
     timers: Option<timers::Timers>,
+    /// Whether the indexes of the store may be behind the table.
+    has_late_indexes: bool,
     observer: Arc<dyn TriggerObserver>,
 }
 
@@ -159,6 +163,7 @@ impl TriggerFollower {
         let timers = timers::Timers::are_needed(&engine).then(|| timers::Timers::new(followers.clone()));
         Ok(TriggerFollower {
             timers,
+            has_late_indexes: false,
             engine,
             deliveries: Deliveries::new(followers.clone()),
             followers,

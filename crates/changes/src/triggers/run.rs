@@ -228,6 +228,7 @@ impl TriggerFollower {
                 Ok(Some(end))
             }
             Ok(outcome) => {
+                self.set_look(follows, changed, clock()).await?;
                 let end = ended(outcome);
                 self.observer.ran(name, &changed.id, &end);
                 Ok(Some(end))
@@ -357,6 +358,7 @@ impl TriggerFollower {
                 Ok(())
             }
             Ok(outcome) => {
+                self.set_look(follows, &changed, clock()).await?;
                 if outcome != TriggerOutcome::NotMeant {
                     self.observer.ran(follows.name(), &changed.id, &ended(outcome));
                 }

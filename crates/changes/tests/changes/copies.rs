@@ -1,12 +1,15 @@
 //! Copies that follow their source through the stream.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
+use async_trait::async_trait;
 use serde_json::json;
-use singlet_changes::{ParkedChanges, TriggerFollower, Unobserved, entities_with_kept_copies, repair_copies};
+use singlet_changes::{
+    LOOK_AGAIN_MILLIS, ParkedChanges, TriggerFollower, Unobserved, entities_with_kept_copies, repair_copies,
+};
 use singlet_item::{Item, Value};
 use singlet_runtime::{Attributes, Engine};
-use singlet_store::Store;
+use singlet_store::{PageAnswer, QueryRequest, Result, Store, StoreLayer};
 
 use crate::dying::Dying;
 use crate::support::{NOW, System, followers_of};
@@ -213,4 +216,95 @@ async fn what_did_not_follow_is_mended() {
     let all = rows(&system.engine).await;
     let wrong = names(&all, "Event").into_iter().filter(|name| name == "wrong").count();
     assert_eq!(wrong, 3, "those whose source is gone");
+}
+
+/// A store whose indexes do not have some rows yet.
+#[derive(Debug)]
+struct LateIndex {
+    store: Arc<dyn Store>,
+    /// What tells rows that no index has.
+    missing: Mutex<Vec<Value>>,
+}
+
+#[async_trait]
+impl StoreLayer for LateIndex {
+    fn beneath(&self) -> &dyn Store {
+        &*self.store
+    }
+
+    async fn query(&self, request: &QueryRequest) -> Result<PageAnswer> {
+        let mut page = self.store.query(request).await?;
+        if request.index.is_some() {
+            let missing = self.missing.lock().unwrap();
+            page.items
+                .retain(|item| !item.values().any(|value| missing.contains(value)));
+        }
+        Ok(page)
+    }
+}
+
+async fn sorted_likes(engine: &Engine) -> Vec<String> {
+    let mut names = names(&rows(engine).await, "Like");
+    names.sort();
+    names
+}
+
+#[tokio::test]
+async fn rows_that_an_index_did_not_have_yet_are_looked_for_again() {
+    let system = System::open(FEED).await;
+    let late = Arc::new(LateIndex {
+        store: Arc::clone(system.engine.store()),
+        missing: Mutex::default(),
+    });
+    let store: Arc<dyn Store> = late.clone();
+    let engine = Arc::new(Engine::open(
+        Arc::clone(system.engine.model()),
+        store,
+        Attributes::new(),
+        [7; 32],
+    ));
+    let started = TriggerFollower::start(Arc::clone(&engine), Arc::new(Unobserved), NOW).await;
+    let mut follower = started.unwrap().with_late_indexes();
+    system
+        .write("add", json!({"id": "a", "owner": "ada", "name": "one"}))
+        .await;
+    system.write("like", json!({"who": "bob", "id": "a"})).await;
+    system.write("like", json!({"who": "cat", "id": "a"})).await;
+    late.missing.lock().unwrap().push("cat".into());
+    system.write("rename", json!({"id": "a", "name": "two"})).await;
+    rest(&mut follower).await;
+    assert_eq!(sorted_likes(&engine).await, ["one", "two"]);
+    // The index has it by now. A process that takes over does what was due, and the source may be another by then.
+    late.missing.lock().unwrap().clear();
+    assert_eq!(follower.next_instant(), Some(NOW + LOOK_AGAIN_MILLIS));
+    let started = TriggerFollower::start(Arc::clone(&engine), Arc::new(Unobserved), NOW).await;
+    let mut follower = started.unwrap().with_late_indexes();
+    assert_eq!(follower.fire_due(NOW + LOOK_AGAIN_MILLIS - 1).await.unwrap(), 0);
+    assert_eq!(sorted_likes(&engine).await, ["one", "two"]);
+    assert_eq!(follower.fire_due(NOW + LOOK_AGAIN_MILLIS).await.unwrap(), 1);
+    assert_eq!(sorted_likes(&engine).await, ["two", "two"]);
+    // A look has no look.
+    rest(&mut follower).await;
+    assert_eq!(follower.fire_due(NOW + 2 * LOOK_AGAIN_MILLIS).await.unwrap(), 0);
+    // Where a source is gone, its copies stay.
+    system.write("rename", json!({"id": "a", "name": "three"})).await;
+    follower.follow_page(&|| NOW).await.unwrap();
+    rest(&mut follower).await;
+    system.write("drop", json!({"id": "a"})).await;
+    follower.follow_page(&|| NOW).await.unwrap();
+    rest(&mut follower).await;
+    assert_eq!(follower.fire_due(NOW + LOOK_AGAIN_MILLIS).await.unwrap(), 1);
+    assert_eq!(sorted_likes(&engine).await, ["three", "three"]);
+}
+
+#[tokio::test]
+async fn where_indexes_are_as_the_table_nothing_is_looked_for_again() {
+    let system = System::open(FEED).await;
+    let mut follower = start(&system.engine).await;
+    system
+        .write("add", json!({"id": "a", "owner": "ada", "name": "one"}))
+        .await;
+    system.write("rename", json!({"id": "a", "name": "two"})).await;
+    rest(&mut follower).await;
+    assert_eq!(follower.next_instant(), None);
 }
