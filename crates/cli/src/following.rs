@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use futures_util::future::try_join_all;
 use singlet_changes::{
     FollowError, Lease, PostWebhook, RunEnd, SendEnd, TallyFollower, Ticker, TriggerFollower, TriggerObserver,
-    WebhookObserver, WebhookSender, forget_unneeded,
+    WebhookObserver, WebhookSender, entities_with_kept_copies, forget_unneeded, repair_as_asked,
 };
 use singlet_face::Company;
 use singlet_http::Service;
@@ -75,6 +75,14 @@ impl Noticed {
     fn followed(&self, lag_seconds: i64, parked: usize, retried: usize) {
         if let Some(service) = &self.service {
             service.metrics().followed(&self.system, lag_seconds, parked, retried);
+        }
+    }
+}
+
+impl Noticed {
+    fn tallied(&self, lag_seconds: i64, groups: usize) {
+        if let Some(service) = &self.service {
+            service.metrics().tallied(&self.system, lag_seconds, groups);
         }
     }
 }
@@ -257,8 +265,16 @@ async fn follow_system(followed: FollowedEngine, mut ended: watch::Receiver<bool
         sent_by,
     } = followed;
     WebhookDeployment::say_addresses(&engine);
-    if let Err(error) = forget_unneeded(&engine).await {
-        tracing::warn!(system = noticed.system, %error, "it cannot be looked whether anything follows");
+    match forget_unneeded(&engine).await {
+        Ok(0) => {}
+        Ok(deliveries) => tracing::warn!(
+            system = noticed.system,
+            deliveries,
+            "the model no longer has the webhooks of these deliveries: they are removed"
+        ),
+        Err(error) => {
+            tracing::warn!(system = noticed.system, %error, "it cannot be looked whether anything follows");
+        }
     }
     let mut leases = (None, None, None, None);
     tokio::select! {
@@ -270,6 +286,7 @@ async fn follow_system(followed: FollowedEngine, mut ended: watch::Receiver<bool
                 tick_for_ever(&engine, &noticed, company, &mut leases.1),
                 send_for_ever(&engine, &noticed, company, &mut leases.2, sent_by),
                 tally_for_ever(&engine, &noticed, company, &mut leases.3),
+                repair_for_ever(&engine, &noticed, company),
             )
         } => {}
     }
@@ -334,6 +351,23 @@ async fn tally_for_ever(engine: &Arc<Engine>, noticed: &Arc<Noticed>, company: C
     }
 }
 
+/// Mends copies where an operator asks for it. Only a folder has one process that must be asked; elsewhere the command does it itself.
+async fn repair_for_ever(engine: &Arc<Engine>, noticed: &Arc<Noticed>, company: Company) {
+    if company == Company::Shared || entities_with_kept_copies(engine.model()).next().is_none() {
+        return;
+    }
+    let mut failures = 0_u32;
+    loop {
+        match repair_as_asked(engine, &now).await {
+            Ok(_) => {
+                failures = 0;
+                tokio::time::sleep(ORDERS_PAUSE).await;
+            }
+            Err(error) => pause_after(Err(error), noticed, &mut failures).await,
+        }
+    }
+}
+
 /// Sends what is due of all webhooks for as long as this process has the lease, which is renewed while receivers are waited for. A slow
 /// receiver holds up its own webhook alone.
 async fn send_while_held(
@@ -395,6 +429,7 @@ async fn tally_while_held(
         }
         let page = tallies.follow_page(&now).await?;
         *failures = 0;
+        noticed.tallied(lag_of(page.newest_at), page.groups);
         if page.built > 0 {
             tracing::info!(
                 system = noticed.system,
@@ -411,6 +446,11 @@ async fn tally_while_held(
             tokio::time::sleep(pause).await;
         }
     }
+}
+
+/// How many seconds ago the newest change of a page happened.
+fn lag_of(newest_at: Option<i64>) -> i64 {
+    newest_at.map_or(0, |newest| (now() / 1_000 - newest).max(0))
 }
 
 /// How late the stream may be after a scan: a process that is alone reads its own.
@@ -520,7 +560,7 @@ async fn follow_while_held(
             follower.follow_orders(&now).await?;
             looked = Instant::now();
         }
-        let lag = page.newest_at.map_or(0, |newest| (now() / 1_000 - newest).max(0));
+        let lag = lag_of(page.newest_at);
         let left = parked.iter().filter(|parked| parked.next_try().is_none()).count();
         noticed.followed(lag, left, parked.len() - left);
         if page.records == 0 {
@@ -553,6 +593,7 @@ pub async fn follow_alone(
         let _ = tokio::time::timeout(END_TIME_MAX, task).await;
         return Ok(0);
     }
+    forget_unneeded(&engine).await?;
     let observer: Arc<dyn TriggerObserver> = noticed.clone();
     let mut tickers = Ticker::start_all(&engine, &observer, now()).await?;
     for ticker in &mut tickers {

@@ -30,6 +30,8 @@ pub struct Metrics {
     deliveries: Family<Delivered, Counter>,
     parked: Family<Followed, Gauge>,
     retried: Family<Followed, Gauge>,
+    tally_groups: Family<Followed, Counter>,
+    tally_lag_seconds: Family<Followed, Gauge>,
     lag_seconds: Family<Followed, Gauge>,
     /// Requests that are being answered.
     pub in_flight: Gauge,
@@ -105,6 +107,8 @@ impl Default for Metrics {
             deliveries: Family::default(),
             parked: Family::default(),
             retried: Family::default(),
+            tally_groups: Family::default(),
+            tally_lag_seconds: Family::default(),
             lag_seconds: Family::default(),
             in_flight: Gauge::default(),
             held_bytes: Gauge::default(),
@@ -152,6 +156,16 @@ impl Default for Metrics {
             "retried_changes",
             "Changes after which a write was refused for now, and those behind them",
             metrics.retried.clone(),
+        );
+        registry.register(
+            "tally_groups",
+            "Groups of tallies whose figures changed",
+            metrics.tally_groups.clone(),
+        );
+        registry.register(
+            "tally_lag_seconds",
+            "How long ago the change happened that was counted last; 0 where none is waiting",
+            metrics.tally_lag_seconds.clone(),
         );
         registry.register(
             "follow_lag_seconds",
@@ -252,6 +266,16 @@ impl Metrics {
         let count = |count: usize| i64::try_from(count).unwrap_or(i64::MAX);
         self.parked.get_or_create(&followed).set(count(parked));
         self.retried.get_or_create(&followed).set(count(retried));
+    }
+
+    /// Says how far the tallies of a system are kept, and how many groups a page of changes changed.
+    pub fn tallied(&self, system: &str, lag_seconds: i64, groups: usize) {
+        let followed = Followed {
+            system: system.to_owned(),
+        };
+        self.tally_lag_seconds.get_or_create(&followed).set(lag_seconds);
+        let groups = u64::try_from(groups).unwrap_or(u64::MAX);
+        self.tally_groups.get_or_create(&followed).inc_by(groups);
     }
 
     /// The figures as text.

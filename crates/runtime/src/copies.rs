@@ -90,15 +90,26 @@ impl Engine {
             source,
             attribute: attribute.clone(),
         };
-        self.mend_copies(&stale, id, now).await
+        self.run_for_copies(&stale, id, None, now).await
     }
 
-    /// Has all copies of a source follow, as if it had changed. The id tells one time from another.
+    /// Has all copies of a source follow, as if it had changed. The id tells one time from another, and marks what is changed: nothing runs
+    /// after that.
     ///
     /// # Errors
     ///
     /// As after a change.
     pub async fn mend_copies(&self, stale: &StaleCopy, id: &str, now: i64) -> Result<TriggerOutcome, RuntimeError> {
+        self.run_for_copies(stale, id, Some(id), now).await
+    }
+
+    async fn run_for_copies(
+        &self,
+        stale: &StaleCopy,
+        id: &str,
+        mark: Option<&str>,
+        now: i64,
+    ) -> Result<TriggerOutcome, RuntimeError> {
         let mut before = stale.source.clone();
         if before.remove(&stale.attribute).is_none() {
             before.insert(stale.attribute.clone(), Value::Null);
@@ -108,12 +119,12 @@ impl Engine {
             row: stale.source.clone(),
             before: Some(before),
         };
-        self.run_after(TriggerRun {
+        let run = TriggerRun {
             write: &stale.write,
             change: &change,
             now,
             parked: None,
-        })
-        .await
+        };
+        self.run_marked(run, mark).await
     }
 }

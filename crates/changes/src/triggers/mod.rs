@@ -35,8 +35,8 @@ pub use looks::LOOK_AGAIN_MILLIS;
 pub(crate) use parked::Parking;
 pub use parked::{PARKED_MAX, ParkedChange, ParkedChanges, ParkedOrder};
 pub use rate::RUNS_PER_MINUTE_MAX;
-pub use retries::REFUSED_TRIES_MAX;
 pub(crate) use retries::Tries;
+pub use retries::{REFUSED_PAUSES_SECONDS, REFUSED_TRIES_MAX};
 pub(crate) use run::{ended, tried};
 
 /// The name under which all writes of a model that run after changes follow. No other follower can have it.
@@ -240,25 +240,33 @@ impl TriggerFollower {
     }
 }
 
-/// Forgets the followers of a model in which nothing follows changes any more, or that has no tally.
+/// Forgets the followers of a model in which nothing follows changes any more, or that has no tally, and what webhooks still had to tell that
+/// it no longer has; how many deliveries those were.
 ///
 /// # Errors
 ///
 /// Where the store fails.
-pub async fn forget_unneeded(engine: &Arc<Engine>) -> Result<(), FollowError> {
+pub async fn forget_unneeded(engine: &Arc<Engine>) -> Result<usize, FollowError> {
     if engine.model().table.stream.is_none() {
-        return Ok(());
+        return Ok(0);
     }
     forget_tallies(engine).await?;
-    if engine.model().followed_changes().next().is_some() {
-        return Ok(());
-    }
     let followers = followers_of(engine);
-    let is_known = followers.names().await?.iter().any(|name| name == TRIGGERS_FOLLOWER);
-    match is_known {
-        true => followers.forget(TRIGGERS_FOLLOWER).await,
-        false => Ok(()),
+    let removed = match engine.model().has_room_for_timers() {
+        true => {
+            let deliveries = Deliveries::new(followers.clone());
+            deliveries.forget_others(engine.store().as_ref()).await?
+        }
+        false => 0,
+    };
+    if engine.model().followed_changes().next().is_some() {
+        return Ok(removed);
     }
+    let is_known = followers.names().await?.iter().any(|name| name == TRIGGERS_FOLLOWER);
+    if is_known {
+        followers.forget(TRIGGERS_FOLLOWER).await?;
+    }
+    Ok(removed)
 }
 
 pub(crate) fn followers_of(engine: &Arc<Engine>) -> Followers {

@@ -12,7 +12,7 @@ const MINUTE: i64 = 60;
 const HOUR: i64 = 60 * MINUTE;
 
 /// The pauses between tries, in seconds. Together they are three days, and less than the 8 for which the progress of a `bulk` write counts.
-const PAUSES_SECONDS: [i64; 11] = [
+pub const REFUSED_PAUSES_SECONDS: [i64; 11] = [
     1,
     10,
     MINUTE,
@@ -27,7 +27,7 @@ const PAUSES_SECONDS: [i64; 11] = [
 ];
 
 /// How often a refusal is tried before it is left to an operator.
-pub const REFUSED_TRIES_MAX: usize = PAUSES_SECONDS.len() + 1;
+pub const REFUSED_TRIES_MAX: usize = REFUSED_PAUSES_SECONDS.len() + 1;
 
 /// When a kept change is tried by itself.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -57,7 +57,9 @@ impl Tries {
     pub fn after_refusal(self, now: i64) -> Self {
         Tries {
             refused: self.refused.saturating_add(1),
-            next_at: PAUSES_SECONDS.get(self.refused).map(|pause| now.saturating_add(*pause)),
+            next_at: REFUSED_PAUSES_SECONDS
+                .get(self.refused)
+                .map(|pause| now.saturating_add(*pause)),
         }
     }
 }

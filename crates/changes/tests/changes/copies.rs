@@ -5,7 +5,8 @@ use std::sync::{Arc, Mutex};
 use async_trait::async_trait;
 use serde_json::json;
 use singlet_changes::{
-    LOOK_AGAIN_MILLIS, ParkedChanges, TriggerFollower, Unobserved, entities_with_kept_copies, repair_copies,
+    LOOK_AGAIN_MILLIS, ParkedChanges, TriggerFollower, Unobserved, ask_for_repair, entities_with_kept_copies,
+    repair_answer, repair_as_asked, repair_copies,
 };
 use singlet_item::{Item, Value};
 use singlet_runtime::{Attributes, Engine};
@@ -307,4 +308,66 @@ async fn where_indexes_are_as_the_table_nothing_is_looked_for_again() {
     system.write("rename", json!({"id": "a", "name": "two"})).await;
     rest(&mut follower).await;
     assert_eq!(follower.next_instant(), None);
+}
+
+#[tokio::test]
+async fn what_is_mended_runs_nothing_and_is_marked() {
+    let text = FEED.to_owned()
+        + r#"  countEvents: {after: {update: Event}, let: {i: Item(row.id)}, do: [{update: i, add: {n: 1}}]}
+"#;
+    let system = System::open(&text).await;
+    let mut follower = start(&system.engine).await;
+    system
+        .write("add", json!({"id": "a", "owner": "ada", "name": "one"}))
+        .await;
+    system
+        .write("happen", json!({"owner": "ada", "no": 1, "id": "a"}))
+        .await;
+    system.write("rename", json!({"id": "a", "name": "two"})).await;
+    rest(&mut follower).await;
+    // The copy followed, and the write ran after that.
+    let all = rows(&system.engine).await;
+    assert_eq!(of_kind(&all, "Item")[0]["n"], Value::from(1));
+    let mut wrong = of_kind(&all, "Event")[0].clone();
+    wrong.insert("name".to_owned(), "wrong".into());
+    system.put(wrong).await;
+    follower.follow_page(&|| NOW).await.unwrap();
+    rest(&mut follower).await;
+    assert_eq!(of_kind(&rows(&system.engine).await, "Item")[0]["n"], Value::from(2));
+    system.told().await;
+    // Somebody asks for it; whoever follows does it once.
+    let followers = followers_of(&system.engine);
+    let asked = ask_for_repair(&followers, None).await.unwrap();
+    assert!(repair_answer(&followers, &asked).await.unwrap().is_none());
+    assert!(repair_as_asked(&system.engine, &|| NOW).await.unwrap());
+    assert!(!repair_as_asked(&system.engine, &|| NOW).await.unwrap());
+    let answer = repair_answer(&followers, &asked).await.unwrap().unwrap();
+    assert_eq!((answer.rows, answer.stale, answer.sources, answer.left), (1, 1, 1, 0));
+    let told = system.told().await;
+    assert_eq!(told.changes.len(), 1, "{:?}", told.lines());
+    assert!(told.changes[0].by.as_deref().unwrap().starts_with("repair"));
+    follower.follow_page(&|| NOW).await.unwrap();
+    rest(&mut follower).await;
+    let all = rows(&system.engine).await;
+    assert_eq!(names(&all, "Event"), ["two"]);
+    assert_eq!(of_kind(&all, "Item")[0]["n"], Value::from(2));
+    // What is written next is a change as any other.
+    system.write("rename", json!({"id": "a", "name": "three"})).await;
+    follower.follow_page(&|| NOW).await.unwrap();
+    rest(&mut follower).await;
+    assert_eq!(of_kind(&rows(&system.engine).await, "Item")[0]["n"], Value::from(3));
+}
+
+#[tokio::test]
+async fn of_two_who_ask_both_are_answered() {
+    let system = System::open(FEED).await;
+    let followers = followers_of(&system.engine);
+    let first = ask_for_repair(&followers, Some("Like")).await.unwrap();
+    let second = ask_for_repair(&followers, None).await.unwrap();
+    while repair_as_asked(&system.engine, &|| NOW).await.unwrap() {}
+    for asked in [&first, &second] {
+        assert!(repair_answer(&followers, asked).await.unwrap().is_some(), "{asked}");
+    }
+    let unknown = ask_for_repair(&followers, Some("Item")).await.unwrap_err();
+    assert!(unknown.to_string().contains("`Item`"), "{unknown}");
 }
