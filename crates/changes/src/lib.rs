@@ -42,7 +42,7 @@ pub use follow::{COMMIT_WRITES_MAX, Follower};
 pub use followers::{FOLLOWERS_MAX, FollowError, Followers, GAPS_MAX, Gap, NAME_CHARS_MAX, Noted};
 pub use lease::{LEASE_MILLIS, Lease};
 pub use reader::{CLOCKS_DIFFER_SECONDS, ChangePage, ChangeReader, Told};
-pub use repair::{Repaired, entities_with_kept_copies, repair_copies};
+pub use repair::{Repaired, ask_for_repair, entities_with_kept_copies, repair_answer, repair_as_asked, repair_copies};
 pub use snapshot::{SnapshotReader, SnapshotRow};
 pub use source::{
     Beside, ChangeSource, ItemsBeside, KeptPut, ScanItems, get_row_in, items_beside_in, put_row_in, scan_items_in,
@@ -52,8 +52,9 @@ pub use tallies::{
 };
 pub use ticks::{NotedSchedule, NotedTicks, Ticker, noted_schedules, noted_ticks};
 pub use triggers::{
-    Followed, PARKED_MAX, ParkedChange, ParkedChanges, ParkedOrder, RUNS_PER_MINUTE_MAX, RunEnd, TRIGGERS_FOLLOWER,
-    TriggerFollower, TriggerObserver, Unobserved, forget_unneeded,
+    Followed, LOOK_AGAIN_MILLIS, PARKED_MAX, ParkedChange, ParkedChanges, ParkedOrder, REFUSED_PAUSES_SECONDS,
+    REFUSED_TRIES_MAX, RUNS_PER_MINUTE_MAX, RunEnd, TRIGGERS_FOLLOWER, TriggerFollower, TriggerObserver, Unobserved,
+    forget_unneeded,
 };
 pub use webhooks::{
     ATTEMPTS_MAX, Deliveries, Delivery, PostWebhook, Posted, RETRY_AFTER_MAX_SECONDS, SendEnd, WebhookObserver,

@@ -4,14 +4,15 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use singlet_item::Value;
+use singlet_item::{Item, Value};
 use singlet_model::model::{Entity, Kept};
 use singlet_runtime::values::json_text;
 use singlet_runtime::{Engine, TriggerOutcome};
 
 use crate::decode::{ChangeDecoder, fitting_row};
-use crate::followers::FollowError;
+use crate::followers::{FollowError, Followers, number, number_value, turn_of};
 use crate::source::{ScanItems, scan_items_in};
+use crate::triggers::followers_of;
 
 /// How many items are scanned at once.
 const SCAN_ITEMS: u32 = 500;
@@ -73,12 +74,13 @@ pub async fn repair_copies(
                 if !done.insert(mark) {
                     continue;
                 }
-                let id = format!("repair-{:016x}{:016x}", fastrand::u64(..), fastrand::u64(..));
+                let id = new_id();
                 match engine.mend_copies(&stale, &id, clock()).await? {
                     TriggerOutcome::Done => repaired.sources += 1,
-                    TriggerOutcome::DoneBefore | TriggerOutcome::NotMeant | TriggerOutcome::Refused(_) => {
-                        repaired.left += 1;
-                    }
+                    TriggerOutcome::DoneBefore
+                    | TriggerOutcome::NotMeant
+                    | TriggerOutcome::Refused(_)
+                    | TriggerOutcome::RefusedForNow(_) => repaired.left += 1,
                 }
             }
         }
@@ -87,4 +89,143 @@ pub async fn repair_copies(
             return Ok(repaired);
         }
     }
+}
+
+fn new_id() -> String {
+    format!("repair-{:016x}{:016x}", fastrand::u64(..), fastrand::u64(..))
+}
+
+const ASKED_KIND: &str = "repair";
+const ASKED: &str = "$asked";
+const ANSWERED: &str = "$answered";
+
+/// The most that is remembered of what was asked for, and of what came of it.
+const ASKED_MAX: usize = 16;
+
+/// How often it is asked for, where others write the same row.
+const ASK_TRIES_MAX: usize = 16;
+
+/// What operators asked for where another process has the store open, and what came of it.
+#[derive(Default)]
+struct RepairRow {
+    turn: Option<u64>,
+    /// By id, the entity; all, where it is empty.
+    asked: Vec<(String, String)>,
+    answered: Vec<(String, Repaired)>,
+}
+
+impl RepairRow {
+    async fn read(followers: &Followers) -> Result<Self, FollowError> {
+        let Some(item) = followers.get(&followers.row(ASKED_KIND, &[])?).await? else {
+            return Ok(RepairRow::default());
+        };
+        let entries = |name: &str| match item.get(name) {
+            Some(Value::L(entries)) => entries.iter().filter_map(Value::as_map).collect(),
+            _ => Vec::new(),
+        };
+        let text = |map: &Item, name: &str| map.get(name).and_then(Value::as_str).map(str::to_owned);
+        let count = |map: &Item, name: &str| usize::try_from(number(map.get(name))?).ok();
+        let asked = |map: &Item| Some((text(map, "id")?, text(map, "entity")?));
+        let answered = |map: &Item| {
+            let repaired = Repaired {
+                rows: count(map, "rows")?,
+                stale: count(map, "stale")?,
+                sources: count(map, "sources")?,
+                left: count(map, "left")?,
+            };
+            Some((text(map, "id")?, repaired))
+        };
+        Ok(RepairRow {
+            turn: Some(turn_of(&item)?),
+            asked: entries(ASKED).into_iter().filter_map(asked).collect(),
+            answered: entries(ANSWERED).into_iter().filter_map(answered).collect(),
+        })
+    }
+
+    /// Whether it was written: nobody else was faster.
+    async fn write(&self, followers: &Followers) -> Result<bool, FollowError> {
+        let text = |text: &str| Value::S(text.to_owned());
+        let count = |count: usize| number_value(i64::try_from(count).unwrap_or(i64::MAX));
+        let asked = self.asked.iter().map(|(id, entity)| {
+            let map = [("id".to_owned(), text(id)), ("entity".to_owned(), text(entity))];
+            Value::M(map.into())
+        });
+        let answered = self.answered.iter().map(|(id, repaired)| {
+            let map = [
+                ("id".to_owned(), text(id)),
+                ("rows".to_owned(), count(repaired.rows)),
+                ("stale".to_owned(), count(repaired.stale)),
+                ("sources".to_owned(), count(repaired.sources)),
+                ("left".to_owned(), count(repaired.left)),
+            ];
+            Value::M(map.into())
+        });
+        let mut item = followers.row(ASKED_KIND, &[])?;
+        item.insert(ASKED.to_owned(), Value::L(asked.collect()));
+        item.insert(ANSWERED.to_owned(), Value::L(answered.collect()));
+        Ok(followers.put_item(item, self.turn).await?.is_some())
+    }
+}
+
+/// Asks whoever follows to mend copies, of one entity or of all; the id by which it is answered.
+///
+/// # Errors
+///
+/// Where no row of the entity holds such a copy, too much is asked for already, or the store fails.
+pub async fn ask_for_repair(followers: &Followers, entity: Option<&str>) -> Result<String, FollowError> {
+    let mut known = entities_with_kept_copies(followers.model());
+    if let Some(entity) = entity.filter(|name| !known.any(|known| known.name == **name)) {
+        let message = format!("no row of `{entity}` holds a copy with `kept: stream`");
+        return Err(FollowError::Refused(message));
+    }
+    let id = new_id();
+    for _ in 0..ASK_TRIES_MAX {
+        let mut row = RepairRow::read(followers).await?;
+        if row.asked.len() >= ASKED_MAX {
+            let message = "too much is asked for already: nobody follows".to_owned();
+            return Err(FollowError::Refused(message));
+        }
+        row.asked.push((id.clone(), entity.unwrap_or_default().to_owned()));
+        if row.write(followers).await? {
+            return Ok(id);
+        }
+    }
+    Err(FollowError::Overtaken)
+}
+
+/// What came of what was asked for; nothing, where it is not done yet.
+///
+/// # Errors
+///
+/// Where the store fails.
+pub async fn repair_answer(followers: &Followers, id: &str) -> Result<Option<Repaired>, FollowError> {
+    let row = RepairRow::read(followers).await?;
+    let answer = row.answered.into_iter().find(|(known, _)| known == id);
+    Ok(answer.map(|(_, repaired)| repaired))
+}
+
+/// Does the first thing that was asked for; whether there was any.
+///
+/// # Errors
+///
+/// Where the store fails; then it is asked for still.
+pub async fn repair_as_asked(engine: &Arc<Engine>, clock: &(dyn Fn() -> i64 + Sync)) -> Result<bool, FollowError> {
+    let followers = followers_of(engine);
+    let Some((id, of)) = RepairRow::read(&followers).await?.asked.into_iter().next() else {
+        return Ok(false);
+    };
+    let all = entities_with_kept_copies(engine.model());
+    let entities: Vec<&Entity> = all.filter(|entity| of.is_empty() || entity.name == of).collect();
+    let repaired = repair_copies(engine, &entities, clock).await?;
+    for _ in 0..ASK_TRIES_MAX {
+        let mut row = RepairRow::read(&followers).await?;
+        row.asked.retain(|(known, _)| *known != id);
+        let over = row.answered.len().saturating_sub(ASKED_MAX - 1);
+        row.answered.drain(..over);
+        row.answered.push((id.clone(), repaired));
+        if row.write(&followers).await? {
+            return Ok(true);
+        }
+    }
+    Err(FollowError::Overtaken)
 }

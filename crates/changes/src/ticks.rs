@@ -17,7 +17,7 @@ use singlet_runtime::{Engine, RuntimeError, TickRun, TriggerOutcome};
 use crate::followers::{FollowError, Followers, number, number_value, turn_of, unreadable};
 use crate::lease::Lease;
 use crate::triggers::{
-    ParkedChange, ParkedChanges, ParkedOrder, Parking, RunEnd, TriggerObserver, ended, followers_of, tried,
+    ParkedChange, ParkedChanges, ParkedOrder, Parking, RunEnd, Tries, TriggerObserver, ended, followers_of, tried,
 };
 
 /// The name of the lease of who runs them.
@@ -196,7 +196,8 @@ impl Ticker {
             }
             Err(error) => {
                 let reason = error.to_string();
-                self.parked.park(&Parking::of_tick(&self.write, tick), &reason).await?;
+                let parking = Parking::of_tick(&self.write, tick);
+                self.parked.park(&parking, &reason, Tries::NONE).await?;
                 if let Some(earlier) = earlier {
                     self.parked.remove(store, &earlier).await?;
                 }

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use futures_util::future::try_join_all;
 use singlet_changes::{
     FollowError, Lease, PostWebhook, RunEnd, SendEnd, TallyFollower, Ticker, TriggerFollower, TriggerObserver,
-    WebhookObserver, WebhookSender, forget_unneeded,
+    WebhookObserver, WebhookSender, entities_with_kept_copies, forget_unneeded, repair_as_asked,
 };
 use singlet_face::Company;
 use singlet_http::Service;
@@ -72,9 +72,17 @@ impl Noticed {
         }
     }
 
-    fn followed(&self, lag_seconds: i64, parked: usize) {
+    fn followed(&self, lag_seconds: i64, parked: usize, retried: usize) {
         if let Some(service) = &self.service {
-            service.metrics().followed(&self.system, lag_seconds, parked);
+            service.metrics().followed(&self.system, lag_seconds, parked, retried);
+        }
+    }
+}
+
+impl Noticed {
+    fn tallied(&self, lag_seconds: i64, groups: usize) {
+        if let Some(service) = &self.service {
+            service.metrics().tallied(&self.system, lag_seconds, groups);
         }
     }
 }
@@ -97,6 +105,11 @@ impl TriggerObserver for Noticed {
                     "refused what ran by itself"
                 );
                 "refused"
+            }
+            RunEnd::Later(refused) => {
+                let refused = refused.name.as_str();
+                tracing::info!(system, write, change, refused, "refused for now what ran by itself");
+                "later"
             }
             RunEnd::Parked(reason) => {
                 tracing::warn!(system, write, change, "it is parked: {reason}");
@@ -252,8 +265,16 @@ async fn follow_system(followed: FollowedEngine, mut ended: watch::Receiver<bool
         sent_by,
     } = followed;
     WebhookDeployment::say_addresses(&engine);
-    if let Err(error) = forget_unneeded(&engine).await {
-        tracing::warn!(system = noticed.system, %error, "it cannot be looked whether anything follows");
+    match forget_unneeded(&engine).await {
+        Ok(0) => {}
+        Ok(deliveries) => tracing::warn!(
+            system = noticed.system,
+            deliveries,
+            "the model no longer has the webhooks of these deliveries: they are removed"
+        ),
+        Err(error) => {
+            tracing::warn!(system = noticed.system, %error, "it cannot be looked whether anything follows");
+        }
     }
     let mut leases = (None, None, None, None);
     tokio::select! {
@@ -265,6 +286,7 @@ async fn follow_system(followed: FollowedEngine, mut ended: watch::Receiver<bool
                 tick_for_ever(&engine, &noticed, company, &mut leases.1),
                 send_for_ever(&engine, &noticed, company, &mut leases.2, sent_by),
                 tally_for_ever(&engine, &noticed, company, &mut leases.3),
+                repair_for_ever(&engine, &noticed, company),
             )
         } => {}
     }
@@ -329,6 +351,23 @@ async fn tally_for_ever(engine: &Arc<Engine>, noticed: &Arc<Noticed>, company: C
     }
 }
 
+/// Mends copies where an operator asks for it. Only a folder has one process that must be asked; elsewhere the command does it itself.
+async fn repair_for_ever(engine: &Arc<Engine>, noticed: &Arc<Noticed>, company: Company) {
+    if company == Company::Shared || entities_with_kept_copies(engine.model()).next().is_none() {
+        return;
+    }
+    let mut failures = 0_u32;
+    loop {
+        match repair_as_asked(engine, &now).await {
+            Ok(_) => {
+                failures = 0;
+                tokio::time::sleep(ORDERS_PAUSE).await;
+            }
+            Err(error) => pause_after(Err(error), noticed, &mut failures).await,
+        }
+    }
+}
+
 /// Sends what is due of all webhooks for as long as this process has the lease, which is renewed while receivers are waited for. A slow
 /// receiver holds up its own webhook alone.
 async fn send_while_held(
@@ -390,6 +429,7 @@ async fn tally_while_held(
         }
         let page = tallies.follow_page(&now).await?;
         *failures = 0;
+        noticed.tallied(lag_of(page.newest_at), page.groups);
         if page.built > 0 {
             tracing::info!(
                 system = noticed.system,
@@ -406,6 +446,11 @@ async fn tally_while_held(
             tokio::time::sleep(pause).await;
         }
     }
+}
+
+/// How many seconds ago the newest change of a page happened.
+fn lag_of(newest_at: Option<i64>) -> i64 {
+    newest_at.map_or(0, |newest| (now() / 1_000 - newest).max(0))
 }
 
 /// How late the stream may be after a scan: a process that is alone reads its own.
@@ -471,6 +516,19 @@ async fn tick_write(ticker: &mut Ticker) -> Result<(), FollowError> {
     }
 }
 
+/// One who runs writes after changes. What is shared is DynamoDB, whose indexes may be behind.
+pub async fn start_triggers(
+    engine: &Arc<Engine>,
+    observer: Arc<dyn TriggerObserver>,
+    company: Company,
+) -> Result<TriggerFollower, FollowError> {
+    let follower = TriggerFollower::start(Arc::clone(engine), observer, now()).await?;
+    Ok(match company {
+        Company::Shared => follower.with_late_indexes(),
+        Company::Alone => follower,
+    })
+}
+
 /// Follows for as long as this process has the lease; a folder has one process, and needs none.
 async fn follow_while_held(
     engine: &Arc<Engine>,
@@ -480,10 +538,12 @@ async fn follow_while_held(
     failures: &mut u32,
 ) -> Result<(), FollowError> {
     let observer: Arc<dyn TriggerObserver> = noticed.clone();
-    let mut follower = TriggerFollower::start(Arc::clone(engine), observer, now()).await?;
+    let mut follower = start_triggers(engine, observer, company).await?;
     let shared = company == Company::Shared;
     let lease = lease.get_or_insert_with(|| follower.lease());
     follower.fire_due(now()).await?;
+    // Before a page: where no more changes can be parked, none is read until some of them are dealt with.
+    follower.follow_orders(&now).await?;
     let (mut looked, mut fired) = (Instant::now(), Instant::now());
     loop {
         if shared && !lease.hold(now()).await? {
@@ -495,13 +555,14 @@ async fn follow_while_held(
             fired = Instant::now();
         }
         *failures = 0;
-        let parked = follower.parked().len();
-        if parked > 0 && looked.elapsed() >= ORDERS_PAUSE {
+        let parked = follower.parked();
+        if !parked.is_empty() && looked.elapsed() >= ORDERS_PAUSE {
             follower.follow_orders(&now).await?;
             looked = Instant::now();
         }
-        let lag = page.newest_at.map_or(0, |newest| (now() / 1_000 - newest).max(0));
-        noticed.followed(lag, parked);
+        let lag = lag_of(page.newest_at);
+        let left = parked.iter().filter(|parked| parked.next_try().is_none()).count();
+        noticed.followed(lag, left, parked.len() - left);
         if page.records == 0 {
             let pause = if shared { HEAD_PAUSE_SHARED } else { HEAD_PAUSE_ALONE };
             tokio::time::sleep(pause).await;
@@ -532,6 +593,7 @@ pub async fn follow_alone(
         let _ = tokio::time::timeout(END_TIME_MAX, task).await;
         return Ok(0);
     }
+    forget_unneeded(&engine).await?;
     let observer: Arc<dyn TriggerObserver> = noticed.clone();
     let mut tickers = Ticker::start_all(&engine, &observer, now()).await?;
     for ticker in &mut tickers {
@@ -539,12 +601,13 @@ pub async fn follow_alone(
     }
     let mut parked = tickers.iter().map(Ticker::parked).sum();
     if engine.model().followed_changes().next().is_some() {
-        let mut follower = TriggerFollower::start(Arc::clone(&engine), observer, now()).await?;
+        let mut follower = start_triggers(&engine, observer, company).await?;
         let begun = now() / 1_000;
         follower.fire_due(now()).await?;
         while !follower.is_at_head() && !follower.has_passed(begun + 1) {
             follower.follow_page(&now).await?;
         }
+        follower.follow_orders(&now).await?;
         parked = follower.parked().len();
     }
     if let Some(sent_by) = sent_by {

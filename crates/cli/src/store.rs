@@ -5,6 +5,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use clap::Args;
 use singlet_model::Model;
+use singlet_model::model::Argument;
 use singlet_runtime::{Attributes, Engine, OpenError, TableOpening, TableState, TableUse, load, values};
 
 use crate::place::Place;
@@ -141,8 +142,22 @@ fn way_out(place: &Place, error: &OpenError, used_for: TableUse) -> String {
     ways.join("\n")
 }
 
-/// The values of a model's settings.
+/// The values of a model's settings, each that has neither a value nor a default and may not be left out refused by its name.
 pub fn settings(model: &Model, given: &[(String, String)]) -> Result<Attributes, String> {
+    let settings = given_settings(model, given)?;
+    let is_missing =
+        |known: &&Argument| !known.optional && known.default.is_none() && !settings.contains_key(&known.name);
+    match model.settings.iter().find(is_missing) {
+        None => Ok(settings),
+        Some(known) => Err(format!(
+            "setting `{}` of `{}` has no value\nhelp: give it one with `--set`, or say in the model that it may be left out: `{}: …?`",
+            known.name, model.name, known.name,
+        )),
+    }
+}
+
+/// The values that are given, of some of a model's settings.
+pub fn given_settings(model: &Model, given: &[(String, String)]) -> Result<Attributes, String> {
     let mut settings = Attributes::new();
     for (name, text) in given {
         let Some(known) = model.settings.iter().find(|known| known.name == *name) else {

@@ -238,7 +238,10 @@ impl<'a> Call<'a> {
                 error => self.problem(error, &incoming.request_id),
             })?;
         self.consumed = given.consumed.clone();
-        let mut response = answer::read(model, read, given, (query, incoming), held)?;
+        // The next page needs no other ticket.
+        let asked = asks_ticket.then(|| query.without_ticket());
+        let asked = asked.as_ref().unwrap_or(query);
+        let mut response = answer::read(model, read, given, (asked, incoming), held)?;
         if asks_ticket && let Some(ticket) = ticket::issue(system, incoming, query, self.service.clock.now()) {
             response.headers_mut().insert(TICKET_HEADER, ticket);
         }

@@ -29,6 +29,9 @@ pub struct Metrics {
     runs: Family<Ran, Counter>,
     deliveries: Family<Delivered, Counter>,
     parked: Family<Followed, Gauge>,
+    retried: Family<Followed, Gauge>,
+    tally_groups: Family<Followed, Counter>,
+    tally_lag_seconds: Family<Followed, Gauge>,
     lag_seconds: Family<Followed, Gauge>,
     /// Requests that are being answered.
     pub in_flight: Gauge,
@@ -67,7 +70,7 @@ struct Refused {
     problem: String,
 }
 
-/// A write that ran after a change, and how that ended: `done`, `refused` or `parked`.
+/// A write that ran after a change, and how that ended: `done`, `refused`, `later` or `parked`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct Ran {
     system: String,
@@ -103,6 +106,9 @@ impl Default for Metrics {
             runs: Family::default(),
             deliveries: Family::default(),
             parked: Family::default(),
+            retried: Family::default(),
+            tally_groups: Family::default(),
+            tally_lag_seconds: Family::default(),
             lag_seconds: Family::default(),
             in_flight: Gauge::default(),
             held_bytes: Gauge::default(),
@@ -145,6 +151,21 @@ impl Default for Metrics {
             "parked_changes",
             "Changes after which a write cannot be done",
             metrics.parked.clone(),
+        );
+        registry.register(
+            "retried_changes",
+            "Changes after which a write was refused for now, and those behind them",
+            metrics.retried.clone(),
+        );
+        registry.register(
+            "tally_groups",
+            "Groups of tallies whose figures changed",
+            metrics.tally_groups.clone(),
+        );
+        registry.register(
+            "tally_lag_seconds",
+            "How long ago the change happened that was counted last; 0 where none is waiting",
+            metrics.tally_lag_seconds.clone(),
         );
         registry.register(
             "follow_lag_seconds",
@@ -237,13 +258,24 @@ impl Metrics {
     }
 
     /// Says how far the changes of a system are followed.
-    pub fn followed(&self, system: &str, lag_seconds: i64, parked: usize) {
+    pub fn followed(&self, system: &str, lag_seconds: i64, parked: usize, retried: usize) {
         let followed = Followed {
             system: system.to_owned(),
         };
         self.lag_seconds.get_or_create(&followed).set(lag_seconds);
-        let parked = i64::try_from(parked).unwrap_or(i64::MAX);
-        self.parked.get_or_create(&followed).set(parked);
+        let count = |count: usize| i64::try_from(count).unwrap_or(i64::MAX);
+        self.parked.get_or_create(&followed).set(count(parked));
+        self.retried.get_or_create(&followed).set(count(retried));
+    }
+
+    /// Says how far the tallies of a system are kept, and how many groups a page of changes changed.
+    pub fn tallied(&self, system: &str, lag_seconds: i64, groups: usize) {
+        let followed = Followed {
+            system: system.to_owned(),
+        };
+        self.tally_lag_seconds.get_or_create(&followed).set(lag_seconds);
+        let groups = u64::try_from(groups).unwrap_or(u64::MAX);
+        self.tally_groups.get_or_create(&followed).inc_by(groups);
     }
 
     /// The figures as text.

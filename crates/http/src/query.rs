@@ -210,6 +210,14 @@ impl Query {
         page
     }
 
+    /// The same without the ticket.
+    pub(crate) fn without_ticket(&self) -> Query {
+        let kept = self.sent.iter().filter(|(name, _)| name != TICKET);
+        Query {
+            sent: kept.cloned().collect(),
+        }
+    }
+
     /// The query with another cursor, encoded.
     pub fn with_cursor(&self, cursor: &str) -> String {
         let kept = self.sent.iter().filter(|(name, _)| name != "cursor");

@@ -1,7 +1,7 @@
 //! Copies that follow through the change stream, compared with what their sources are.
 
-use singlet_item::Value;
-use singlet_model::model::{Entity, Kept};
+use singlet_item::{Item, Value};
+use singlet_model::model::{Entity, Kept, TriggerEvent};
 
 use crate::engine::Engine;
 use crate::error::RuntimeError;
@@ -60,12 +60,56 @@ impl Engine {
         Ok(stale)
     }
 
-    /// Has all copies of a source follow, as if it had changed. The id tells one time from another.
+    /// Has all copies of a source follow that a write has follow, by what the source is now; nothing, where it is gone. The id tells one time
+    /// from another.
+    ///
+    /// # Errors
+    ///
+    /// As after a change.
+    pub async fn look_again(
+        &self,
+        write: &str,
+        source_key: &Item,
+        id: &str,
+        now: i64,
+    ) -> Result<TriggerOutcome, RuntimeError> {
+        let model = self.model().as_ref();
+        let trigger = model.triggers().find(|(known, _)| known.name == write);
+        let Some((_, trigger)) = trigger else {
+            return Ok(TriggerOutcome::NotMeant);
+        };
+        let (TriggerEvent::Update(Some(attribute)), Some(entity)) = (&trigger.event, model.entity(trigger.entity))
+        else {
+            return Ok(TriggerOutcome::NotMeant);
+        };
+        let Some(source) = self.row_at(entity, source_key, now).await? else {
+            return Ok(TriggerOutcome::NotMeant);
+        };
+        let stale = StaleCopy {
+            write: write.to_owned(),
+            source,
+            attribute: attribute.clone(),
+        };
+        self.run_for_copies(&stale, id, None, now).await
+    }
+
+    /// Has all copies of a source follow, as if it had changed. The id tells one time from another, and marks what is changed: nothing runs
+    /// after that.
     ///
     /// # Errors
     ///
     /// As after a change.
     pub async fn mend_copies(&self, stale: &StaleCopy, id: &str, now: i64) -> Result<TriggerOutcome, RuntimeError> {
+        self.run_for_copies(stale, id, Some(id), now).await
+    }
+
+    async fn run_for_copies(
+        &self,
+        stale: &StaleCopy,
+        id: &str,
+        mark: Option<&str>,
+        now: i64,
+    ) -> Result<TriggerOutcome, RuntimeError> {
         let mut before = stale.source.clone();
         if before.remove(&stale.attribute).is_none() {
             before.insert(stale.attribute.clone(), Value::Null);
@@ -75,12 +119,12 @@ impl Engine {
             row: stale.source.clone(),
             before: Some(before),
         };
-        self.run_after(TriggerRun {
+        let run = TriggerRun {
             write: &stale.write,
             change: &change,
             now,
             parked: None,
-        })
-        .await
+        };
+        self.run_marked(run, mark).await
     }
 }

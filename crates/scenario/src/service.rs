@@ -144,6 +144,9 @@ impl Running {
         if let Some(follower) = &mut self.follower {
             let fired = follower.fire_set(now).await;
             fired.map_err(|error| error.to_string())?;
+            // Boxed: the future of a scenario holds that of every call in it.
+            let retried = Box::pin(follower.follow_orders(&|| now)).await;
+            retried.map_err(|error| error.to_string())?;
         }
         for ticker in self.tickers.iter_mut().flatten() {
             ticker.run_due(now).await.map_err(|error| error.to_string())?;
@@ -201,7 +204,9 @@ impl Running {
                 break;
             }
         }
-        match follower.parked().first() {
+        // What was refused for now runs when the clock has moved.
+        let all = follower.parked();
+        match all.iter().find(|parked| parked.next_try().is_none()) {
             Some(parked) => Err(format!(
                 "`{}` cannot run after a change of `{}`: {}",
                 parked.write, parked.entity, parked.reason

@@ -105,6 +105,10 @@ impl TriggerFollower {
         let Some(entity) = self.engine.model().entity_named(&timer.entity) else {
             return Ok(Vec::new());
         };
+        if let Some(write) = &timer.look {
+            self.look_again(write, timer, now.max(timer.at)).await?;
+            return Ok(Vec::new());
+        }
         let model = self.engine.model();
         let all: Vec<Follows<'_>> = self.follows_of(&timer.entity).collect();
         let is_stored =

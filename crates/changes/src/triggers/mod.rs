@@ -7,11 +7,13 @@
 //!
 //! - A *run* is one write after one change.
 //! - A change is *parked* for a write that cannot be done for it, with all that is known of it; later changes of its row
-//!   queue behind it, for that write.
+//!   queue behind it, for that write. So is one that a rule refuses *for now* (`else: retry`), until it is tried again.
 
 mod fire;
+mod looks;
 mod parked;
 mod rate;
+mod retries;
 mod run;
 mod timers;
 
@@ -29,9 +31,12 @@ use crate::source::ChangeSource;
 use crate::tallies::forget_tallies;
 use crate::webhooks::Deliveries;
 
+pub use looks::LOOK_AGAIN_MILLIS;
 pub(crate) use parked::Parking;
 pub use parked::{PARKED_MAX, ParkedChange, ParkedChanges, ParkedOrder};
 pub use rate::RUNS_PER_MINUTE_MAX;
+pub(crate) use retries::Tries;
+pub use retries::{REFUSED_PAUSES_SECONDS, REFUSED_TRIES_MAX};
 pub(crate) use run::{ended, tried};
 
 /// The name under which all writes of a model that run after changes follow. No other follower can have it.
@@ -66,6 +71,8 @@ pub enum RunEnd {
     DoneBefore,
     /// A rule refused it.
     Refused(Refused),
+    /// A rule refused it for now: it is tried again by itself.
+    Later(Refused),
     /// It is parked: why.
     Parked(String),
 }
@@ -115,6 +122,8 @@ pub struct Followed {
     pub done: usize,
     /// Runs that a rule refused.
     pub refused: usize,
+    /// Runs that a rule refused for now.
+    pub later: usize,
     /// Changes that were parked.
     pub parked: usize,
     /// When the newest change of the page happened, in seconds since 1970.
@@ -131,6 +140,8 @@ pub struct TriggerFollower {
     deliveries: Deliveries,
     /// Where time makes changes that something follows.
     timers: Option<timers::Timers>,
+    /// Whether the indexes of the store may be behind the table.
+    has_late_indexes: bool,
     observer: Arc<dyn TriggerObserver>,
 }
 
@@ -152,6 +163,7 @@ impl TriggerFollower {
         let timers = timers::Timers::are_needed(&engine).then(|| timers::Timers::new(followers.clone()));
         Ok(TriggerFollower {
             timers,
+            has_late_indexes: false,
             engine,
             deliveries: Deliveries::new(followers.clone()),
             followers,
@@ -199,12 +211,13 @@ impl TriggerFollower {
         Ok(followed)
     }
 
-    /// The earliest instant at which time does something, of those that this one was told.
+    /// The earliest instant at which time does something, of those that this one was told, or a refusal is tried again.
     pub fn next_instant(&self) -> Option<i64> {
-        self.timers.as_ref().and_then(timers::Timers::next_instant)
+        let timers = self.timers.as_ref().and_then(timers::Timers::next_instant);
+        timers.into_iter().chain(self.next_try()).min()
     }
 
-    /// Does what operators asked for of parked changes; how many it was.
+    /// Tries again what was refused for now and is due, and does what operators asked for of parked changes; how many it was.
     ///
     /// # Errors
     ///
@@ -216,33 +229,44 @@ impl TriggerFollower {
         let count = ordered.len();
         for (parked, order) in ordered {
             match order {
+                ParkedOrder::Retry if self.is_behind(&parked) => {
+                    self.parked.still_until(&parked, parked::BEHIND, parked.tries).await?;
+                }
                 ParkedOrder::Retry => self.retry(&parked, clock).await?,
                 ParkedOrder::Discard => self.parked.remove(self.engine.store().as_ref(), &parked).await?,
             }
         }
-        Ok(count)
+        Ok(count + self.retry_refused(clock).await?)
     }
 }
 
-/// Forgets the followers of a model in which nothing follows changes any more, or that has no tally.
+/// Forgets the followers of a model in which nothing follows changes any more, or that has no tally, and what webhooks still had to tell that
+/// it no longer has; how many deliveries those were.
 ///
 /// # Errors
 ///
 /// Where the store fails.
-pub async fn forget_unneeded(engine: &Arc<Engine>) -> Result<(), FollowError> {
+pub async fn forget_unneeded(engine: &Arc<Engine>) -> Result<usize, FollowError> {
     if engine.model().table.stream.is_none() {
-        return Ok(());
+        return Ok(0);
     }
     forget_tallies(engine).await?;
-    if engine.model().followed_changes().next().is_some() {
-        return Ok(());
-    }
     let followers = followers_of(engine);
-    let is_known = followers.names().await?.iter().any(|name| name == TRIGGERS_FOLLOWER);
-    match is_known {
-        true => followers.forget(TRIGGERS_FOLLOWER).await,
-        false => Ok(()),
+    let removed = match engine.model().has_room_for_timers() {
+        true => {
+            let deliveries = Deliveries::new(followers.clone());
+            deliveries.forget_others(engine.store().as_ref()).await?
+        }
+        false => 0,
+    };
+    if engine.model().followed_changes().next().is_some() {
+        return Ok(removed);
     }
+    let is_known = followers.names().await?.iter().any(|name| name == TRIGGERS_FOLLOWER);
+    if is_known {
+        followers.forget(TRIGGERS_FOLLOWER).await?;
+    }
+    Ok(removed)
 }
 
 pub(crate) fn followers_of(engine: &Arc<Engine>) -> Followers {

@@ -14,6 +14,7 @@ use singlet_runtime::{Attributes, ChangedRow};
 use singlet_store::{DeleteRequest, Store, StreamEvent, StreamRecord};
 
 use super::fire::REACHED;
+use super::retries::Tries;
 use super::run::Caused;
 use crate::decode::Misfit;
 use crate::followers::{FollowError, Followers, number, number_value, turn_of, unreadable};
@@ -30,6 +31,9 @@ const BODY: &str = "$body";
 /// The most changes that are parked in a table at once. Then nothing runs after changes until some of them are dealt with: a
 /// change is never left out.
 pub const PARKED_MAX: usize = 500;
+
+/// Why a change waits that could be done.
+pub(super) const BEHIND: &str = "an earlier change of its row is parked";
 
 /// The longest reason that is kept, in characters.
 const REASON_CHARS_MAX: usize = 200;
@@ -55,6 +59,8 @@ pub struct ParkedChange {
     pub at_seconds: i64,
     /// What an operator asked for.
     pub order: Option<ParkedOrder>,
+    /// When it is tried by itself.
+    pub(super) tries: Tries,
     /// Which row, as far as one is told from another.
     row: String,
     pieces: usize,
@@ -292,7 +298,7 @@ impl ParkedChanges {
     }
 
     /// Keeps a change. What is parked already, by a process that was killed before it noted that, stays as it is.
-    pub(crate) async fn park(&self, parking: &Parking, reason: &str) -> Result<(), FollowError> {
+    pub(crate) async fn park(&self, parking: &Parking, reason: &str, tries: Tries) -> Result<(), FollowError> {
         let body = serde_json::to_string(parking).map_err(|_| unreadable())?;
         let pieces = pieces_of(&body);
         let count = pieces.len();
@@ -308,6 +314,7 @@ impl ParkedChanges {
             reason: reason.chars().take(REASON_CHARS_MAX).collect(),
             at_seconds: parking.at_seconds,
             order: None,
+            tries,
             row: parking.row_mark.clone(),
             pieces: count,
         };
@@ -362,14 +369,33 @@ impl ParkedChanges {
 
     /// Notes that a change still cannot be done, and that what was asked for was tried.
     pub(crate) async fn still(&self, parked: &ParkedChange, reason: &str) -> Result<(), FollowError> {
+        self.still_until(parked, reason, Tries::NONE).await
+    }
+
+    /// The same with when it is tried by itself.
+    pub(super) async fn still_until(
+        &self,
+        parked: &ParkedChange,
+        reason: &str,
+        tries: Tries,
+    ) -> Result<(), FollowError> {
         self.change_list(|entries| {
             for entry in entries.iter_mut().filter(|entry| entry.is_same(parked)) {
                 entry.reason = reason.chars().take(REASON_CHARS_MAX).collect();
                 entry.order = None;
+                entry.tries = tries;
             }
             Ok(())
         })
         .await
+    }
+
+    /// Of every row and write the change that was parked first, as last seen: all others of that row wait for it.
+    pub(super) fn first_of_rows(&self) -> Vec<ParkedChange> {
+        let mut known = BTreeSet::new();
+        let seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        let firsts = seen.iter().filter(|entry| known.insert((&entry.write, &entry.row)));
+        firsts.cloned().collect()
     }
 
     fn piece_row(&self, write: &str, change: &str, at: usize) -> Result<Item, FollowError> {
@@ -422,7 +448,12 @@ impl ParkedChange {
         self.row == TICK_MARK
     }
 
-    fn is_same(&self, other: &ParkedChange) -> bool {
+    /// When it is tried again by itself, in seconds since 1970; none where it waits for an operator.
+    pub fn next_try(&self) -> Option<i64> {
+        self.tries.next_at
+    }
+
+    pub(super) fn is_same(&self, other: &ParkedChange) -> bool {
         self.write == other.write && self.change == other.change
     }
 
@@ -464,6 +495,11 @@ fn entry_value(entry: &ParkedChange) -> Value {
         ),
     ]);
     map.extend(entry.order.map(|order| ("order".to_owned(), text(order.word()))));
+    map.extend(entry.tries.next_at.map(|at| ("next".to_owned(), number_value(at))));
+    if entry.tries.refused > 0 {
+        let refused = i64::try_from(entry.tries.refused).unwrap_or(i64::MAX);
+        map.insert("refused".to_owned(), number_value(refused));
+    }
     Value::M(map)
 }
 
@@ -482,6 +518,10 @@ fn entry_of(value: &Value) -> Option<ParkedChange> {
             Some("retry") => Some(ParkedOrder::Retry),
             Some("discard") => Some(ParkedOrder::Discard),
             _ => None,
+        },
+        tries: Tries {
+            refused: number(map.get("refused")).map_or(Some(0), |refused| usize::try_from(refused).ok())?,
+            next_at: number(map.get("next")),
         },
     })
 }

@@ -6,10 +6,11 @@ use std::time::Duration;
 
 use futures_util::{StreamExt, stream};
 use singlet_model::model::{TRIGGER_ROWS_AT_ONCE, TriggerEvent};
-use singlet_runtime::{Attributes, ChangedRow, RuntimeError, TriggerOutcome, TriggerRun, Value};
+use singlet_runtime::{Attributes, ChangedRow, Refused, RuntimeError, TriggerOutcome, TriggerRun, Value};
 
 use super::fire::SetTimersError;
-use super::parked::Parking;
+use super::parked::{BEHIND, Parking};
+use super::retries::Tries;
 use super::{Followed, Follows, ParkedChange, RunEnd, TriggerFollower, TriggerObserver, is_of_kind};
 use crate::change::{Change, ChangeId};
 use crate::decode::{Decoded, Misfit};
@@ -97,6 +98,7 @@ impl TriggerFollower {
                     RunEnd::Done => followed.done += 1,
                     RunEnd::DoneBefore => {}
                     RunEnd::Refused(_) => followed.refused += 1,
+                    RunEnd::Later(_) => followed.later += 1,
                     RunEnd::Parked(_) => followed.parked += 1,
                 }
             }
@@ -199,8 +201,12 @@ impl TriggerFollower {
             Err(error) => return self.park(&parking(), error.to_string()).await.map(Some),
         }
         if follows.is_in_order() && self.parked.has_of_row(name, row) {
-            let behind = "an earlier change of its row is parked".to_owned();
-            return self.park(&parking(), behind).await.map(Some);
+            let tries = match follows.trigger().retries_refusals {
+                true => Tries::at_once(clock().div_euclid(1_000)),
+                false => Tries::NONE,
+            };
+            self.parked.park(&parking(), BEHIND, tries).await?;
+            return Ok(Some(self.parked_end(&parking(), BEHIND.to_owned())));
         }
         // What tells others writes no row of the model: it is no part of a loop.
         if follows.is_in_order() && self.rate.is_too_much(name, row, clock()) {
@@ -212,7 +218,17 @@ impl TriggerFollower {
         }
         match self.tried(follows, (changed, caused.at_seconds), None, clock).await {
             Ok(TriggerOutcome::NotMeant) => Ok(None),
+            Ok(TriggerOutcome::RefusedForNow(refused)) => {
+                let tries = Tries::NONE.after_refusal(clock().div_euclid(1_000));
+                self.parked
+                    .park(&parking(), &refused_text(&refused, tries), tries)
+                    .await?;
+                let end = RunEnd::Later(refused);
+                self.observer.ran(name, &changed.id, &end);
+                Ok(Some(end))
+            }
             Ok(outcome) => {
+                self.set_look(follows, changed, clock()).await?;
                 let end = ended(outcome);
                 self.observer.ran(name, &changed.id, &end);
                 Ok(Some(end))
@@ -250,10 +266,22 @@ impl TriggerFollower {
     }
 
     async fn park(&self, parking: &Parking, reason: String) -> Result<RunEnd, FollowError> {
-        self.parked.park(parking, &reason).await?;
+        self.parked.park(parking, &reason, Tries::NONE).await?;
+        Ok(self.parked_end(parking, reason))
+    }
+
+    fn parked_end(&self, parking: &Parking, reason: String) -> RunEnd {
         let end = RunEnd::Parked(reason);
         self.observer.ran(&parking.write, &parking.id, &end);
-        Ok(end)
+        end
+    }
+
+    /// Whether an earlier change of the row of a parked one is parked for its write, too.
+    pub(super) fn is_behind(&self, parked: &ParkedChange) -> bool {
+        let model = self.engine.model();
+        let follows = Follows::all(model).find(|follows| follows.name() == parked.write);
+        let is_first = |first: &ParkedChange| first.is_same(parked);
+        follows.is_some_and(Follows::is_in_order) && !self.parked.first_of_rows().iter().any(is_first)
     }
 
     /// What was parked because of a deadline that still cannot be computed stays.
@@ -281,7 +309,8 @@ impl TriggerFollower {
             None if parking.is_reached() => parking.changed(),
             None => {
                 let changed = parking.changed();
-                if let Some(changed) = &changed {
+                // What a rule refused had its timers set when it was told.
+                if let Some(changed) = changed.as_ref().filter(|_| parked.tries == Tries::NONE) {
                     let images = (changed.before.as_ref(), &changed.row);
                     if let Err(error) = self.set_timers_again(parking.entity(), images, clock()).await {
                         return self.not_set(parked, error).await;
@@ -317,7 +346,19 @@ impl TriggerFollower {
             .tried(follows, (&changed, parked.at_seconds), Some(&key), clock)
             .await
         {
+            Ok(TriggerOutcome::RefusedForNow(refused)) => {
+                let tries = parked.tries.after_refusal(clock().div_euclid(1_000));
+                let reason = refused_text(&refused, tries);
+                self.parked.still_until(parked, &reason, tries).await?;
+                let end = match tries.next_at {
+                    Some(_) => RunEnd::Later(refused),
+                    None => RunEnd::Parked(reason),
+                };
+                self.observer.ran(follows.name(), &changed.id, &end);
+                Ok(())
+            }
             Ok(outcome) => {
+                self.set_look(follows, &changed, clock()).await?;
                 if outcome != TriggerOutcome::NotMeant {
                     self.observer.ran(follows.name(), &changed.id, &ended(outcome));
                 }
@@ -378,6 +419,15 @@ pub(crate) fn ended(outcome: TriggerOutcome) -> RunEnd {
         TriggerOutcome::Done => RunEnd::Done,
         TriggerOutcome::DoneBefore | TriggerOutcome::NotMeant => RunEnd::DoneBefore,
         TriggerOutcome::Refused(refused) => RunEnd::Refused(refused),
+        TriggerOutcome::RefusedForNow(refused) => RunEnd::Later(refused),
+    }
+}
+
+/// Why a change is kept that a rule refused.
+fn refused_text(refused: &Refused, tries: Tries) -> String {
+    match tries.next_at {
+        Some(_) => format!("refused for now, {}", refused.name),
+        None => format!("refused {} times, {}", tries.refused, refused.name),
     }
 }
 

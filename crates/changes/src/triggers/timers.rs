@@ -23,6 +23,7 @@ const READ_KIND: &str = "timers-read";
 const ENTITY: &str = "$entity";
 const KEY: &str = "$key";
 const DUE: &str = "$due";
+const LOOK: &str = "$look";
 const MINUTE: &str = "$minute";
 
 const MINUTE_MILLIS: i64 = 60_000;
@@ -53,6 +54,29 @@ pub(super) struct Timer {
     pub key: Item,
     /// The deadline.
     pub at: i64,
+    /// The write whose rows are looked for again then, where that is all.
+    pub look: Option<String>,
+}
+
+impl Timer {
+    /// Of a deadline of a row.
+    fn of_deadline(entity: &str, key: Item, at: i64) -> Self {
+        Timer {
+            place: None,
+            entity: entity.to_owned(),
+            key,
+            at,
+            look: None,
+        }
+    }
+
+    /// Of another look for the rows of a write.
+    pub fn of_look(entity: &str, key: Item, write: &str, at: i64) -> Self {
+        Timer {
+            look: Some(write.to_owned()),
+            ..Timer::of_deadline(entity, key, at)
+        }
+    }
 }
 
 /// The timers of a model's table.
@@ -106,28 +130,29 @@ impl Timers {
             let Some(key) = engine.key_of_row(entity, after)? else {
                 continue;
             };
+            let timer = Timer::of_deadline(&entity.name, key, deadline.at);
             match deadline.at <= now && late == Late::Given {
-                true => due.push(Timer {
-                    place: None,
-                    entity: entity.name.clone(),
-                    key,
-                    at: deadline.at,
-                }),
-                false => self.put(engine, &entity.name, key, deadline.at, now).await?,
+                true => due.push(timer),
+                false => self.put(engine, timer, now).await?,
             }
         }
         Ok(due)
     }
 
-    /// Minutes that are past are not read again: what is late stands in this one.
-    async fn put(&self, engine: &Engine, entity: &str, key: Item, at: i64, now: i64) -> Result<(), RuntimeError> {
+    /// Keeps a timer. Minutes that are past are not read again: what is late stands in this one.
+    pub async fn put(&self, engine: &Engine, timer: Timer, now: i64) -> Result<(), RuntimeError> {
+        let Timer {
+            entity, key, at, look, ..
+        } = timer;
         let minute = minute_of(at.max(now));
         let mut item = self.followers.row(KIND, &[&minute.to_string()])?;
         // In the order of their instants; one for each row and instant.
         let mark = ChangeId::of_record(&format!("{at:015}"), &key);
         let sort = engine.model().table.key.get(1).map(|sort| sort.name.clone());
-        item.extend(sort.map(|sort| (sort, Value::S(format!("{mark}#{entity}")))));
-        item.insert(ENTITY.to_owned(), Value::S(entity.to_owned()));
+        let of_look = look.as_ref().map(|write| format!("#{write}")).unwrap_or_default();
+        item.extend(sort.map(|sort| (sort, Value::S(format!("{mark}#{entity}{of_look}")))));
+        item.insert(ENTITY.to_owned(), Value::S(entity));
+        item.extend(look.map(|write| (LOOK.to_owned(), Value::S(write))));
         item.insert(KEY.to_owned(), Value::M(key));
         item.insert(DUE.to_owned(), number_value(at));
         let request = PutRequest {
@@ -228,6 +253,7 @@ impl Timers {
             entity: item.get(ENTITY).and_then(Value::as_str)?.to_owned(),
             key: key.clone(),
             at: number(item.get(DUE))?,
+            look: item.get(LOOK).and_then(Value::as_str).map(str::to_owned),
         })
     }
 

@@ -17,6 +17,10 @@ use crate::source::Beside;
 /// What the rows of a webhook are called in keys.
 const KIND: &str = "webhook";
 
+/// What the row with the names of all webhooks is called.
+const NAMES_KIND: &str = "webhooks";
+const NAMES: &str = "$names";
+
 const ADDRESS: &str = "$address";
 const GONE: &str = "$gone";
 const GONE_AT: &str = "$gone_at";
@@ -256,6 +260,51 @@ impl Deliveries {
             Err(error) if is_first_refused(&error) => Ok(()),
             moved => Ok(moved.map(|_| ())?),
         }
+    }
+
+    /// Removes the rows of webhooks that the model no longer has: nobody would send them, nor see them. How many deliveries those were.
+    pub(crate) async fn forget_others(&self, store: &dyn Store) -> Result<usize, FollowError> {
+        let model = Arc::clone(self.followers.model());
+        let mut names = self.followers.row(NAMES_KIND, &[])?;
+        let there = self.followers.get(&names).await?;
+        let known: Vec<&str> = match there.as_ref().and_then(|item| item.get(NAMES)) {
+            Some(Value::L(known)) => known.iter().filter_map(Value::as_str).collect(),
+            _ => Vec::new(),
+        };
+        let own: Vec<&str> = model.webhooks.iter().map(|webhook| webhook.name.as_str()).collect();
+        if known == own {
+            return Ok(0);
+        }
+        let mut removed = 0;
+        for webhook in known.iter().filter(|known| !own.contains(known)) {
+            removed += self.remove_all(store, webhook).await?;
+        }
+        let turn = there.as_ref().map(turn_of).transpose()?;
+        let own = own.into_iter().map(|name| Value::S(name.to_owned()));
+        names.insert(NAMES.to_owned(), Value::L(own.collect()));
+        // Where another process was faster, it has done the same; the next start looks again.
+        self.followers.put_item(names, turn).await?;
+        Ok(removed)
+    }
+
+    /// Removes all rows of a webhook, its state last: a process that ends on the way leaves what the next one finds.
+    async fn remove_all(&self, store: &dyn Store, webhook: &str) -> Result<usize, FollowError> {
+        let mut removed = 0;
+        for failed in [false, true] {
+            loop {
+                let found = self.look_at(store, webhook, failed).await?.deliveries;
+                if found.is_empty() {
+                    break;
+                }
+                for delivery in &found {
+                    self.remove(store, webhook, delivery).await?;
+                }
+                removed += found.len();
+            }
+        }
+        let state = self.followers.key_of(&self.row(webhook)?);
+        store.delete(&self.delete_of(state, false)).await?;
+        Ok(removed)
     }
 
     async fn change_state(&self, webhook: &str, change: impl Fn(&mut WebhookState)) -> Result<(), FollowError> {

@@ -1,12 +1,16 @@
 //! Copies that follow their source through the stream.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
+use async_trait::async_trait;
 use serde_json::json;
-use singlet_changes::{ParkedChanges, TriggerFollower, Unobserved, entities_with_kept_copies, repair_copies};
+use singlet_changes::{
+    LOOK_AGAIN_MILLIS, ParkedChanges, TriggerFollower, Unobserved, ask_for_repair, entities_with_kept_copies,
+    repair_answer, repair_as_asked, repair_copies,
+};
 use singlet_item::{Item, Value};
 use singlet_runtime::{Attributes, Engine};
-use singlet_store::Store;
+use singlet_store::{PageAnswer, QueryRequest, Result, Store, StoreLayer};
 
 use crate::dying::Dying;
 use crate::support::{NOW, System, followers_of};
@@ -213,4 +217,157 @@ async fn what_did_not_follow_is_mended() {
     let all = rows(&system.engine).await;
     let wrong = names(&all, "Event").into_iter().filter(|name| name == "wrong").count();
     assert_eq!(wrong, 3, "those whose source is gone");
+}
+
+/// A store whose indexes do not have some rows yet.
+#[derive(Debug)]
+struct LateIndex {
+    store: Arc<dyn Store>,
+    /// What tells rows that no index has.
+    missing: Mutex<Vec<Value>>,
+}
+
+#[async_trait]
+impl StoreLayer for LateIndex {
+    fn beneath(&self) -> &dyn Store {
+        &*self.store
+    }
+
+    async fn query(&self, request: &QueryRequest) -> Result<PageAnswer> {
+        let mut page = self.store.query(request).await?;
+        if request.index.is_some() {
+            let missing = self.missing.lock().unwrap();
+            page.items
+                .retain(|item| !item.values().any(|value| missing.contains(value)));
+        }
+        Ok(page)
+    }
+}
+
+async fn sorted_likes(engine: &Engine) -> Vec<String> {
+    let mut names = names(&rows(engine).await, "Like");
+    names.sort();
+    names
+}
+
+#[tokio::test]
+async fn rows_that_an_index_did_not_have_yet_are_looked_for_again() {
+    let system = System::open(FEED).await;
+    let late = Arc::new(LateIndex {
+        store: Arc::clone(system.engine.store()),
+        missing: Mutex::default(),
+    });
+    let store: Arc<dyn Store> = late.clone();
+    let engine = Arc::new(Engine::open(
+        Arc::clone(system.engine.model()),
+        store,
+        Attributes::new(),
+        [7; 32],
+    ));
+    let started = TriggerFollower::start(Arc::clone(&engine), Arc::new(Unobserved), NOW).await;
+    let mut follower = started.unwrap().with_late_indexes();
+    system
+        .write("add", json!({"id": "a", "owner": "ada", "name": "one"}))
+        .await;
+    system.write("like", json!({"who": "bob", "id": "a"})).await;
+    system.write("like", json!({"who": "cat", "id": "a"})).await;
+    late.missing.lock().unwrap().push("cat".into());
+    system.write("rename", json!({"id": "a", "name": "two"})).await;
+    rest(&mut follower).await;
+    assert_eq!(sorted_likes(&engine).await, ["one", "two"]);
+    // The index has it by now. A process that takes over does what was due, and the source may be another by then.
+    late.missing.lock().unwrap().clear();
+    assert_eq!(follower.next_instant(), Some(NOW + LOOK_AGAIN_MILLIS));
+    let started = TriggerFollower::start(Arc::clone(&engine), Arc::new(Unobserved), NOW).await;
+    let mut follower = started.unwrap().with_late_indexes();
+    assert_eq!(follower.fire_due(NOW + LOOK_AGAIN_MILLIS - 1).await.unwrap(), 0);
+    assert_eq!(sorted_likes(&engine).await, ["one", "two"]);
+    assert_eq!(follower.fire_due(NOW + LOOK_AGAIN_MILLIS).await.unwrap(), 1);
+    assert_eq!(sorted_likes(&engine).await, ["two", "two"]);
+    // A look has no look.
+    rest(&mut follower).await;
+    assert_eq!(follower.fire_due(NOW + 2 * LOOK_AGAIN_MILLIS).await.unwrap(), 0);
+    // Where a source is gone, its copies stay.
+    system.write("rename", json!({"id": "a", "name": "three"})).await;
+    follower.follow_page(&|| NOW).await.unwrap();
+    rest(&mut follower).await;
+    system.write("drop", json!({"id": "a"})).await;
+    follower.follow_page(&|| NOW).await.unwrap();
+    rest(&mut follower).await;
+    assert_eq!(follower.fire_due(NOW + LOOK_AGAIN_MILLIS).await.unwrap(), 1);
+    assert_eq!(sorted_likes(&engine).await, ["three", "three"]);
+}
+
+#[tokio::test]
+async fn where_indexes_are_as_the_table_nothing_is_looked_for_again() {
+    let system = System::open(FEED).await;
+    let mut follower = start(&system.engine).await;
+    system
+        .write("add", json!({"id": "a", "owner": "ada", "name": "one"}))
+        .await;
+    system.write("rename", json!({"id": "a", "name": "two"})).await;
+    rest(&mut follower).await;
+    assert_eq!(follower.next_instant(), None);
+}
+
+#[tokio::test]
+async fn what_is_mended_runs_nothing_and_is_marked() {
+    let text = FEED.to_owned()
+        + r#"  countEvents: {after: {update: Event}, let: {i: Item(row.id)}, do: [{update: i, add: {n: 1}}]}
+"#;
+    let system = System::open(&text).await;
+    let mut follower = start(&system.engine).await;
+    system
+        .write("add", json!({"id": "a", "owner": "ada", "name": "one"}))
+        .await;
+    system
+        .write("happen", json!({"owner": "ada", "no": 1, "id": "a"}))
+        .await;
+    system.write("rename", json!({"id": "a", "name": "two"})).await;
+    rest(&mut follower).await;
+    // The copy followed, and the write ran after that.
+    let all = rows(&system.engine).await;
+    assert_eq!(of_kind(&all, "Item")[0]["n"], Value::from(1));
+    let mut wrong = of_kind(&all, "Event")[0].clone();
+    wrong.insert("name".to_owned(), "wrong".into());
+    system.put(wrong).await;
+    follower.follow_page(&|| NOW).await.unwrap();
+    rest(&mut follower).await;
+    assert_eq!(of_kind(&rows(&system.engine).await, "Item")[0]["n"], Value::from(2));
+    system.told().await;
+    // Somebody asks for it; whoever follows does it once.
+    let followers = followers_of(&system.engine);
+    let asked = ask_for_repair(&followers, None).await.unwrap();
+    assert!(repair_answer(&followers, &asked).await.unwrap().is_none());
+    assert!(repair_as_asked(&system.engine, &|| NOW).await.unwrap());
+    assert!(!repair_as_asked(&system.engine, &|| NOW).await.unwrap());
+    let answer = repair_answer(&followers, &asked).await.unwrap().unwrap();
+    assert_eq!((answer.rows, answer.stale, answer.sources, answer.left), (1, 1, 1, 0));
+    let told = system.told().await;
+    assert_eq!(told.changes.len(), 1, "{:?}", told.lines());
+    assert!(told.changes[0].by.as_deref().unwrap().starts_with("repair"));
+    follower.follow_page(&|| NOW).await.unwrap();
+    rest(&mut follower).await;
+    let all = rows(&system.engine).await;
+    assert_eq!(names(&all, "Event"), ["two"]);
+    assert_eq!(of_kind(&all, "Item")[0]["n"], Value::from(2));
+    // What is written next is a change as any other.
+    system.write("rename", json!({"id": "a", "name": "three"})).await;
+    follower.follow_page(&|| NOW).await.unwrap();
+    rest(&mut follower).await;
+    assert_eq!(of_kind(&rows(&system.engine).await, "Item")[0]["n"], Value::from(3));
+}
+
+#[tokio::test]
+async fn of_two_who_ask_both_are_answered() {
+    let system = System::open(FEED).await;
+    let followers = followers_of(&system.engine);
+    let first = ask_for_repair(&followers, Some("Like")).await.unwrap();
+    let second = ask_for_repair(&followers, None).await.unwrap();
+    while repair_as_asked(&system.engine, &|| NOW).await.unwrap() {}
+    for asked in [&first, &second] {
+        assert!(repair_answer(&followers, asked).await.unwrap().is_some(), "{asked}");
+    }
+    let unknown = ask_for_repair(&followers, Some("Item")).await.unwrap_err();
+    assert!(unknown.to_string().contains("`Item`"), "{unknown}");
 }

@@ -13,6 +13,7 @@ mod following;
 mod kinds;
 mod lost_answers;
 mod reach;
+mod retries;
 mod snapshots;
 mod support;
 mod tallies;

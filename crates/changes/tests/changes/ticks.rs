@@ -318,6 +318,7 @@ impl TriggerObserver for Heard {
             RunEnd::Done => "done",
             RunEnd::DoneBefore => "before",
             RunEnd::Refused(_) => "refused",
+            RunEnd::Later(_) => "later",
             RunEnd::Parked(_) => "parked",
         };
         self.0.lock().unwrap().push(format!("{write} {change} {end}"));

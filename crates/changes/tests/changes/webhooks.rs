@@ -8,7 +8,7 @@ use async_trait::async_trait;
 use serde_json::{Value as Json, json};
 use singlet_changes::{
     ATTEMPTS_MAX, Deliveries, Followed, ParkedChanges, ParkedOrder, PostWebhook, Posted, TriggerFollower, Unobserved,
-    WebhookOrder, WebhookPost, WebhookSender,
+    WebhookOrder, WebhookPost, WebhookSender, forget_unneeded,
 };
 use singlet_item::Value;
 use singlet_runtime::{Attributes, Engine};
@@ -529,4 +529,35 @@ async fn a_delivery_goes_by_itself_after_thirty_days() {
     let until = delivery["ttl"].as_number().unwrap().to_i64();
     assert_eq!(until, Some(NOW / 1_000 + 30 * 86_400));
     assert_eq!(delivery["kind"], Value::S("$webhook".to_owned()));
+}
+
+#[tokio::test]
+async fn a_webhook_that_goes_from_the_model_takes_its_rows_with_it() {
+    let system = System::open(SHOP).await;
+    assert_eq!(forget_unneeded(&system.engine).await.unwrap(), 0);
+    let mut follower = start(&system.engine).await;
+    for at in 0..3 {
+        system.write("order", json!({"id": format!("o{at}")})).await;
+    }
+    while !follower.is_at_head() {
+        follower.follow_page(&|| NOW).await.unwrap();
+    }
+    let kept = |text: &str| {
+        text.lines()
+            .filter(|line| !line.starts_with("  also:"))
+            .collect::<Vec<_>>()
+            .join("\n")
+    };
+    let source = singlet_model::Source::new("model.yaml", kept(SHOP));
+    let model = Arc::new(singlet_model::load(&source).model.unwrap());
+    let store = Arc::clone(system.engine.store());
+    let other = Arc::new(Engine::open(model, store, Attributes::new(), [7; 32]));
+    // What another model still has stays, and what is gone goes once.
+    assert_eq!(forget_unneeded(&other).await.unwrap(), 3);
+    assert_eq!(forget_unneeded(&other).await.unwrap(), 0);
+    let deliveries = Deliveries::new(followers_of(&system.engine));
+    let also = deliveries.list("also", 9).await.unwrap();
+    assert!(also.is_empty(), "{also:?}");
+    assert!(!deliveries.state("also").await.unwrap().is_known());
+    assert_eq!(deliveries.list("ordered", 9).await.unwrap().len(), 3);
 }

@@ -13,7 +13,9 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use clap::{Args, Subcommand};
-use singlet_changes::{ChangeReader, ChangeSource, FollowError, Followers, at_text};
+use singlet_changes::{
+    ChangeReader, ChangeSource, FollowError, Followers, ParkedChange, ParkedChanges, TRIGGERS_FOLLOWER, at_text,
+};
 use singlet_model::Model;
 use singlet_runtime::Engine;
 use singlet_store::{StoreError, StreamPosition};
@@ -190,6 +192,11 @@ async fn lag(opened: &Opened) -> Result<ExitCode, ExitCode> {
             }
             Err(error) => return Err(failed(error.into())),
         }
+        if name == TRIGGERS_FOLLOWER {
+            line.push_str(&kept_text(
+                &ParkedChanges::new(opened.followers()).list().await.map_err(failed)?,
+            ));
+        }
         line.push('\n');
         for gap in &noted.gaps {
             line.push_str(&format!("  {}\n", gap_text(&name, gap)));
@@ -198,6 +205,19 @@ async fn lag(opened: &Opened) -> Result<ExitCode, ExitCode> {
         super::print(&line);
     }
     Ok(code)
+}
+
+/// How many changes are kept for writes that were not done.
+fn kept_text(kept: &[ParkedChange]) -> String {
+    let retried = kept.iter().filter(|one| one.next_try().is_some()).count();
+    let mut text = String::new();
+    if kept.len() > retried {
+        text.push_str(&format!(", {} parked", counted(kept.len() - retried, "change")));
+    }
+    if retried > 0 {
+        text.push_str(&format!(", {} tried again later", counted(retried, "change")));
+    }
+    text
 }
 
 /// How many changes lie after a position, and whether all were counted.

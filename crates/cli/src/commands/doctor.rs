@@ -148,7 +148,7 @@ impl Doctor {
             let (system, setting) = path.split_once('.')?;
             (system == name).then(|| (setting.to_owned(), value.to_owned()))
         });
-        let settings = store::settings(&model, &given.collect::<Vec<_>>()).map_err(|reason| fail(&reason))?;
+        let settings = store::given_settings(&model, &given.collect::<Vec<_>>()).map_err(|reason| fail(&reason))?;
         let engine = Engine::open(Arc::new(model), Arc::new(opened.clone()), settings, [0; 32]);
         let opening = TableOpening {
             makes_tables: false,

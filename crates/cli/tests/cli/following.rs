@@ -276,3 +276,77 @@ fn a_clock_begins_when_it_is_first_followed_and_is_shown() {
     assert!(plan.contains("  every    monday at 07:00\n"), "{plan}");
     assert!(plan.contains("  month    4.2 runs in 30 days, "), "{plan}");
 }
+
+/// Books whose titles are copied to notes, which are counted.
+const BOOKS: &str = r#"
+singlet: 1
+name: after
+settings: {most: int 1..9}
+table: {name: after, key: {partition: PK, sort: SK}, type: kind, stream: both_images, recovery: point_in_time}
+entities:
+  Book:
+    attributes: {book: string 1..8, title: string 1..20}
+    key: {PK: "BOOK#{book}", SK: "BOOK"}
+  Note:
+    attributes:
+      book: Book.book
+      id: string 1..8
+      words: int 0..100
+      title: {copy: "Book(book).title", kept: stream}
+    key: {PK: "BOOK#{book}", SK: "NOTE#{id}"}
+tallies:
+  byBook: {count: Note, by: book, sum: {words: words}}
+reads:
+  figures: {tally: byBook, allow: settings.most > 1, http: GET /figures}
+"#;
+
+const BOOK_ROWS: &str = r#"
+{"Book": {"book": "a", "title": "One"}}
+{"Note": {"book": "a", "id": "x", "words": 3, "title": "Old"}}
+{"Note": {"book": "a", "id": "y", "words": 4, "title": "One"}}
+"#;
+
+#[test]
+fn a_service_that_has_the_folder_open_mends_and_counts_when_it_is_asked() {
+    let folder = Folder::new("follow-asked");
+    folder.write("after.yaml", BOOKS.as_bytes());
+    folder.write("rows.jsonl", BOOK_ROWS.trim_start().as_bytes());
+    let load = [
+        "load",
+        "after.yaml",
+        "rows.jsonl",
+        "--store",
+        "embedded:singlet-data",
+        "--as-is",
+    ];
+    // A setting that has no value, and may not be left out, is named before anything begins.
+    let (code, text) = said(&run(&folder, &load));
+    assert!(
+        code != 0 && text.contains("setting `most` of `after` has no value"),
+        "{text}"
+    );
+    let (code, text) = said(&run(&folder, &[&load[..], &["--set", "most=2"]].concat()));
+    assert_eq!(code, 0, "{text}");
+    let served = Served::start(&folder, &["--set", "after.most=2"]);
+    let repair = [&CHANGES[..], &["--set", "most=2", "repair"]].concat();
+    let first = (
+        0,
+        "2 rows compared, stale copies: 1; those of 1 source mended\n".to_owned(),
+    );
+    assert_eq!(said(&run(&folder, &repair)), first);
+    let again = (
+        0,
+        "2 rows compared, stale copies: 0; those of 0 sources mended\n".to_owned(),
+    );
+    assert_eq!(said(&run(&folder, &repair)), again);
+    let rebuild = [&CHANGES[..], &["--set", "most=2", "rebuild"]].concat();
+    assert_eq!(said(&run(&folder, &rebuild)), (0, "byBook: counted anew\n".to_owned()));
+    let figures = ask(&served.address(), "GET", "/after/figures", "x-none: 1", "").unwrap();
+    assert_eq!(figures, (200, r#"{"a":{"count":2,"words":7}}"#.to_owned()));
+    let metrics = ask(&served.address(), "GET", "/metrics", "x-none: 1", "").unwrap().1;
+    assert!(
+        metrics.contains("singlet_tally_lag_seconds{system=\"after\"}"),
+        "{metrics}"
+    );
+    assert!(served.end());
+}

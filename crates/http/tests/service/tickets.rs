@@ -154,6 +154,8 @@ fn there_are_tickets_for_who_may_ask_and_for_what_can_be_watched() {
     // By an API key.
     let answer = running.get("country", "reader", "/api/v1/countries?limit=1&ticket=new");
     let ticket = answer.header("singlet-ticket").unwrap();
+    let next = answer.header("link").unwrap();
+    assert!(next.contains("limit=1&cursor=") && !next.contains("ticket"), "{next}");
     let path = format!("/country/api/v1/countries?limit=1&ticket={ticket}");
     let mut watcher = Watcher::open_with(&running, &path, "");
     assert!(watcher.next_chunk() && watcher.held.len() == 1);

@@ -139,6 +139,11 @@ impl Model {
         is_timed && has_room_for_timers(&self.table, &self.entities) && entity.history.is_none()
     }
 
+    /// Whether timers have a place in the table: they lie side by side in the order of their instants.
+    pub fn has_room_for_timers(&self) -> bool {
+        has_room_for_timers(&self.table, &self.entities)
+    }
+
     /// Whether something follows changes of an entity.
     pub fn is_followed(&self, id: EntityId) -> bool {
         self.followed_changes().any(|trigger| trigger.entity == id)

@@ -35,6 +35,8 @@ pub struct Write {
     pub if_match_required: bool,
     /// Whether it may be more than a transaction holds.
     pub bulk: bool,
+    /// Of a copy that follows through the stream: whether the rows that hold it are found by an index, which may be behind.
+    pub looks_again: bool,
     /// The route.
     pub http: Option<Route>,
     /// What a document says of it.
@@ -58,6 +60,8 @@ pub struct Trigger {
     pub when: Option<Expr>,
     /// The arguments of the write.
     pub args: Vec<(String, Expr)>,
+    /// Whether a run that a rule refuses is tried again later, and is no outcome.
+    pub retries_refusals: bool,
     /// Where it stands.
     pub span: Span,
 }

@@ -59,12 +59,14 @@ impl Resolver<'_> {
         let value = self.value_of(copy, attribute.span);
         let step = write.steps.first_mut()?;
         set_copy(step, attribute, value);
+        let is_strong = filter
+            .as_ref()
+            .is_some_and(|filter| is_in_one_partition(holder, filter));
         if let Some((_, LetValue::Read(selection))) = &mut step.repeat {
-            selection.consistent = filter
-                .as_ref()
-                .is_some_and(|filter| is_in_one_partition(holder, filter));
+            selection.consistent = is_strong;
             selection.filter = filter;
         }
+        write.looks_again = !is_strong;
         Some(write)
     }
 

@@ -133,6 +133,7 @@ impl Resolver<'_> {
             entity,
             when,
             args: values,
+            retries_refusals: entry.value.get("else").is_some(),
             span: entry.key.span,
         }
     }
@@ -165,6 +166,7 @@ impl Resolver<'_> {
             entity,
             when,
             args: values,
+            retries_refusals: false,
             span: entry.key.span,
         }
     }

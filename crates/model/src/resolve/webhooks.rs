@@ -26,6 +26,10 @@ impl Resolver<'_> {
             let message = "`args` says nothing here: there is no write that would take them";
             self.bad_webhook(args.key.span, message, "say what is told under `send`");
         }
+        if let Some(otherwise) = after.value.entry("else") {
+            let message = "`else` says nothing here: no rule refuses what is told, and what is not taken is sent again";
+            self.bad_webhook(otherwise.key.span, message, "remove it");
+        }
         if !has_room_for_timers(&self.table, entities) {
             let message = "what is still to be told lies in the table by its instant, and the table has no sort key of text for it";
             self.bad_webhook(entry.key.span, message, "give the table a sort key");

@@ -180,6 +180,7 @@ impl Resolver<'_> {
             idempotency,
             if_match_required: node.get("if_match").is_some(),
             bulk,
+            looks_again: false,
             http: http.into_route(),
             claim: self.claim(node.get("claim")),
         };

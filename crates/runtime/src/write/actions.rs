@@ -13,6 +13,7 @@ use super::guards::Guards;
 use super::touched::{Action, Before, Change, Check, Doing, Parts, Touched, absent_now, present, stored_name};
 use super::{Stop, mistake, send};
 use crate::by_key::primary_key;
+use crate::load::BY;
 use crate::row;
 use crate::scope::Attributes;
 
@@ -123,8 +124,10 @@ impl<'a> Attempt<'a> {
         if new.is_empty() || old.is_empty() {
             return Err(mistake("a row has no item"));
         }
-        let (_, new_item) = new.remove(0);
+        let (_, mut new_item) = new.remove(0);
         old.remove(0);
+        let mark = self.operation.change.and_then(|cause| cause.mark);
+        let mark = mark.filter(|_| model.is_followed(entity.id));
         let inputs = inputs(model, entity, &stored, after);
         let mut also: Vec<&str> = inputs.iter().map(String::as_str).collect();
         let mut actions = Vec::new();
@@ -181,6 +184,7 @@ impl<'a> Attempt<'a> {
                 doing: Doing::Delete,
                 checks,
             };
+            new_item.extend(mark.map(|mark| (BY.to_owned(), Value::S(mark.to_owned()))));
             // That its place is taken is said before that a mirror's is.
             let there = Action {
                 key: new_key,
@@ -191,10 +195,10 @@ impl<'a> Attempt<'a> {
             return Ok(actions);
         }
         let update = difference(model, entity, item, &new_item);
-        let doing = if update.is_empty() {
-            Doing::Check
-        } else {
-            Doing::Update(update)
+        let doing = match (update.is_empty(), mark) {
+            (true, _) => Doing::Check,
+            (false, Some(mark)) => Doing::Update(update.set(BY, Value::S(mark.to_owned()))),
+            (false, None) => Doing::Update(update),
         };
         actions.insert(
             0,

@@ -75,6 +75,19 @@ impl Engine {
         (attribute, at): (&str, i64),
         now: i64,
     ) -> Result<Option<Attributes>, RuntimeError> {
+        let Some(row) = self.row_at(entity, key, now).await? else {
+            return Ok(None);
+        };
+        Ok((instant_in(entity, &row, attribute)? == Some(at)).then_some(row))
+    }
+
+    /// A row as it is at an instant, read strongly.
+    pub(crate) async fn row_at(
+        &self,
+        entity: &Entity,
+        key: &Item,
+        now: i64,
+    ) -> Result<Option<Attributes>, RuntimeError> {
         let model = self.model().as_ref();
         let request = GetRequest {
             table: model.table.name.clone(),
@@ -89,10 +102,7 @@ impl Engine {
         let (nothing, nobody) = (Attributes::new(), Caller::anonymous());
         let mut scope = self.change_scope(&nothing, &nobody, &nothing);
         scope.now = now;
-        let Some(row) = row::decode(model, entity, &item, scope)? else {
-            return Ok(None);
-        };
-        Ok((instant_in(entity, &row, attribute)? == Some(at)).then_some(row))
+        row::decode(model, entity, &item, scope)
     }
 
     /// The key of the item that a row of an entity is.

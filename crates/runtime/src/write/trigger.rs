@@ -66,6 +66,8 @@ pub enum TriggerOutcome {
     NotMeant,
     /// A rule refused it, and that is recorded.
     Refused(Refused),
+    /// A rule refused it, and the model has that tried again: nothing is recorded.
+    RefusedForNow(Refused),
 }
 
 /// Why an operation runs by itself: after a change, or by the clock.
@@ -76,6 +78,8 @@ pub(super) struct Cause<'a> {
     /// The change; none for a tick.
     change: Option<&'a ChangedRow>,
     parked: Option<&'a Item>,
+    /// What the rows say that it changes, where it is no write that others are to follow.
+    pub mark: Option<&'a str>,
 }
 
 impl Cause<'_> {
@@ -103,6 +107,11 @@ impl Cause<'_> {
             }],
         })
     }
+}
+
+/// Whether what a rule refuses is no outcome of this cause.
+fn retries_refusals(write: &Write, cause: Cause<'_>) -> bool {
+    cause.change.is_some() && write.after.as_ref().is_some_and(|trigger| trigger.retries_refusals)
 }
 
 fn words_of(change: &ChangedRow) -> Attributes {
@@ -174,6 +183,15 @@ impl Engine {
     /// Where the store fails or others stay in the way ([`RuntimeError::is_temporary`]: it may be tried again), or the write cannot
     /// be done for this change.
     pub async fn run_after(&self, run: TriggerRun<'_>) -> Result<TriggerOutcome, RuntimeError> {
+        self.run_marked(run, None).await
+    }
+
+    /// The same with a mark in what it changes: nothing runs after that.
+    pub(crate) async fn run_marked(
+        &self,
+        run: TriggerRun<'_>,
+        mark: Option<&str>,
+    ) -> Result<TriggerOutcome, RuntimeError> {
         let model = self.model().as_ref();
         let write = model.writes.iter().find(|write| write.name == run.write);
         let trigger = write.and_then(|write| write.after.as_ref());
@@ -189,6 +207,7 @@ impl Engine {
             id: &run.change.id,
             change: Some(run.change),
             parked: run.parked,
+            mark,
         };
         self.run_once(write, plan, args, run.now, cause).await
     }
@@ -209,6 +228,7 @@ impl Engine {
             id: &run.tick.id,
             change: None,
             parked: run.parked,
+            mark: None,
         };
         self.run_once(write, plan, Attributes::new(), run.tick.at, cause).await
     }
@@ -249,6 +269,9 @@ impl Engine {
         match written {
             Ok(written) if written.replayed => Ok(TriggerOutcome::DoneBefore),
             Ok(_) => Ok(TriggerOutcome::Done),
+            Err(RuntimeError::Refused(refused)) if retries_refusals(write, cause) => {
+                Ok(TriggerOutcome::RefusedForNow(*refused))
+            }
             Err(RuntimeError::Refused(refused)) => operation.record_refusal(*refused).await,
             Err(error) => Err(error),
         }

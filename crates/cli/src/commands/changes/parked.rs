@@ -28,8 +28,8 @@ pub(super) const LOOK_PAUSE: Duration = Duration::from_millis(200);
 
 /// Show changes after which a write cannot be done.
 ///
-/// Each has the write, the id of the change, and why. Later changes of its row wait behind it, for that write. The exit code is
-/// 1 where there are any.
+/// Each has the write, the id of the change, and why. Later changes of its row wait behind it, for that write. What was refused for now
+/// has when it is tried again. The exit code is 1 where any waits for somebody.
 #[derive(Args)]
 pub(super) struct Parked {
     /// A JSON object a line.
@@ -58,25 +58,10 @@ pub(super) struct Discard {
 impl Parked {
     pub(super) async fn run(self, opened: &Opened) -> Result<ExitCode, ExitCode> {
         let listed = list(opened).await?;
-        let line = |one: &ParkedChange| match self.json {
-            true => one.to_json() + "\n",
-            false if one.is_tick() => format!(
-                "{} {} {}: {}\n",
-                at_text(one.at_seconds),
-                one.write,
-                one.change,
-                one.reason
-            ),
-            false => format!(
-                "{} {} after {} of {}: {}\n",
-                at_text(one.at_seconds),
-                one.write,
-                one.change,
-                one.entity,
-                one.reason
-            ),
+        let shown: String = match self.json {
+            true => listed.iter().map(|one| one.to_json() + "\n").collect(),
+            false => listed.iter().map(parked_text).collect(),
         };
-        let shown: String = listed.iter().map(line).collect();
         print(&shown);
         Ok(code_of(&listed))
     }
@@ -102,8 +87,25 @@ async fn list(opened: &Opened) -> Result<Vec<ParkedChange>, ExitCode> {
     parked.list().await.map_err(|error| failed(&opened.model, &error))
 }
 
+/// A parked change in one line.
+fn parked_text(one: &ParkedChange) -> String {
+    let cause = match one.is_tick() {
+        true => one.change.clone(),
+        false => format!("after {} of {}", one.change, one.entity),
+    };
+    let next = one.next_try().map(|at| format!("; tried again {}", at_text(at)));
+    let at = at_text(one.at_seconds);
+    format!(
+        "{at} {} {cause}: {}{}\n",
+        one.write,
+        one.reason,
+        next.unwrap_or_default()
+    )
+}
+
+/// What is tried again by itself needs nobody.
 fn code_of(left: &[ParkedChange]) -> ExitCode {
-    ExitCode::from(match left.is_empty() {
+    ExitCode::from(match left.iter().all(|one| one.next_try().is_some()) {
         true => exit::CLEAN,
         false => exit::FINDINGS,
     })

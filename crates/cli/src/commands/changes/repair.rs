@@ -1,20 +1,26 @@
 //! `singlet changes MODEL repair`.
 
 use std::process::ExitCode;
+use std::time::{Duration, Instant};
 
 use clap::Args;
-use singlet_changes::{entities_with_kept_copies, repair_copies};
+use singlet_changes::{FollowError, Repaired, ask_for_repair, entities_with_kept_copies, repair_answer, repair_copies};
 use singlet_model::model::Entity;
 
+use super::parked::LOOK_PAUSE;
 use super::{Opened, failed};
 use crate::commands::print;
 use crate::store::now;
 use crate::table::counted;
 use crate::{exit, model};
 
+/// How long a service may take to compare all rows.
+const SERVICE_TIME_MAX: Duration = Duration::from_secs(600);
+
 /// Compare copies that follow through the stream with their sources, and have those follow that did not.
 ///
-/// What runs after changes of the rows that hold them runs after this, too. The exit code is 1 where copies cannot be made to follow.
+/// Nothing runs after what this changes. While a service has the folder open and follows, the service does it. The exit code is 1 where copies cannot
+/// be made to follow.
 #[derive(Args)]
 pub(super) struct Repair {
     /// Only copies that rows of this entity hold; all unless said.
@@ -31,13 +37,14 @@ impl Repair {
                 "no row of `{which}` holds a copy with `kept: stream`"
             )));
         }
-        let Some(engine) = &opened.engine else {
-            let code = model::fail("a service has the folder open, and copies are mended by who has it open");
-            eprintln!("help: stop the service for as long as it takes");
-            return Err(code);
+        let repaired = match &opened.engine {
+            Some(engine) => repair_copies(engine, &entities, &now).await.map(Some),
+            None => asked_of_service(opened, self.entity.as_deref()).await,
         };
-        let repaired = repair_copies(engine, &entities, &now).await;
-        let repaired = repaired.map_err(|error| failed(&opened.model, &error))?;
+        let Some(repaired) = repaired.map_err(|error| failed(&opened.model, &error))? else {
+            print("asked for: whoever follows does it\n");
+            return Ok(ExitCode::from(exit::FINDINGS));
+        };
         print(&format!(
             "{} compared, stale copies: {}; those of {} mended\n",
             counted(repaired.rows, "row"),
@@ -52,4 +59,19 @@ impl Repair {
             }
         }
     }
+}
+
+/// Has the process do it that has the folder open; nothing, where it is not done in time.
+async fn asked_of_service(opened: &Opened, entity: Option<&str>) -> Result<Option<Repaired>, FollowError> {
+    let followers = opened.followers();
+    let id = ask_for_repair(&followers, entity).await?;
+    let begun = Instant::now();
+    while begun.elapsed() < SERVICE_TIME_MAX {
+        let answer = repair_answer(&followers, &id).await?;
+        if answer.is_some() {
+            return Ok(answer);
+        }
+        tokio::time::sleep(LOOK_PAUSE).await;
+    }
+    Ok(None)
 }

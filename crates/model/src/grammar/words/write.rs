@@ -92,6 +92,11 @@ pub(super) static AFTER: Record = record(
             Names("argument", &Expr),
             "The arguments of the write, from `row` and `before`.",
         ),
+        optional(
+            "else",
+            Words(&["retry"]),
+            "`retry`: what a rule refuses is tried again later; a refusal is an outcome unless said.",
+        ),
     ],
 );
 
