@@ -303,7 +303,8 @@ impl FollowedSequence {
                 let followed = async {
                     let page = follower.follow_page(&|| now).await?;
                     let fired = follower.fire_due(now).await?;
-                    let retried = follower.follow_orders(&|| now).await?;
+                    // Boxed: a sequence holds the future of every call in it.
+                    let retried = Box::pin(follower.follow_orders(&|| now)).await?;
                     Ok::<_, FollowError>(page.records == 0 && fired == 0 && retried == 0)
                 };
                 match followed.await {
