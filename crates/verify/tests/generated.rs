@@ -41,22 +41,7 @@ const UNDRAWN_WORDS: &[(&str, &str)] = &[
     ),
     ("write.every", "runs by the clock, and nobody calls it"),
     ("attribute.found", "drawn copies are found by what names their source"),
-    ("read.tally", "tallies are compared as they lie in the table"),
     ("with.tally", "as `tally` of a read"),
-    ("model.webhooks", "tells others, and changes no row that is compared"),
-    ("webhook.after", "as `webhooks`"),
-    ("webhook.send", "as `webhooks`"),
-    ("webhook.to", "as `webhooks`"),
-    ("webhook.when", "as `webhooks`"),
-    ("provisioned.indexes", "units of a table change no answer"),
-    ("index units.read", "as `indexes` of `billing`"),
-    ("index units.write", "as `indexes` of `billing`"),
-    ("estimate.peak", "of the price, which is computed elsewhere"),
-    ("estimate.shares", "as `peak`"),
-    ("table claim.month_price", "as `peak`"),
-    ("table claim.read_units", "as `peak`"),
-    ("table claim.storage_gb", "as `peak`"),
-    ("table claim.write_units", "as `peak`"),
 ];
 
 /// Functions that no made-up model calls, and why.
@@ -176,6 +161,8 @@ fn hold_followed(report: &RunReport) {
     }
     assert!(tally.tallies > 15, "too few tallies are kept");
     assert!(tally.kept_copies > 1, "too few copies follow through the stream");
+    assert!(tally.told > 20, "too little is told to others");
+    assert!(tally.retried > 5, "too few refusals are tried again");
     let refused: u64 = tally.runs.values().map(|(_, refused)| refused).sum();
     assert!(refused > 5, "too few runs are refused");
 }
@@ -185,7 +172,7 @@ fn hold_words(report: &RunReport) {
     let mut coverage = report.reads.coverage.clone();
     coverage.add(report.writes.coverage.clone());
     coverage.add(report.followed.coverage.clone());
-    assert!(UNDRAWN_WORDS.len() <= 21);
+    assert!(UNDRAWN_WORDS.len() <= 10);
     let listed: Vec<&str> = UNDRAWN_WORDS.iter().map(|(word, _)| *word).collect();
     let missing = coverage.missing_words();
     let unlisted: Vec<&String> = missing.iter().filter(|word| !listed.contains(&word.as_str())).collect();

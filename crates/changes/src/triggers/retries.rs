@@ -26,6 +26,9 @@ pub const REFUSED_PAUSES_SECONDS: [i64; 11] = [
     20 * HOUR,
 ];
 
+/// The longest of them.
+const PAUSE_SECONDS_MAX: i64 = 20 * HOUR;
+
 /// How often a refusal is tried before it is left to an operator.
 pub const REFUSED_TRIES_MAX: usize = REFUSED_PAUSES_SECONDS.len() + 1;
 
@@ -76,7 +79,9 @@ impl TriggerFollower {
     }
 
     fn due_of_refused(&self, now: i64) -> Option<ParkedChange> {
-        let is_due = |parked: &ParkedChange| !parked.is_tick() && parked.next_try().is_some_and(|at| at <= now);
+        // What lies further ahead than any pause was noted by a clock that was ahead, and is not believed.
+        let is_past = |at: i64| at <= now || at.saturating_sub(now) > PAUSE_SECONDS_MAX;
+        let is_due = |parked: &ParkedChange| !parked.is_tick() && parked.next_try().is_some_and(is_past);
         let firsts = self.parked.first_of_rows();
         firsts.into_iter().find(is_due)
     }
@@ -99,6 +104,7 @@ mod tests {
         while let Some(next) = tries.after_refusal(now).next_at {
             assert!(next - now >= pause, "{next}");
             pause = next - now;
+            assert!(pause <= PAUSE_SECONDS_MAX);
             tries = tries.after_refusal(now);
             now = next;
         }

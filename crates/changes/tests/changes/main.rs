@@ -4,12 +4,15 @@
     clippy::unwrap_used,
     clippy::panic,
     clippy::indexing_slicing,
+    clippy::print_stdout,
     reason = "a test fails by panicking"
 )]
 
 mod copies;
 mod dying;
+mod faults;
 mod following;
+mod kills;
 mod kinds;
 mod lost_answers;
 mod reach;

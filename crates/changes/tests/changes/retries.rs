@@ -233,3 +233,14 @@ async fn killed_while_refusals_are_tried_all_run_once_and_in_order() {
     }
     assert!(kills > 100, "{kills}");
 }
+
+#[tokio::test]
+async fn a_clock_that_was_years_ahead_does_not_put_off_a_try() {
+    let system = System::open(BILLS).await;
+    let mut follower = start(&system).await;
+    bill(&system, "a", "ada", 1).await;
+    rest(&mut follower, NOW + 400 * 24 * 60 * MINUTE).await;
+    system.write("account", json!({"who": "ada"})).await;
+    assert_eq!(follower.follow_orders(&|| NOW).await.unwrap(), 1);
+    assert_eq!(seen(&system, "ada").await, [1]);
+}

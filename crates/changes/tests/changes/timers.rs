@@ -12,7 +12,7 @@ use crate::dying::Dying;
 use crate::support::{NOW, System};
 use crate::triggers::{number, of_kind, rows, start};
 
-const AUCTIONS: &str = r#"
+pub const AUCTIONS: &str = r#"
 singlet: 1
 name: auctions
 table: {name: auctions, key: {partition: PK, sort: SK}, type: kind, ttl: ttl, stream: both_images}

@@ -14,6 +14,10 @@ fn some(rng: &mut Rng, one_in: u8, lines: &[&str]) -> String {
     }
 }
 
+/// Units of the table and of its indexes.
+const PROVISIONED: &str =
+    "  billing: {read: 25, write: 25, indexes: {GX1: {read: 5, write: 5}, GX2: {read: 5, write: 5}}}\n";
+
 /// Stream, billing, recovery, and what a document says of the table.
 pub(super) fn table(rng: &mut Rng) -> String {
     let streams = [
@@ -22,12 +26,12 @@ pub(super) fn table(rng: &mut Rng) -> String {
         "  stream: {images: keys_only, readers: [lake]}\n",
     ];
     let stream = some(rng, 6, &streams);
-    let billing = ["  billing: on_demand\n", "  billing: {read: 25, write: 25}\n"];
+    let billing = ["  billing: on_demand\n", PROVISIONED];
     let billing = some(rng, 8, &billing);
     let recovery = some(rng, 8, &["  recovery: point_in_time\n", "  recovery: none\n"]);
     let claims = [
         "  claim: {free_tier: true}\n",
-        "  claim: {read_price: 0.25, write_price: 1.25}\n",
+        "  claim: {read_price: 0.25, write_price: 1.25, month_price: 1..90, read_units: 1..900, write_units: 1..900, storage_gb: 1..9}\n",
     ];
     stream + &billing + &recovery + &some(rng, 12, &claims)
 }
@@ -85,14 +89,17 @@ pub(super) fn estimates(rng: &mut Rng, entities: &[GeneratedEntity], reads: &[Ge
             .collect();
         let per = rng.choice(attributes).map(|name| format!(", per: {{{name}: 20}}"));
         let share = some(rng, 3, &[", top_share: 0.2"]);
+        let optional = entity.attributes.iter().find(|attribute| attribute.optional);
+        let shares = optional.map(|attribute| format!(", shares: {{{}: {{absent: 0.4}}}}", attribute.name));
+        let shares = shares.filter(|_| !share.is_empty()).unwrap_or_default();
         let items = rng.choice([10, 1_000, 1_000_000]).unwrap_or(10);
         text.push_str(&format!(
-            "  {}: {{items: {items}, bytes: 300{}{share}}}\n",
+            "  {}: {{items: {items}, bytes: 300{}{share}{shares}}}\n",
             entity.name,
             per.unwrap_or_default()
         ));
     }
-    let rate = ["40/s", "{rate: 5/min}"];
+    let rate = ["40/s", "{rate: 5/min, peak: 50/min}"];
     for read in reads.iter().take(2) {
         let rate = rng.choice(rate).unwrap_or_default();
         text.push_str(&format!("  {}: {rate}\n", read.name));

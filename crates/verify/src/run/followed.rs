@@ -11,7 +11,7 @@ use singlet_plan::write::trigger_cycles;
 use super::coverage::Coverage;
 use super::{NOW, errors, rng_of};
 use crate::bench::Given;
-use crate::generate::writes::{GeneratedWrites, tallies, triggers};
+use crate::generate::writes::{GeneratedWrites, tallies, triggers, webhooks};
 use crate::smallest::StoreMaker;
 use crate::writes::sequence::pasteable;
 use crate::writes::{Draw, FollowedOp, FollowedSequence, Op, Outcome};
@@ -42,6 +42,10 @@ pub struct FollowedTally {
     pub tallies: u64,
     /// Copies that follow through the stream.
     pub kept_copies: u64,
+    /// What other systems are told.
+    pub told: u64,
+    /// Refusals that were tried again.
+    pub retried: u64,
     /// Writes that are none, by message.
     pub mistakes: BTreeMap<String, usize>,
     /// Writes in all.
@@ -60,6 +64,8 @@ impl FollowedTally {
         self.writes += other.writes;
         self.tallies += other.tallies;
         self.kept_copies += other.kept_copies;
+        self.told += other.told;
+        self.retried += other.retried;
         for (known, more) in self.models.iter_mut().zip(other.models) {
             *known += more;
         }
@@ -120,6 +126,8 @@ pub async fn first_found(
     let mut tally_rng = Rng::with_seed(seed.rotate_left(17) ^ model);
     let text = with_kept_copies(generated.writes.text(), &mut tally_rng);
     let text = with_tallies(text, &mut tally_rng);
+    let text = with_retries(text, &mut tally_rng);
+    let text = with_webhooks(text, &mut tally_rng);
     tally.tallies = text.matches("\n    count: ").count() as u64;
     tally.kept_copies = text.matches("kept: stream").count() as u64;
     let given = Given {
@@ -172,14 +180,41 @@ fn with_tallies(text: String, rng: &mut Rng) -> String {
     let Some(model) = load(&Source::new("made", text.clone())).model else {
         return text;
     };
-    let mut whole = text;
-    let mut has_any = false;
-    for tally in tallies::draw(&model, rng) {
-        let head = if has_any { "" } else { "tallies:\n" };
-        let longer = format!("{whole}{head}{tally}");
+    let (whole, kept) = with_section(text, "tallies:\n", tallies::draw(&model, rng));
+    let reads = kept.iter().map(|tally| tallies::read_of(tally)).collect();
+    with_section(whole, "reads:\n", reads).0
+}
+
+/// The model with webhooks, those that are right.
+fn with_webhooks(text: String, rng: &mut Rng) -> String {
+    let drawn = webhooks::draw(rng);
+    with_section(text, "webhooks:\n", drawn).0
+}
+
+/// The model with those entries of a section that are right, and these.
+fn with_section(text: String, section: &str, entries: Vec<String>) -> (String, Vec<String>) {
+    let (mut whole, mut kept) = (text, Vec::new());
+    for entry in entries {
+        let head = if kept.is_empty() { section } else { "" };
+        let longer = format!("{whole}{head}{entry}");
         if errors(&longer).is_empty() {
             whole = longer;
-            has_any = true;
+            kept.push(entry);
+        }
+    }
+    (whole, kept)
+}
+
+/// The model with some of its writes tried again where a rule refuses them.
+fn with_retries(text: String, rng: &mut Rng) -> String {
+    let mut whole = String::with_capacity(text.len());
+    for line in text.lines() {
+        let event = line
+            .strip_prefix("    after: {")
+            .and_then(|event| event.strip_suffix('}'));
+        match event.filter(|_| rng.u8(..3) == 0) {
+            Some(event) => whole.push_str(&format!("    after: {{{event}, else: retry}}\n")),
+            None => whole.push_str(&format!("{line}\n")),
         }
     }
     whole
@@ -271,6 +306,8 @@ fn keep_right_writes(generated: &mut GeneratedWrites, tally: &mut FollowedTally)
 
 fn count_runs(text: &str, sequence: &FollowedSequence, tally: &mut FollowedTally, mut done: Vec<String>) {
     tally.parked = sequence.follows.parked_changes as u64;
+    tally.told = sequence.follows.told.len() as u64;
+    tally.retried = sequence.follows.retried;
     for (write, trigger) in sequence.sequence().model().triggers() {
         let Some((ran, refused)) = sequence.follows.runs.get(&write.name) else {
             continue;

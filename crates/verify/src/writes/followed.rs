@@ -4,8 +4,9 @@
 use std::sync::Arc;
 
 use fastrand::Rng;
+use serde_json::Value as Json;
 use singlet_changes::{
-    ChangeSource, FollowError, Followers, TallyFollower, TriggerFollower, Unobserved, ask_for_figures,
+    ChangeSource, Deliveries, FollowError, Followers, TallyFollower, TriggerFollower, Unobserved, ask_for_figures,
 };
 use singlet_runtime::{Attributes, Engine};
 use singlet_store::{ErrorKind, Store};
@@ -29,6 +30,9 @@ const DEATHS_MAX: u8 = 3;
 
 /// How often a follower is started anew because another was further.
 const STARTS_MAX: usize = 100;
+
+/// More than a sequence of operations has told, of one webhook.
+const DELIVERIES_MAX: usize = 100_000;
 
 /// An operation, and whether followers come to rest after it.
 #[derive(Clone, Debug)]
@@ -128,6 +132,7 @@ impl FollowedSequence {
         let parked = self.follow_to_rest(Rng::with_seed(faults)).await?;
         self.tally_to_rest(Rng::with_seed(faults.rotate_left(32))).await?;
         compare_tallies(&self.sequence.engine).await?;
+        let told = self.told().await?;
         let mut choices = Choices::default();
         let mut first = None;
         for _ in 0..CHOICES_TRIED_MAX {
@@ -140,9 +145,16 @@ impl FollowedSequence {
                 .compare_rows(&mut made, &oracle.rows, self.now)
                 .await
                 .map(|_| ());
-            if same.is_ok() && parked != follows.parked_changes {
-                let meant = follows.parked_changes;
+            if same.is_ok() && parked != follows.kept_changes() {
+                let meant = follows.kept_changes();
                 same = Err(format!("parked changes differ\n  meant: {meant}\n  got:   {parked}"));
+            }
+            if same.is_ok() {
+                let mut meant = follows.told.clone();
+                meant.sort();
+                if meant != told {
+                    same = Err(format!("what is told differs\n  meant: {meant:?}\n  got:   {told:?}"));
+                }
             }
             match same {
                 Ok(()) => {
@@ -163,6 +175,23 @@ impl FollowedSequence {
         // Not all orders were tried: any of the others may have been it.
         self.is_open = true;
         Ok(())
+    }
+
+    /// What lies in the table to be told: webhook, and what of the change. Nobody sends it.
+    async fn told(&self) -> Result<Vec<(String, String)>, String> {
+        let source: Arc<dyn ChangeSource> = Arc::new(self.store.clone() as Arc<dyn Store>);
+        let deliveries = Deliveries::new(Followers::new(Arc::clone(&self.sequence.judge), source));
+        let mut told = Vec::new();
+        for webhook in &self.sequence.judge.webhooks {
+            let found = deliveries.list(&webhook.name, DELIVERIES_MAX).await;
+            for delivery in found.map_err(|error| format!("deliveries cannot be read: {error}"))? {
+                let body: Json = serde_json::from_str(&delivery.body).map_err(|error| error.to_string())?;
+                let data = body.get("data").map(Json::to_string).unwrap_or_default();
+                told.push((webhook.name.clone(), data));
+            }
+        }
+        told.sort();
+        Ok(told)
     }
 
     /// Whether something was left open, so that what the table holds is not known any more.
@@ -277,7 +306,9 @@ impl FollowedSequence {
                 let followed = async {
                     let page = follower.follow_page(&|| now).await?;
                     let fired = follower.fire_due(now).await?;
-                    Ok::<_, FollowError>(page.records == 0 && fired == 0)
+                    // Boxed: a sequence holds the future of every call in it.
+                    let retried = Box::pin(follower.follow_orders(&|| now)).await?;
+                    Ok::<_, FollowError>(page.records == 0 && fired == 0 && retried == 0)
                 };
                 match followed.await {
                     Ok(true) => {

@@ -5,13 +5,14 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use singlet_changes::ChangeKind;
+use singlet_changes::{ChangeKind, REFUSED_PAUSES_SECONDS};
 use singlet_item::Value;
 use singlet_model::Model;
 use singlet_model::evaluate::{EvaluateError, evaluate, evaluate_as, holds};
 use singlet_model::expression::Word;
-use singlet_model::model::{Entity, Trigger, TriggerEvent, Write};
+use singlet_model::model::{Entity, Trigger, TriggerEvent, Webhook, Write};
 use singlet_model::types::EntityId;
+use singlet_runtime::values::json_text;
 use singlet_runtime::{Attributes, Caller, Precondition, Scope, Setting, WriteRequest};
 
 use super::oracle::{Oracle, Outcome};
@@ -50,7 +51,53 @@ pub struct Follows {
     pub parked_changes: usize,
     /// Runs by write: done, and refused.
     pub runs: BTreeMap<String, (u64, u64)>,
+    /// What other systems are told: webhook, and what of the change.
+    pub told: Vec<(String, String)>,
+    /// What a rule refused for now, by write and row, and what waits behind it.
+    waiting: BTreeMap<(String, RowName), Waiting>,
+    /// How many refusals were tried again.
+    pub retried: u64,
     run_count: u64,
+}
+
+/// Changes of a row that wait for a write to be tried again.
+#[derive(Clone, Debug)]
+struct Waiting {
+    changes: VecDeque<RowChange>,
+    /// How often the first was refused.
+    refused: usize,
+    /// When it is tried next, in seconds; never, where it waits for an operator.
+    next_at: Option<i64>,
+}
+
+impl Waiting {
+    fn refuse(&mut self, now: i64) {
+        let pause = REFUSED_PAUSES_SECONDS.get(self.refused);
+        self.refused += 1;
+        self.next_at = pause.map(|pause| now.div_euclid(1_000) + pause);
+    }
+}
+
+/// What is done after a change.
+#[derive(Clone, Copy)]
+enum After<'m> {
+    Write(&'m Write, &'m Trigger),
+    Webhook(&'m Webhook),
+}
+
+impl<'m> After<'m> {
+    fn all(model: &'m Model, entity: EntityId) -> impl Iterator<Item = After<'m>> {
+        let writes = model.triggers().map(|(write, trigger)| After::Write(write, trigger));
+        let all = writes.chain(model.webhooks.iter().map(After::Webhook));
+        all.filter(move |after| after.trigger().entity == entity)
+    }
+
+    fn trigger(self) -> &'m Trigger {
+        match self {
+            After::Write(_, trigger) => trigger,
+            After::Webhook(webhook) => &webhook.after,
+        }
+    }
 }
 
 /// The model and its deployment.
@@ -232,15 +279,22 @@ impl Follows {
         let mut made = Vec::new();
         let failed = |error: EvaluateError| format!("the oracle cannot tell what time does: {error}");
         loop {
-            while !self.queues.is_empty() {
+            loop {
                 if self.run_count > RUNS_MAX {
                     return Err("writes run after one another without end".to_owned());
                 }
-                let row = choices.choose(self.queues.len());
-                let Some(name) = self.queues.keys().nth(row).cloned() else {
+                let due = self.due(now);
+                if self.queues.is_empty() && due.is_empty() {
                     break;
-                };
-                made.extend(self.run_next(places, oracle, &name, now).map_err(failed)?);
+                }
+                let row = choices.choose(self.queues.len() + due.len());
+                made.extend(match self.queues.keys().nth(row).cloned() {
+                    Some(name) => self.run_next(places, oracle, &name, now).map_err(failed)?,
+                    None => match due.get(row - self.queues.len()) {
+                        Some(waiting) => self.try_again(places, oracle, waiting, now).map_err(failed)?,
+                        None => Vec::new(),
+                    },
+                });
             }
             self.store_due(places, oracle, now).map_err(failed)?;
             if self.queues.is_empty() {
@@ -265,8 +319,7 @@ impl Follows {
             return Ok(Vec::new());
         };
         let entity = change.entity;
-        let mut triggers = places.model.triggers().filter(|(_, trigger)| trigger.entity == entity);
-        let Some((write, trigger)) = triggers.nth(*next) else {
+        let Some(after) = After::all(places.model, entity).nth(*next) else {
             queue.pop_front();
             if queue.is_empty() {
                 self.queues.remove(name);
@@ -275,7 +328,93 @@ impl Follows {
         };
         *next += 1;
         let change = change.clone();
-        self.run(places, oracle, (write, trigger), &change, now)
+        match after {
+            After::Write(write, trigger) => self.run(places, oracle, (write, trigger), &change, now),
+            After::Webhook(webhook) => {
+                self.tell(places, webhook, &change);
+                Ok(Vec::new())
+            }
+        }
+    }
+
+    /// Has another system told of a change.
+    fn tell(&mut self, places: Places<'_>, webhook: &Webhook, change: &RowChange) {
+        let trigger = &webhook.after;
+        if !change.is_event(places.model, trigger) {
+            return;
+        }
+        let words = change.words();
+        let (nothing, nobody) = (Attributes::new(), Caller::anonymous());
+        let scope = places.scope(0, &nothing, &nobody, &words);
+        match trigger.when.as_ref().map(|when| holds(when, &scope)).transpose() {
+            Ok(Some(false)) => return,
+            Ok(_) => {}
+            // No order is promised: nothing waits behind it.
+            Err(_) => {
+                self.parked_changes += 1;
+                return;
+            }
+        }
+        let mut data = Attributes::new();
+        for (name, expr) in &trigger.args {
+            match evaluate(expr, &scope) {
+                Ok(value) => data.extend(value.map(|value| (name.clone(), value))),
+                Err(_) => {
+                    self.parked_changes += 1;
+                    return;
+                }
+            }
+        }
+        self.told.push((webhook.name.clone(), json_text::of(&Value::M(data))));
+    }
+
+    /// How many changes are kept for writes that were not done.
+    pub fn kept_changes(&self) -> usize {
+        let waiting = self.waiting.values().map(|waiting| waiting.changes.len());
+        self.parked_changes + waiting.sum::<usize>()
+    }
+
+    /// What was refused for now and is due.
+    fn due(&self, now: i64) -> Vec<(String, RowName)> {
+        let is_due = |waiting: &Waiting| waiting.next_at.is_some_and(|at| at <= now.div_euclid(1_000));
+        let due = self.waiting.iter().filter(|(_, waiting)| is_due(waiting));
+        due.map(|(name, _)| name.clone()).collect()
+    }
+
+    /// Tries the first of the changes again that wait for a write.
+    fn try_again(
+        &mut self,
+        places: Places<'_>,
+        oracle: &mut Oracle,
+        name: &(String, RowName),
+        now: i64,
+    ) -> Result<Vec<String>, EvaluateError> {
+        let found = places.model.triggers().find(|(write, _)| write.name == name.0);
+        let first = self
+            .waiting
+            .get(name)
+            .and_then(|waiting| waiting.changes.front().cloned());
+        let (Some((write, trigger)), Some(change)) = (found, first) else {
+            self.waiting.remove(name);
+            return Ok(Vec::new());
+        };
+        self.retried += 1;
+        let (ended, made) = self.evaluated(places, oracle, (write, trigger), &change, now)?;
+        let Some(waiting) = self.waiting.get_mut(name) else {
+            return Ok(made);
+        };
+        match ended {
+            Ended::Done => {
+                waiting.changes.pop_front();
+                (waiting.refused, waiting.next_at) = (0, Some(now.div_euclid(1_000)));
+                if waiting.changes.is_empty() {
+                    self.waiting.remove(name);
+                }
+            }
+            Ended::Refused => waiting.refuse(now),
+            Ended::Impossible => waiting.next_at = None,
+        }
+        Ok(made)
     }
 
     fn run(
@@ -300,10 +439,45 @@ impl Follows {
                 return Ok(Vec::new());
             }
         }
-        if self.parked.contains(&(write.name.clone(), change.row_name.clone())) {
+        let name = (write.name.clone(), change.row_name.clone());
+        if self.parked.contains(&name) {
             self.parked_changes += 1;
             return Ok(Vec::new());
         }
+        if let Some(waiting) = self.waiting.get_mut(&name) {
+            waiting.changes.push_back(change.clone());
+            return Ok(Vec::new());
+        }
+        let (ended, made) = self.evaluated(places, oracle, (write, trigger), change, now)?;
+        match ended {
+            Ended::Done => {}
+            Ended::Refused if trigger.retries_refusals => {
+                let mut waiting = Waiting {
+                    changes: VecDeque::from([change.clone()]),
+                    refused: 0,
+                    next_at: None,
+                };
+                waiting.refuse(now);
+                self.waiting.insert(name, waiting);
+            }
+            Ended::Refused => {}
+            Ended::Impossible => self.park(write, change),
+        }
+        Ok(made)
+    }
+
+    /// Runs a write after a change: how that ended, and the values that were made up.
+    fn evaluated(
+        &mut self,
+        places: Places<'_>,
+        oracle: &mut Oracle,
+        (write, trigger): (&Write, &Trigger),
+        change: &RowChange,
+        now: i64,
+    ) -> Result<(Ended, Vec<String>), EvaluateError> {
+        let words = change.words();
+        let (nothing, nobody) = (Attributes::new(), Caller::anonymous());
+        let scope = places.scope(0, &nothing, &nobody, &words);
         let mut args = Attributes::new();
         for (name, expr) in &trigger.args {
             let value = match expr.ty.is_unknown() {
@@ -312,10 +486,7 @@ impl Follows {
             };
             match value {
                 Ok(value) => args.extend(value.map(|value| (name.clone(), value))),
-                Err(_) => {
-                    self.park(write, change);
-                    return Ok(Vec::new());
-                }
+                Err(_) => return Ok((Ended::Impossible, Vec::new())),
             }
         }
         self.run_count += 1;
@@ -329,22 +500,36 @@ impl Follows {
         let number = RUN_NUMBERS + self.run_count;
         let meant = oracle.meant_after((places.model, places.setting), write, (&request, &words), number);
         let runs = self.runs.entry(write.name.clone()).or_default();
-        match &meant.outcome {
-            Outcome::Done { .. } => runs.0 += 1,
-            Outcome::Refused(_) => runs.1 += 1,
-            _ => self.park(write, change),
-        }
+        let ended = match &meant.outcome {
+            Outcome::Done { .. } => {
+                runs.0 += 1;
+                Ended::Done
+            }
+            Outcome::Refused(_) => {
+                runs.1 += 1;
+                Ended::Refused
+            }
+            _ => Ended::Impossible,
+        };
         let before = oracle.rows.clone();
         let made = meant.made.clone();
         oracle.accept(meant);
         self.take_up(places, (&before, &oracle.rows), now)?;
-        Ok(made)
+        Ok((ended, made))
     }
 
     fn park(&mut self, write: &Write, change: &RowChange) {
         self.parked_changes += 1;
         self.parked.insert((write.name.clone(), change.row_name.clone()));
     }
+}
+
+/// How a run ended.
+enum Ended {
+    Done,
+    Refused,
+    /// It cannot be done for this change.
+    Impossible,
 }
 
 impl RowChange {
@@ -357,8 +542,7 @@ impl RowChange {
     }
 
     fn runs_something(&self, model: &Model) -> bool {
-        let mut triggers = model.triggers().filter(|(_, trigger)| trigger.entity == self.entity);
-        triggers.any(|(_, trigger)| self.is_event(model, trigger))
+        After::all(model, self.entity).any(|after| self.is_event(model, after.trigger()))
     }
 
     /// Whether it is what a write runs after.

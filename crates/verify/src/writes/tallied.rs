@@ -7,11 +7,15 @@ use singlet_model::Model;
 use singlet_model::evaluate::{evaluate, holds};
 use singlet_model::model::Tally;
 use singlet_runtime::load::entity_of_item;
-use singlet_runtime::{Attributes, Caller, Engine, Scope, TallyHead, group_of_row, group_prefix, row, tally_head};
+use singlet_runtime::{
+    Attributes, Caller, Engine, Request, Scope, TallyHead, group_of_row, group_prefix, row, tally_head,
+};
 use singlet_store::ScanRequest;
 
-/// The figures of groups, by their values in words: rows, and sums.
-type Counted = BTreeMap<String, (i64, Vec<Number>)>;
+use crate::generate::writes::tallies::READ_PREFIX;
+
+/// The figures of groups, by their values in words, and whether none of these is absent: rows, and sums.
+type Counted = BTreeMap<(String, bool), (i64, Vec<Number>)>;
 
 /// How the figures of a model's tallies differ from what its rows come to.
 pub(super) async fn compare_tallies(engine: &Engine) -> Result<(), String> {
@@ -27,8 +31,54 @@ pub(super) async fn compare_tallies(engine: &Engine) -> Result<(), String> {
                 "the tally `{name}` differs\n  meant: {meant:?}\n  got:   {got:?}"
             ));
         }
+        compare_read(engine, tally, &meant).await?;
     }
     Ok(())
+}
+
+/// How the answer of the read of a tally differs: its figures, without the names of groups, which are compared as they are stored.
+async fn compare_read(engine: &Engine, tally: &Tally, meant: &Counted) -> Result<(), String> {
+    let name = format!("{READ_PREFIX}{}", tally.name);
+    if !engine.model().reads.iter().any(|read| read.name == name) {
+        return Ok(());
+    }
+    let answer = engine.read(&name, &Request::default()).await;
+    let answer = answer.map_err(|error| format!("`{name}` is not answered: {error}"))?;
+    let mut got = Vec::new();
+    if let Some(value) = &answer.value {
+        figures_in(value, tally.by.len(), tally, &mut got);
+    }
+    // A row without a value for a group is told in none.
+    let meant = meant.iter().filter(|((_, is_whole), _)| *is_whole);
+    let mut meant: Vec<String> = meant.map(|(_, figures)| format!("{figures:?}")).collect();
+    got.sort();
+    meant.sort();
+    match got == meant {
+        true => Ok(()),
+        false => Err(format!("`{name}` differs\n  meant: {meant:?}\n  got:   {got:?}")),
+    }
+}
+
+/// The figures that lie so deep in an answer, below the values of groups; without sums a figure is the count itself. No rows are no group,
+/// but where there are no groups they are the answer.
+fn figures_in(value: &Value, depth: usize, tally: &Tally, found: &mut Vec<String>) {
+    let (count, sums) = match (value, depth) {
+        (Value::M(groups), 1..) => {
+            groups
+                .values()
+                .for_each(|group| figures_in(group, depth - 1, tally, found));
+            return;
+        }
+        (Value::M(figures), 0) => {
+            let sums = tally.sums.iter().filter_map(|(name, _)| figures.get(name)?.as_number());
+            (figures.get("count").and_then(Value::as_number), sums.collect())
+        }
+        (value, _) => (value.as_number(), Vec::new()),
+    };
+    let figures: (i64, Vec<Number>) = (count.and_then(Number::to_i64).unwrap_or_default(), sums);
+    if figures.0 != 0 {
+        found.push(format!("{figures:?}"));
+    }
 }
 
 async fn all_items(engine: &Engine) -> Result<Vec<Item>, String> {
@@ -72,7 +122,8 @@ fn counted(engine: &Engine, tally: &Tally, items: &[Item]) -> Result<Counted, St
         }
         let values = tally.by.iter().map(|group| evaluate(&group.expr, &scope));
         let values: Vec<Option<Value>> = values.collect::<Result<_, _>>().map_err(|error| error.to_string())?;
-        let figures = all.entry(format!("{values:?}")).or_default();
+        let is_whole = values.iter().all(Option::is_some);
+        let figures = all.entry((format!("{values:?}"), is_whole)).or_default();
         figures.0 += 1;
         figures.1.resize(tally.sums.len(), Number::ZERO);
         for (sum, (_, expr)) in figures.1.iter_mut().zip(&tally.sums) {
@@ -105,7 +156,8 @@ fn kept(model: &Model, tally: &Tally, items: &[Item]) -> Result<Counted, String>
         if let Some((values, figures)) = group_of_row(item, tally.sums.len()).filter(|_| is_live)
             && !figures.is_nothing()
         {
-            all.insert(format!("{values:?}"), (figures.count, figures.sums));
+            let is_whole = values.iter().all(Option::is_some);
+            all.insert((format!("{values:?}"), is_whole), (figures.count, figures.sums));
         }
     }
     Ok(all)

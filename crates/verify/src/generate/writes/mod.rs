@@ -3,6 +3,7 @@
 mod composed;
 pub mod tallies;
 pub mod triggers;
+pub mod webhooks;
 
 use fastrand::Rng;
 

@@ -21,6 +21,15 @@ pub fn draw(model: &Model, rng: &mut Rng) -> Vec<String> {
     all
 }
 
+/// What reads of a tally are called, before its name.
+pub const READ_PREFIX: &str = "figures_";
+
+/// A read of all figures of a tally, as it stands under `reads:`.
+pub fn read_of(tally: &str) -> String {
+    let name = tally.trim_start().split(':').next().unwrap_or_default();
+    format!("  {READ_PREFIX}{name}: {{tally: {name}, allow: true}}\n")
+}
+
 fn tally(at: usize, entity: &Entity, rng: &mut Rng) -> String {
     let groups = (0..rng.usize(..3)).filter_map(|_| group(rng.choice(entity.attributes.iter())?));
     let groups: Vec<String> = groups.collect();
