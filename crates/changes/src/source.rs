@@ -151,7 +151,7 @@ pub async fn get_row_in(store: &dyn Store, table: &str, key: &Item) -> Result<Op
         table: table.to_owned(),
         key: key.clone(),
         consistent: true,
-        projection: Vec::new(),
+        projection: Default::default(),
     };
     Ok(store.get(&request).await?.item)
 }

@@ -81,9 +81,14 @@ impl<'a> Call<'a> {
 
     /// Answers. What is wrong with a request is said in the order of the language: credentials, what may be said of the caller
     /// alone, input, and the rest of the permission. Who may not ask at all makes nobody look at a body.
-    pub async fn answer(&mut self, incoming: &Incoming, body: Body) -> Result<Response, Problem> {
+    pub async fn answer(
+        &mut self,
+        found: Option<Found<'_>>,
+        incoming: &Incoming,
+        body: Body,
+    ) -> Result<Response, Problem> {
         let system = self.system;
-        let Some(found) = system.routes.find(&incoming.path, &incoming.method) else {
+        let Some(found) = found else {
             return Err(Problem::new(
                 StatusCode::NOT_FOUND,
                 "no_such_route",
@@ -213,7 +218,8 @@ impl<'a> Call<'a> {
         if incoming.method == Method::GET
             && let Asked::Events = watch::asked(model, read, &incoming.headers)?
         {
-            return self.watch(endpoint, request, incoming).await;
+            // Boxed, for few are watched, and what it takes is moved with every request otherwise.
+            return Box::pin(self.watch(endpoint, request, incoming)).await;
         }
         let place = self.service.admission.enter()?;
         let held = Arc::new(self.service.admission.hold());

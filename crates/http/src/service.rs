@@ -322,27 +322,24 @@ async fn answer(State((service, front)): State<(Arc<Service>, Front)>, request: 
     if front.over_tls {
         headers.insert(header::STRICT_TRANSPORT_SECURITY, TLS_ONLY);
     }
-    if let Some(value) = HeaderValue::from_str(&capacity_text(done.consumed.total()))
-        .ok()
-        .filter(|_| wants_capacity)
-    {
+    if wants_capacity && let Ok(value) = HeaderValue::from_str(&capacity_text(done.consumed.total())) {
         headers.insert(HeaderName::from_static("singlet-capacity"), value);
     }
     response
 }
 
 /// A panic is a mistake of this service: its client gets an answer, its cause is in the log.
-async fn caught(work: impl Future<Output = Done>, request_id: &str) -> Done {
-    let reason = match AssertUnwindSafe(work).catch_unwind().await {
-        Ok(done) => return done,
-        Err(reason) => reason,
+fn caught(work: impl Future<Output = Done>, request_id: &str) -> impl Future<Output = Done> {
+    let panicked = move |reason: Box<dyn std::any::Any + Send>| {
+        tracing::error!(
+            request_id,
+            reason = panic_text(reason.as_ref()),
+            "a request made the service panic"
+        );
+        Done::without_cost(Err(internal()))
     };
-    tracing::error!(
-        request_id,
-        reason = panic_text(reason.as_ref()),
-        "a request made the service panic"
-    );
-    Done::without_cost(Err(internal()))
+    let work = AssertUnwindSafe(work).catch_unwind();
+    work.map(move |ended| ended.unwrap_or_else(panicked))
 }
 
 /// What a panic says.
@@ -401,7 +398,8 @@ async fn dispatch(
         let missing = Problem::new(StatusCode::NOT_FOUND, "no_such_route", "there is nothing at this path");
         return Done::without_cost(Err(missing));
     };
-    let described = surfaces.docs && reads && system.routes.find(&rest, &parts.method).is_none();
+    let found = system.routes.find(&rest, &parts.method);
+    let described = surfaces.docs && reads && found.is_none();
     if let Some(response) = described
         .then(|| assets::of_system(&system, &rest, &parts.headers))
         .flatten()
@@ -428,7 +426,7 @@ async fn dispatch(
         watchers: &service.watchers,
     };
     let mut call = Call::new(&system, surroundings, of);
-    let mut result = call.answer(&incoming, body).await;
+    let mut result = call.answer(found, &incoming, body).await;
     if let Some((rate, left)) = system.rate.as_ref().zip(call.left) {
         match &mut result {
             Ok(response) => rate.headers(left, response.headers_mut()),

@@ -4,6 +4,7 @@
 //! # Terms
 //!
 //! - A [`Value`] is one attribute value, an [`Item`] is the attributes of one row by name.
+//! - A [`Path`] is where a value stands in an item.
 //! - A [`Number`] is DynamoDB's exact decimal of 38 significant digits. Nothing here is ever a binary float.
 //! - A *key template* ([`key::Template`]) is the text of one key attribute: literal text and variables, such as
 //!   `STATUS#{status}#{task_id}`. A variable has a *domain* (which values it may take) and a *form* (how a value
@@ -21,10 +22,12 @@ pub mod capacity;
 pub mod key;
 pub mod limits;
 mod number;
+mod path;
 mod size;
 mod value;
 
 pub use capacity::{ReadUnits, WriteUnits};
 pub use number::{Number, NumberError};
+pub use path::{Path, Paths, Segment};
 pub use size::{item_size_bytes, storage_size_bytes};
 pub use value::{Item, Value};

@@ -1,5 +1,7 @@
 //! The one spelling of a value that is text: what a request sends, what a model writes out and what is stored agree byte by byte.
 
+use singlet_item::Value;
+
 use crate::evaluate::time;
 use crate::types::Type;
 
@@ -38,9 +40,12 @@ pub fn canonical_text(text: &str, ty: &Type) -> Option<String> {
 
 /// The text, if keys know it as a value of the type.
 fn known(text: String, ty: &Type) -> Option<String> {
-    let value = singlet_item::Value::S(text);
+    let value = Value::S(text);
     let fits = crate::key_domain(ty).is_some_and(|domain| domain.contains(&value));
-    value.as_str().filter(|_| fits).map(str::to_owned)
+    match value {
+        Value::S(text) if fits => Some(text),
+        _ => None,
+    }
 }
 
 #[cfg(test)]

@@ -122,7 +122,7 @@ fn read_table(name: &str, asked: &Input<'_>) -> Result<BatchGetTable, Fault> {
         table: name_of_arn(name).unwrap_or(name).to_owned(),
         keys: read,
         consistent: asked.flag("ConsistentRead")?.unwrap_or_default(),
-        projection: read_projection(asked)?,
+        projection: read_projection(asked)?.into(),
     })
 }
 

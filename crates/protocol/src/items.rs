@@ -244,7 +244,7 @@ pub(crate) async fn get(endpoint: &Endpoint, input: &Input<'_>) -> Result<Json, 
     let request = GetRequest {
         key: read_item(input, "Key")?,
         consistent: input.flag("ConsistentRead")?.unwrap_or_default(),
-        projection: read_projection(input)?,
+        projection: read_projection(input)?.into(),
         table,
     };
     let mode = CapacityMode::of(input)?;

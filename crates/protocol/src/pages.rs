@@ -152,7 +152,7 @@ impl Page {
     fn select(&self) -> Select {
         match (self.select.as_deref(), self.paths.is_empty()) {
             (Some("COUNT"), _) => Select::Count,
-            (_, false) => Select::Paths(self.paths.clone()),
+            (_, false) => Select::Paths(self.paths.as_slice().into()),
             (_, true) => Select::All,
         }
     }
@@ -470,7 +470,7 @@ async fn fetch(
                     table: page.table.clone(),
                     keys: std::mem::take(&mut wanted),
                     consistent: page.consistent,
-                    projection: projection.clone(),
+                    projection: projection.as_slice().into(),
                 }],
             };
             let part = endpoint.store.batch_get(&request).await?;

@@ -88,7 +88,7 @@ pub(crate) async fn get(endpoint: &Endpoint, input: &Input<'_>) -> Result<Json, 
         gets.push(TransactGet {
             table: table_name(&get, 1)?,
             key: read_item(&get, "Key")?,
-            projection: read_projection(&get)?,
+            projection: read_projection(&get)?.into(),
         });
     }
     let request = TransactGetRequest { gets };

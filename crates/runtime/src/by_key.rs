@@ -47,7 +47,7 @@ pub async fn batch_get(
             table: table.to_owned(),
             keys: chunk.to_vec(),
             consistent,
-            projection: Vec::new(),
+            projection: Default::default(),
         }];
         let mut attempt = 0;
         while !waiting.is_empty() {

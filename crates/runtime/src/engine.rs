@@ -12,7 +12,7 @@ mod preview;
 mod tally;
 mod watched;
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use singlet_item::Value;
@@ -41,8 +41,8 @@ use crate::scope::{Attributes, Caller, Scope, Setting};
 pub struct Engine {
     model: Arc<Model>,
     store: Arc<dyn Store>,
-    reads: HashMap<String, Prepared>,
-    write_plans: HashMap<String, WritePlan>,
+    reads: BTreeMap<String, Prepared>,
+    write_plans: BTreeMap<String, WritePlan>,
     setting: Setting,
     sealer: Sealer,
     turns: Turns,
@@ -180,8 +180,8 @@ impl Engine {
     /// # Errors
     ///
     /// Where the request is wrong or not allowed, nothing is there, or the store fails for good.
-    pub async fn read(&self, name: &str, request: &Request) -> Result<Answer, RuntimeError> {
-        self.read_within(name, request, None).await
+    pub fn read(&self, name: &str, request: &Request) -> impl Future<Output = Result<Answer, RuntimeError>> {
+        self.read_within(name, request, None)
     }
 
     /// Answers a read whose rows have a bound in memory.
@@ -278,6 +278,7 @@ struct Call<'a> {
 }
 
 impl<'a> Call<'a> {
+    /// What few reads ask for is boxed: a call has room for the largest of its parts, and is moved with it.
     async fn answer(&mut self, cursor: Option<Cursor>, belongs: &Belongs<'_>) -> Result<Answer, RuntimeError> {
         // What is wrong with the request is said before any row is looked for.
         let combination = combination(self.read, self.plan, self.args)?;
@@ -296,12 +297,13 @@ impl<'a> Call<'a> {
             let Some(part) = parts.first() else {
                 return Ok(Answer::default());
             };
-            return self.each(each, &part.plan).await;
+            return Box::pin(self.each(each, &part.plan)).await;
         }
         let own = parts.iter().find(|part| part.name.is_none()).map(|part| &part.plan);
         let (Some(selection), Some(plan)) = (&self.read.selection, own) else {
             let side = self.at_once(combination, cursor.as_ref()).await?;
-            let (value, next) = self.groups(parts, None, side.as_ref(), cursor, belongs).await?;
+            let groups = Box::pin(self.groups(parts, None, side.as_ref(), cursor, belongs));
+            let (value, next) = groups.await?;
             return Ok(Answer {
                 next,
                 ..self.shaped(value)
@@ -391,9 +393,8 @@ impl<'a> Call<'a> {
             return Ok(self.shaped(value));
         }
         let mut value = self.returned(row.clone())?;
-        let (groups, next) = self
-            .groups(&combination.parts, Some(&row), side.as_ref(), cursor, belongs)
-            .await?;
+        let groups = Box::pin(self.groups(&combination.parts, Some(&row), side.as_ref(), cursor, belongs));
+        let (groups, next) = groups.await?;
         if let (Value::M(map), Value::M(groups)) = (&mut value, groups) {
             map.extend(groups);
         }
@@ -550,7 +551,7 @@ impl<'a> Call<'a> {
             Return::Usual | Return::Nothing => row.cloned().map_or(Value::Null, Value::M),
             Return::Value(expr) => evaluate(expr, &scope)?.unwrap_or(Value::Null),
             Return::Fields(fields) => {
-                let mut map = std::collections::BTreeMap::new();
+                let mut map = BTreeMap::new();
                 for (name, expr) in fields {
                     if let Some(value) = evaluate(expr, &scope)? {
                         map.insert(name.clone(), value);

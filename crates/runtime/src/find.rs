@@ -248,16 +248,21 @@ impl<'a> Reading<'a> {
             table: self.model.table.name.clone(),
             key,
             consistent: self.consistent,
-            projection: Vec::new(),
+            projection: query.item_projection().cloned().unwrap_or_default(),
         };
         let answer = retry::retried(self.bounds(), || self.store.get(&request)).await?;
         let mut found = Found {
             consumed: answer.consumed,
             ..Found::default()
         };
-        let item = answer.item.filter(|item| is_of(self.model, entity, item));
-        let Some(item) = item else { return Ok(found) };
-        if let Some((row, _)) = row::taken((self.model, entity), item, &query.layout, self.scope)? {
+        let Some(item) = answer.item else { return Ok(found) };
+        let place = (self.model, entity);
+        let row = match query.layout.may_be_bare {
+            true => row::bare(place, item, &query.layout, self.scope)?,
+            false if !is_of(self.model, entity, &item) => None,
+            false => row::taken(place, item, &query.layout, self.scope)?.map(|(row, _)| row),
+        };
+        if let Some(row) = row {
             let scope = self.scope.with_row(&row);
             for condition in conditions.iter().chain(self.allow) {
                 if !holds(condition, &scope)? {

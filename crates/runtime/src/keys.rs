@@ -106,8 +106,9 @@ pub fn one_key(model: &Model, query: &Query, scope: Scope<'_>) -> Result<OneKey,
     let mut asked = query.partition.iter().chain(sort);
     let mut key = Item::new();
     let mut exact = true;
+    let mut values = Vec::with_capacity(query.key_parts().count());
     for template in &place.choice.keys {
-        let mut values = Vec::with_capacity(template.parts.len());
+        values.clear();
         for part in &template.parts {
             let Some(asked) = asked.next().filter(|asked| asked.lapses.is_empty()) else {
                 return Ok(OneKey::Several);

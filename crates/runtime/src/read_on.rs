@@ -71,8 +71,8 @@ impl<'a> Walk<'a> {
 }
 
 /// The first rows: `most` of them, or all where there are fewer.
-pub(crate) async fn first_rows(reading: Reading<'_>, most: usize) -> Result<Rows, RuntimeError> {
-    Walk::new(reading).gathered(most).await
+pub(crate) fn first_rows(reading: Reading<'_>, most: usize) -> impl Future<Output = Result<Rows, RuntimeError>> {
+    Walk::new(reading).gathered(most)
 }
 
 /// All rows, if they are not more than can be held at once.

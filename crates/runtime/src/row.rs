@@ -107,38 +107,38 @@ fn next_named<'k>(held: &mut &'k [Held], name: &str) -> Option<&'k Held> {
     None
 }
 
-/// The same from an item that was asked for without its keys: with what is no attribute taken out, it mostly is the row.
+/// The same from an item that was asked for without its keys: with what is no attribute taken out, it is the row. None where it is a
+/// row of another entity.
 pub fn bare(
     (model, entity): (&Model, &Entity),
     mut item: Item,
     layout: &Layout,
     scope: Scope<'_>,
 ) -> Result<Option<Attributes>, RuntimeError> {
-    if has_expired(model, &item, scope.now) {
-        return Ok(None);
+    for held in layout.held.iter().filter(|held| held.is_type || held.is_expiry) {
+        let removed;
+        let value = match &held.attribute {
+            Some(_) => item.get(&held.name),
+            None => {
+                removed = item.remove(&held.name);
+                removed.as_ref()
+            }
+        };
+        let Some(value) = value else { continue };
+        let is_strange = held.is_type && value.as_str().is_some_and(|name| name != entity.name);
+        if is_strange || held.is_expiry && is_over(value, scope.now) {
+            return Ok(None);
+        }
     }
-    for held in layout
-        .held
-        .iter()
-        .filter(|held| held.attribute.is_none() && !held.is_key)
-    {
-        item.remove(&held.name);
-    }
-    if !is_row(&item, layout) {
+    if layout.has_renamed {
         return Ok(taken((model, entity), item, layout, scope)?.map(|(row, _)| row));
+    }
+    if item.values().any(Value::is_null) {
+        item.retain(|_, value| !value.is_null());
     }
     name_again(entity, &mut item);
     lapse(model.source_of(entity), &mut item, scope)?;
     Ok(Some(item))
-}
-
-/// Whether an item has nothing but attributes of the row, under the row's names.
-fn is_row(item: &Item, layout: &Layout) -> bool {
-    let mut held = layout.held.as_slice();
-    item.iter().all(|(name, value)| {
-        let held = next_named(&mut held, name);
-        !value.is_null() && held.is_some_and(|held| held.attribute.as_ref() == Some(name))
-    })
 }
 
 /// The row as its item has it, expired and lapsed or not.

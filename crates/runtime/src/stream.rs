@@ -9,8 +9,8 @@ use singlet_model::Model;
 use singlet_model::model::{Entity, KeyTemplate};
 use singlet_plan::read::{Layout, Query};
 use singlet_store::{
-    Condition, Consumed, Direction, GetRequest, KeyRange, PageAnswer, Path, QueryRequest, ScanRequest, Select,
-    SortRange, Store,
+    Condition, Consumed, Direction, GetRequest, KeyRange, PageAnswer, QueryRequest, ScanRequest, Select, SortRange,
+    Store,
 };
 
 use crate::budget::{ReadBudget, Stretch};
@@ -100,8 +100,8 @@ impl<'a> RowStream<'a> {
     /// asked for without them, and never for more rows than are wanted.
     pub fn select(&mut self, query: &'a Query, alone: bool) {
         self.is_bare = alone && query.takes_all() && self.except.is_empty() && self.key.is_none() && !self.is_mixed;
-        if let Some(names) = query.projection(!self.is_bare) {
-            self.request.select = Select::Paths(names.map(Path::attribute).collect());
+        if let Some(paths) = query.projection(!self.is_bare) {
+            self.request.select = Select::Paths(Arc::clone(paths));
         }
     }
 
@@ -243,14 +243,19 @@ impl<'a> RowStream<'a> {
         let mut arrived = Vec::with_capacity(page.items.len());
         for item in page.items {
             stretch.row().await;
+            if self.is_bare {
+                let row = row::bare(place, item, self.layout, scope)?;
+                arrived.extend(row.map(|row| Arrived {
+                    row,
+                    position: Key::new(),
+                }));
+                continue;
+            }
             let strange = !is_of(model, entity, &item) || (self.scan || self.is_mixed) && !has_key_of(entity, &item);
             if strange || self.is_excepted(&item) {
                 continue;
             }
-            let taken = match self.is_bare {
-                true => row::bare(place, item, self.layout, scope)?.map(|row| (row, Key::new())),
-                false => row::taken(place, item, self.layout, scope)?,
-            };
+            let taken = row::taken(place, item, self.layout, scope)?;
             arrived.extend(taken.map(|(row, position)| Arrived { row, position }));
         }
         self.pages_read = self.pages_read.saturating_add(1);
@@ -278,7 +283,7 @@ impl<'a> RowStream<'a> {
             table: self.request.table.clone(),
             key: key.clone(),
             consistent: self.request.consistent,
-            projection: Vec::new(),
+            projection: Default::default(),
         };
         let answer = retry::retried(&scope.setting.bounds, || store.get(&request)).await?;
         Ok(PageAnswer {

@@ -59,7 +59,7 @@ pub(crate) fn check_projection(paths: &[Path]) -> Result<()> {
     if !length.is_short() {
         Renderer::new().projection(paths)?;
     }
-    well_formed::check_distinct(paths).map_err(malformed("ProjectionExpression"))
+    well_formed::check_distinct(paths.iter()).map_err(malformed("ProjectionExpression"))
 }
 
 pub(crate) fn check_update(update: &Update) -> Result<()> {

@@ -379,5 +379,5 @@ fn decode_keys(table: &Table, index: Option<&Index>, item: RawItem<'_>) -> Resul
     let mut names: Vec<&str> = keys.map(|key| key.name.as_str()).collect();
     names.sort_unstable();
     names.dedup();
-    item.decode_only(&names)
+    item.decode_only(names.into_iter())
 }

@@ -6,7 +6,7 @@ use singlet_item::Item;
 use singlet_item::capacity::{Consistency, get_units};
 use singlet_item::limits::{BATCH_BYTES_MAX, TRANSACTION_BYTES_MAX};
 use singlet_store::{
-    BatchGetAnswer, BatchGetRequest, BatchGetTable, Cancellation, Consumed, GetAnswer, GetRequest, Path, Result,
+    BatchGetAnswer, BatchGetRequest, BatchGetTable, Cancellation, Consumed, GetAnswer, GetRequest, Paths, Result,
     TableConsumed, TransactGetAnswer, TransactGetRequest, Units, render,
 };
 
@@ -45,7 +45,7 @@ impl Read {
     }
 }
 
-fn read_one(catalogue: &Catalogue, view: &impl View, table: &str, key: &Item, projection: &[Path]) -> Result<Read> {
+fn read_one(catalogue: &Catalogue, view: &impl View, table: &str, key: &Item, projection: &Paths) -> Result<Read> {
     expression::check_projection(projection)?;
     check_values(key)?;
     let table = catalogue.table(view, table)?;

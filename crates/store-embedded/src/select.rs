@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use singlet_item::{Item, Value};
-use singlet_store::{Condition, Operand, Path, Result, Segment};
+use singlet_store::{Condition, Operand, Path, Paths, Result, Segment};
 
 use crate::codec::RawItem;
 
@@ -29,7 +29,7 @@ impl Filter {
     }
 
     /// The attributes that it looks at.
-    pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
+    pub(crate) fn names(&self) -> impl ExactSizeIterator<Item = &str> {
         self.names.iter().map(String::as_str)
     }
 
@@ -42,7 +42,7 @@ impl Filter {
     }
 
     pub(crate) fn holds_of(&self, item: RawItem<'_>) -> Result<bool> {
-        Ok(self.condition.holds(Some(&item.decode_only(&self.names)?)))
+        Ok(self.condition.holds(Some(&item.decode_only(self.names())?)))
     }
 }
 
@@ -70,34 +70,39 @@ fn operand_names<'c>(operands: impl IntoIterator<Item = &'c Operand>, names: &mu
 /// The paths that are returned of an item.
 #[derive(Clone, Debug)]
 pub(crate) struct Projection {
-    paths: Vec<Path>,
-    names: Vec<String>,
+    /// By the names of their attributes, as items have them.
+    paths: Paths,
     /// Whether only whole attributes are asked for.
     is_flat: bool,
 }
 
 impl Projection {
     /// That of these paths; none, if all is returned.
-    pub(crate) fn new(paths: &[Path]) -> Option<Self> {
+    pub(crate) fn new(paths: &Paths) -> Option<Self> {
         if paths.is_empty() {
             return None;
         }
-        let mut names: Vec<String> = paths.iter().map(|path| path.name().to_owned()).collect();
-        names.sort_unstable();
-        names.dedup();
+        let paths = match paths.is_sorted_by_key(Path::name) {
+            true => Arc::clone(paths),
+            false => {
+                let mut sorted = paths.to_vec();
+                sorted.sort_unstable();
+                sorted.into()
+            }
+        };
         Some(Self {
-            paths: paths.to_vec(),
-            names,
             is_flat: paths.iter().all(|path| path.segments().is_empty()),
+            paths,
         })
     }
 
-    pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
-        self.names.iter().map(String::as_str)
+    /// The attributes that are looked at, in their order; one may come several times.
+    pub(crate) fn names(&self) -> impl ExactSizeIterator<Item = &str> {
+        self.paths.iter().map(Path::name)
     }
 
     pub(crate) fn of(&self, item: RawItem<'_>) -> Result<Item> {
-        let found = item.decode_only(&self.names)?;
+        let found = item.decode_only(self.names())?;
         Ok(if self.is_flat {
             found
         } else {

@@ -210,8 +210,10 @@ impl From<Path> for Operand {
     }
 }
 
-impl<V: Into<Value>> From<V> for Operand {
-    fn from(value: V) -> Self {
-        Self::Value(value.into())
+impl From<Value> for Operand {
+    fn from(value: Value) -> Self {
+        Self::Value(value)
     }
 }
+
+from_what_values_are_made_of!(Operand);

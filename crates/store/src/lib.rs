@@ -16,6 +16,9 @@
 //! It plans nothing, retries nothing and merges no pages: a page, an unprocessed key and a throttled call reach the
 //! caller as they are. It knows no engine and holds no connection. It depends on the item crate only.
 
+#[macro_use]
+mod from_values;
+
 mod answer;
 mod condition;
 #[cfg(feature = "conformance")]
@@ -25,7 +28,6 @@ mod error;
 mod holds;
 mod key_range;
 mod layer;
-mod path;
 pub mod render;
 mod request;
 mod stream;
@@ -39,7 +41,6 @@ pub use consumed::{Consumed, TableConsumed, Units};
 pub use error::{Cancellation, ErrorKind, StoreError};
 pub use key_range::{KeyRange, SortRange};
 pub use layer::StoreLayer;
-pub use path::{Path, Segment};
 pub use request::{
     BatchGetRequest, BatchGetTable, BatchWrite, BatchWriteRequest, DeleteRequest, Direction, GetRequest, PutRequest,
     QueryRequest, ScanRequest, ScanSegment, Select, TransactGet, TransactGetRequest, TransactWrite,
@@ -51,6 +52,8 @@ pub use table::{
     TableChange, TableDescription, TableSpec, TableStatus, TtlChange,
 };
 pub use update::{SetOperand, SetValue, Update};
+
+pub use singlet_item::{Path, Paths, Segment};
 
 use async_trait::async_trait;
 

@@ -1,6 +1,6 @@
 //! What is asked of a store.
 
-use crate::{Condition, KeyRange, Path, Update};
+use crate::{Condition, KeyRange, Paths, Update};
 use singlet_item::Item;
 
 /// Read one item.
@@ -13,7 +13,7 @@ pub struct GetRequest {
     /// Whether the read sees every write acknowledged before it.
     pub consistent: bool,
     /// The paths to return; all, if empty.
-    pub projection: Vec<Path>,
+    pub projection: Paths,
 }
 
 /// Read up to 100 items, of one or several tables.
@@ -33,7 +33,7 @@ pub struct BatchGetTable {
     /// Whether the reads see every write acknowledged before them.
     pub consistent: bool,
     /// The paths to return; all, if empty.
-    pub projection: Vec<Path>,
+    pub projection: Paths,
 }
 
 /// Read one page of one item collection.
@@ -113,7 +113,7 @@ pub enum Select {
     #[default]
     All,
     /// These paths, at least one.
-    Paths(Vec<Path>),
+    Paths(Paths),
     /// Nothing: only the count.
     Count,
 }
@@ -143,7 +143,7 @@ pub struct TransactGet {
     /// The key attributes of the item.
     pub key: Item,
     /// The paths to return; all, if empty.
-    pub projection: Vec<Path>,
+    pub projection: Paths,
 }
 
 /// Write one whole item.

@@ -110,11 +110,13 @@ impl From<Path> for SetOperand {
     }
 }
 
-impl<V: Into<Value>> From<V> for SetOperand {
-    fn from(value: V) -> Self {
-        Self::Value(value.into())
+impl From<Value> for SetOperand {
+    fn from(value: Value) -> Self {
+        Self::Value(value)
     }
 }
+
+from_what_values_are_made_of!(SetOperand);
 
 impl From<SetOperand> for SetValue {
     fn from(operand: SetOperand) -> Self {
@@ -122,8 +124,10 @@ impl From<SetOperand> for SetValue {
     }
 }
 
-impl<V: Into<Value>> From<V> for SetValue {
-    fn from(value: V) -> Self {
-        Self::Operand(SetOperand::Value(value.into()))
+impl From<Value> for SetValue {
+    fn from(value: Value) -> Self {
+        Self::Operand(value.into())
     }
 }
+
+from_what_values_are_made_of!(SetValue);

@@ -319,7 +319,7 @@ async fn tally(system: &System, letter: char) -> i64 {
         table: system.engine.model().table.name.clone(),
         key: tally_key(letter),
         consistent: true,
-        projection: Vec::new(),
+        projection: Default::default(),
     };
     let item = system.engine.store().get(&request).await.unwrap().item;
     item.map_or(0, |item| item["n"].as_number().unwrap().to_i64().unwrap())

@@ -75,8 +75,8 @@ impl JwtKeys {
                 if !found.is_empty() || header.kid.is_none() {
                     return found;
                 }
-                // Whoever issues tokens may have taken up a new key.
-                fetched.refresh().await;
+                // Whoever issues tokens may have taken up a new key. Boxed, for it is seldom done, and large.
+                Box::pin(fetched.refresh()).await;
                 fitting(&fetched.keys(), header)
             }
         }

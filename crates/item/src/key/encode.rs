@@ -8,6 +8,9 @@ use crate::Value;
 use std::borrow::Borrow;
 use std::fmt;
 
+/// Room for most keys.
+const KEY_BYTES_USUAL: usize = 64;
+
 impl Template {
     /// The key for the values that `lookup` gives by the names of variables. Without a value for
     /// every variable, or with a stored null, there is no key.
@@ -43,7 +46,7 @@ impl Template {
                 _ => parts.push((part, None)),
             }
         }
-        let mut text = String::new();
+        let mut text = String::with_capacity(KEY_BYTES_USUAL);
         for (part, value) in parts {
             match (part, value) {
                 (Part::Text(literal), _) => text.push_str(literal),

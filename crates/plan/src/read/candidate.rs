@@ -1,5 +1,6 @@
 //! One access path, tried for one alternative of a meaning.
 
+use singlet_item::Paths;
 use singlet_model::expression::{Expr, ExprKind};
 use singlet_model::model::{IndexId, KeyPart, KeyTemplate, Order, PartFunction, Projection, Stored};
 use singlet_model::types::EntityId;
@@ -149,8 +150,13 @@ impl Query {
 
     /// The attributes that pages are asked for, where they are not asked for whole items: with the keys by which a page goes on
     /// after any of its rows, or without.
-    pub fn projection(&self, keys: bool) -> Option<impl Iterator<Item = &str>> {
+    pub fn projection(&self, keys: bool) -> Option<&Paths> {
         self.layout.projection(keys).filter(|_| !self.scan && !self.is_get())
+    }
+
+    /// What a get asks for of its item, where that is not all: the row, and what tells whether it is one.
+    pub fn item_projection(&self) -> Option<&Paths> {
+        self.layout.projection(!self.layout.may_be_bare)
     }
 
     /// Whether every row of a page of one range is taken, so that the next page goes on after the page and not after a row.

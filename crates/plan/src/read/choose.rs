@@ -307,7 +307,7 @@ fn narrow_to_counted(wanted: &Wanted<'_>, selection: &Selection, conjuncts: &Con
     });
     let by_other_names: Vec<&str> = by_other_names.collect();
     looked_at.extend(by_other_names);
-    query.layout.narrow(&looked_at);
+    query.layout = std::mem::take(&mut query.layout).narrow(&looked_at);
 }
 
 /// How many rows of a selection are read at once: a page, what its limit says, or all.

@@ -2,6 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use singlet_item::limits::EXPRESSION_SIZE_BYTES_MAX;
+use singlet_item::{Path, Paths};
 use singlet_model::Model;
 use singlet_model::model::{Entity, Index, Projection, Stored};
 
@@ -18,7 +20,16 @@ pub struct Layout {
     pub may_be_bare: bool,
     /// Whether it was narrowed to what is counted.
     pub is_narrowed: bool,
+    /// Whether the row has another name for something than the item.
+    pub has_renamed: bool,
+    /// What is asked for by name, with the keys of rows and without.
+    with_keys: Option<Paths>,
+    without_keys: Option<Paths>,
 }
+
+/// The most attributes that are asked for by name: each takes up to six bytes of an expression, `#499, `.
+const NAMES_MAX: usize = 500;
+const _: () = assert!(NAMES_MAX * 6 <= EXPRESSION_SIZE_BYTES_MAX);
 
 /// One attribute of an item.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -31,6 +42,8 @@ pub struct Held {
     pub is_key: bool,
     /// Whether it says when the item expires.
     pub is_expiry: bool,
+    /// Whether it says of which entity the item is a row.
+    pub is_type: bool,
 }
 
 impl Layout {
@@ -52,7 +65,7 @@ impl Layout {
             held.entry(ttl).or_default().is_expiry = true;
         }
         if let Some(name) = &model.table.type_attribute {
-            held.entry(name).or_default();
+            held.entry(name).or_default().is_type = true;
         }
         let read_back = entity.keys_to_read();
         for key in &read_back {
@@ -62,12 +75,18 @@ impl Layout {
         let carries_all = index.is_none_or(|index| index.projection == Projection::All);
         let choices = entity.index.iter().flat_map(|entry| entry.choices());
         let mut keys = choices.flat_map(|choice| &choice.keys);
-        Layout {
+        // What an index does not have all of cannot be asked of it by name.
+        let is_named = carries_all && held.len() <= NAMES_MAX;
+        let layout = Layout {
             has_key_only: key_only,
-            may_be_bare: carries_all && !key_only,
+            may_be_bare: is_named && !key_only,
             is_narrowed: false,
-            // What an index does not have all of cannot be asked of it by name.
-            has_others: carries_all && keys.any(|key| !held.contains_key(key.attribute.as_str())),
+            has_renamed: held
+                .iter()
+                .any(|(name, held)| held.attribute.as_deref().is_some_and(|own| own != *name)),
+            has_others: is_named && keys.any(|key| !held.contains_key(key.attribute.as_str())),
+            with_keys: None,
+            without_keys: None,
             held: held
                 .into_iter()
                 .map(|(name, held)| Held {
@@ -75,23 +94,41 @@ impl Layout {
                     ..held
                 })
                 .collect(),
+        };
+        layout.with_paths()
+    }
+
+    /// The same with the paths that follow from what is held, so that no request makes them.
+    fn with_paths(self) -> Self {
+        let paths = |keys: bool| -> Paths {
+            let wanted = |held: &&Held| keys || held.attribute.is_some() || !held.is_key;
+            let names = self.held.iter().filter(wanted).map(|held| &held.name);
+            names.map(Path::attribute).collect()
+        };
+        Layout {
+            with_keys: self.has_others.then(|| paths(true)),
+            without_keys: self.may_be_bare.then(|| paths(false)),
+            ..self
         }
     }
 
     /// Leaves out every attribute that is not one of these, where no more of a row is looked at. What says whether an item is a row of
     /// the entity stays.
-    pub fn narrow(&mut self, attributes: &BTreeSet<&str>) {
+    #[must_use]
+    pub fn narrow(mut self, attributes: &BTreeSet<&str>) -> Self {
         let is_needed = |held: &Held| held.attribute.as_deref().is_none_or(|name| attributes.contains(name));
         self.held
-            .retain(|held| held.is_key || held.is_expiry || is_needed(held));
+            .retain(|held| held.is_key || held.is_expiry || held.is_type || is_needed(held));
         self.is_narrowed = true;
+        self.with_paths()
     }
 
-    /// The names that pages are asked for; nothing where they are asked for whole items. Without keys no page can go on after a
+    /// What is asked for by name, in the order of names; nothing where whole items are. Without keys no page can go on after a
     /// row in its middle.
-    pub fn projection(&self, keys: bool) -> Option<impl Iterator<Item = &str>> {
-        let wanted = move |held: &&Held| keys || held.attribute.is_some() || !held.is_key;
-        let names = self.held.iter().filter(wanted).map(|held| held.name.as_str());
-        (self.has_others || !keys && self.may_be_bare).then_some(names)
+    pub fn projection(&self, keys: bool) -> Option<&Paths> {
+        match keys {
+            true => self.with_keys.as_ref(),
+            false => self.without_keys.as_ref(),
+        }
     }
 }

@@ -1,5 +1,6 @@
 //! Plans as text.
 
+use singlet_item::Path;
 use singlet_item::Value;
 use singlet_model::Model;
 use singlet_model::expression::{ExprKind, Literal};
@@ -126,7 +127,10 @@ fn row<'p>(model: &Model, read: &str, combination: &'p Combination, cost: &'p Re
                 let names = query.projection(!bare).filter(|_| !is_counted(model, read, part));
                 row.bare = bare;
                 row.narrowed = query.layout.is_narrowed;
-                row.projection = names.into_iter().flatten().collect();
+                row.projection = names
+                    .into_iter()
+                    .flat_map(|names| names.iter().map(Path::name))
+                    .collect();
                 row.latitude = plan.latitude();
                 row.or = plan.covers.iter().map(|cover| describe(model, cover)).collect();
             }

@@ -18,7 +18,7 @@ pub(crate) fn read(source: &str, placeholders: &Placeholders) -> Result<Vec<Path
                 paths.push(parser.path()?);
             }
             parser.tokens.expect_end()?;
-            check_distinct(&paths)?;
+            check_distinct(paths.iter())?;
             Ok(paths)
         },
     )

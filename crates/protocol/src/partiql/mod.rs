@@ -529,7 +529,7 @@ async fn read_all(endpoint: &Endpoint, parsed: Parsed) -> Result<Vec<Option<Item
         gets.push(TransactGet {
             table: select.table,
             key,
-            projection: Vec::new(),
+            projection: Default::default(),
         });
         paths.push(select.paths);
     }

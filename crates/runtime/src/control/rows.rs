@@ -138,7 +138,7 @@ impl ControlPlace {
             table: self.table.clone(),
             key: self.key(rest),
             consistent: true,
-            projection: Vec::new(),
+            projection: Default::default(),
         };
         Ok(retry::retried(&Bounds::USUAL, || store.get(&request)).await?.item)
     }

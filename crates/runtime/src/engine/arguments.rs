@@ -10,19 +10,22 @@ use crate::scope::{Attributes, Scope};
 use crate::values;
 
 /// What was sent, as it is stored, if it is what the read takes.
-pub(super) fn checked(read: &Read, given: &Attributes) -> Result<Attributes, RuntimeError> {
+pub(super) fn checked<'g>(read: &Read, given: &'g Attributes) -> Result<Cow<'g, Attributes>, RuntimeError> {
     if let Some(unknown) = given.keys().find(|name| read.arg(name).is_none()) {
         return Err(RuntimeError::Request(format!(
             "`{}` has no argument `{unknown}`",
             read.name
         )));
     }
-    let mut args = Attributes::new();
+    // Most of what is sent is spelled as it is stored.
+    let mut args = Cow::Borrowed(given);
     for arg in &read.args {
-        if let Some(value) = given.get(&arg.name) {
-            let value = values::checked(value, &arg.ty)
+        if let Some(sent) = given.get(&arg.name) {
+            let value = values::checked(sent, &arg.ty)
                 .map_err(|invalid| RuntimeError::Request(format!("the argument `{}` is wrong: {invalid}", arg.name)))?;
-            args.insert(arg.name.clone(), value);
+            if value != *sent {
+                args.to_mut().insert(arg.name.clone(), value);
+            }
         } else if !arg.optional && arg.default.is_none() {
             return Err(RuntimeError::Request(format!(
                 "`{}` needs the argument `{}`",

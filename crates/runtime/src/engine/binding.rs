@@ -92,7 +92,7 @@ impl<'a> Call<'a> {
             table: engine.model.table.name.clone(),
             key,
             consistent: true,
-            projection: Vec::new(),
+            projection: Default::default(),
         };
         let answer = retry::retried(engine.bounds(), || engine.store.get(&request)).await?;
         self.consumed += answer.consumed;

@@ -70,7 +70,7 @@ impl Call<'_> {
             table: self.engine.model.table.name.clone(),
             key: key.clone(),
             consistent: false,
-            projection: Vec::new(),
+            projection: Default::default(),
         };
         let got = retry::retried(self.bounds(), || self.engine.store.get(&request)).await?;
         self.consumed += &Consumed::clone(&got.consumed);

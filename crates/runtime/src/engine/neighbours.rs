@@ -87,7 +87,7 @@ impl<'a> Call<'a> {
         let gets = once.into_iter().map(|key| TransactGet {
             table: model.table.name.clone(),
             key,
-            projection: Vec::new(),
+            projection: Default::default(),
         });
         let request = TransactGetRequest { gets: gets.collect() };
         let mut items = Vec::new();

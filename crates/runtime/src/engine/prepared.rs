@@ -1,6 +1,6 @@
 //! What is made once for each read when a model is opened: nothing is planned while a request waits.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::hash::Hasher;
 
@@ -15,7 +15,7 @@ use crate::error::RuntimeError;
 use crate::scope::Scope;
 
 /// The reads of a model by name.
-pub(super) fn reads(model: &Model) -> HashMap<String, Prepared> {
+pub(super) fn reads(model: &Model) -> BTreeMap<String, Prepared> {
     let reads = model.reads.iter();
     reads
         .map(|read| (read.name.clone(), Prepared::new(model, read)))

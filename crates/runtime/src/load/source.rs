@@ -167,7 +167,7 @@ pub(super) async fn item_at(loading: &Loading<'_>, key: Item) -> Result<Option<I
         table: loading.model().table.name.clone(),
         key,
         consistent: true,
-        projection: Vec::new(),
+        projection: Default::default(),
     };
     Ok(
         retry::retried(loading.engine.bounds(), || loading.store().get(&request))

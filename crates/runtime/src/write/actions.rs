@@ -257,7 +257,7 @@ impl<'a> Attempt<'a> {
         // As far as it is known, for what follows from it.
         let mut row = Attributes::new();
         if follows || entity.attributes.iter().any(|attribute| attribute.is.is_some()) {
-            row.clone_from(&touched.known);
+            row.clone_from(touched.known());
             for (name, value) in &touched.edits.set {
                 match value {
                     Some(value) => row.insert(name.clone(), value.clone()),
@@ -265,7 +265,7 @@ impl<'a> Attempt<'a> {
                 };
             }
         }
-        let known = |name: &str| touched.known.contains_key(name) || touched.edits.sets(name);
+        let known = |name: &str| touched.known().contains_key(name) || touched.edits.sets(name);
         let mut update = Update::new();
         let mut put = |name: &str, value: Option<Value>| match value {
             Some(value) => update

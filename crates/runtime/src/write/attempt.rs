@@ -322,7 +322,7 @@ impl<'a> Attempt<'a> {
             table: self.operation.model.table.name.clone(),
             key,
             consistent: true,
-            projection: Vec::new(),
+            projection: Default::default(),
         };
         let answer = retry::retried(self.operation.engine.bounds(), || {
             self.operation.engine.store().get(&request)

@@ -167,7 +167,7 @@ impl<'o> Bulk<'o> {
             table: self.operation.model.table.name.clone(),
             key: self.key.clone(),
             consistent: true,
-            projection: Vec::new(),
+            projection: Default::default(),
         };
         let answer = retry::retried(self.operation.engine.bounds(), || {
             self.operation.engine.store().get(&request)

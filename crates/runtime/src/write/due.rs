@@ -93,7 +93,7 @@ impl Engine {
             table: model.table.name.clone(),
             key: key.clone(),
             consistent: true,
-            projection: Vec::new(),
+            projection: Default::default(),
         };
         let answer = retry::retried(self.bounds(), || self.store().get(&request)).await?;
         let Some(item) = answer.item.filter(|item| stream::is_of(model, entity, item)) else {

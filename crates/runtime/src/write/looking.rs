@@ -115,7 +115,7 @@ impl Environment for Looking<'_, '_> {
             let touched = self.rows.get(at).ok_or(EvaluateError::NeedsStore)?;
             let by_key = match look {
                 Look::Presence => true,
-                Look::Field(field) => touched.known.contains_key(field),
+                Look::Field(field) => touched.known().contains_key(field),
                 Look::Whole => false,
             };
             if !touched.is_read() && touched.after.is_none() && !by_key {

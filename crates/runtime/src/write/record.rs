@@ -140,7 +140,7 @@ impl<'a> Record<'a> {
             table: operation.model.table.name.clone(),
             key: self.key.clone(),
             consistent: true,
-            projection: Vec::new(),
+            projection: Default::default(),
         };
         let answer = retry::retried(operation.engine.bounds(), || operation.engine.store().get(&request)).await?;
         *consumed += &answer.consumed;

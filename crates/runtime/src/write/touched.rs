@@ -19,9 +19,9 @@ pub(super) struct Touched<'a> {
     pub key: Item,
     /// The values by which it was named, or of which it is made.
     pub named: Attributes,
-    /// What is known of it from its key: of the values that name it those that the key tells. A row that was not read may
-    /// spell what its key folds in another way than who names it.
-    pub known: Attributes,
+    /// Those of the values that name it which its key tells, where that is not all of them. A row that was not read may spell what
+    /// its key folds in another way than who names it.
+    told: Option<Attributes>,
     /// What was read of it.
     pub before: Before,
     /// What the operation looks at in it.
@@ -130,13 +130,16 @@ pub(super) enum Doing {
 
 impl<'a> Touched<'a> {
     pub fn new(entity: &'a Entity, key: Item, named: Attributes) -> Self {
-        let mut known = named.clone();
-        known.retain(|name, _| !entity.is_key_attribute(name) || entity.key_tells(name));
+        let is_told = |name: &str| !entity.is_key_attribute(name) || entity.key_tells(name);
+        let told = |named: &Attributes| {
+            let told = named.iter().filter(|(name, _)| is_told(name));
+            told.map(|(name, value)| (name.clone(), value.clone())).collect()
+        };
         Touched {
             entity,
             key,
+            told: (!named.keys().all(|name| is_told(name))).then(|| told(&named)),
             named,
-            known,
             before: Before::Unread,
             used: Used::default(),
             checks: Vec::new(),
@@ -176,10 +179,15 @@ impl<'a> Touched<'a> {
         matches!(self.before, Before::Read { .. })
     }
 
+    /// What is known of it from its key.
+    pub fn known(&self) -> &Attributes {
+        self.told.as_ref().unwrap_or(&self.named)
+    }
+
     /// The row as it was; what the key says of it, where it was not read.
     pub fn row(&self) -> Option<&Attributes> {
         match &self.before {
-            Before::Unread => Some(&self.known),
+            Before::Unread => Some(self.known()),
             Before::Read { row, .. } => row.as_ref(),
         }
     }

@@ -179,7 +179,6 @@ impl<'a> Attempt<'a> {
         moved: Option<Moved>,
     ) -> Result<(), Stop> {
         let touched = self.touched(at)?;
-        let key = touched.key.clone();
         if let (Some(states), Some((from, to))) = (&entity.states, &moved) {
             edits.set.entry(states.of.clone()).or_insert(Some(Value::S(to.clone())));
             for (during, held) in &states.holding {
@@ -191,7 +190,7 @@ impl<'a> Attempt<'a> {
                         continue;
                     };
                     let value = match enters {
-                        true => self.computed_as(expr, &attribute.ty, &touched.known)?,
+                        true => self.computed_as(expr, &attribute.ty, touched.known())?,
                         false => None,
                     };
                     edits.set.insert(name.clone(), value);
@@ -203,7 +202,7 @@ impl<'a> Attempt<'a> {
             ..Planned::default()
         };
         planned.touched.extend(edits.touched());
-        planned.known.extend(touched.known.keys().map(String::as_str));
+        planned.known.extend(touched.known().keys().map(String::as_str));
         planned.known.extend(edits.set.keys().map(String::as_str));
         let held_unknown = !edits.parts.is_empty();
         // A row that moves to another key is written there whole.
@@ -213,7 +212,7 @@ impl<'a> Attempt<'a> {
             || old_values_needed(self.operation.model, entity, planned).is_some()
             || touched.change == Change::Update
         {
-            return Err(Stop::ReadFirst(vec![key]));
+            return Err(Stop::ReadFirst(vec![touched.key.clone()]));
         }
         if let (Some(states), Some((from, _))) = (&entity.states, &moved) {
             let name = entity.attribute(&states.of).map_or(states.of.as_str(), |attribute| {
@@ -240,7 +239,7 @@ impl<'a> Attempt<'a> {
         if let Some(name) = &step.named {
             // The new row is not known before it is written: whoever names it needs it read.
             self.names.insert(name.clone(), at);
-            return Err(Stop::ReadFirst(vec![key]));
+            return Err(Stop::ReadFirst(vec![self.touched(at)?.key.clone()]));
         }
         self.answer_with(step, at, false);
         Ok(())

@@ -56,7 +56,7 @@ async fn stored_key(store: &Arc<dyn Store>) -> Option<Item> {
         table: "Probe".to_owned(),
         key: key_row(),
         consistent: true,
-        projection: Vec::new(),
+        projection: Default::default(),
     };
     store.get(&request).await.unwrap().item
 }

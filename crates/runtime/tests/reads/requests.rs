@@ -1,8 +1,8 @@
 //! How many requests a read makes, and of which kind.
 
 use serde_json::{Value as Json, json};
-use singlet_runtime::Caller;
-use singlet_store::Select;
+use singlet_runtime::{Caller, Item, RuntimeError, Value};
+use singlet_store::{Path, Select};
 
 use crate::recorder::Asked;
 use crate::support::{System, booking, ecobid, text, values};
@@ -40,6 +40,11 @@ entities:
       open: bool
     key: {PK: "BOOK#{bookId}", SK: "LOAN#{loanId}"}
 reads:
+  author:
+    get: Author
+    args: {authorId: Author.authorId}
+    where: authorId == args.authorId
+    allow: true
   books:
     find: Book
     args: {shelf: Shelf}
@@ -124,6 +129,64 @@ async fn a_key_that_several_rows_have_is_asked_for_once() {
         })
         .collect();
     assert_eq!(keys, [1]);
+}
+
+#[tokio::test]
+async fn a_get_asks_for_the_row_and_for_what_says_whose_it_is() {
+    let library = library().await;
+    let (answer, calls) = library
+        .requests("author", &[("authorId", "a7")], &Caller::anonymous())
+        .await;
+    assert_eq!(
+        values::to_json(&answer.value.unwrap()),
+        json!({"authorId": "a7", "name": "Ada"})
+    );
+    let [call] = calls.as_slice() else { panic!("{calls:?}") };
+    let Asked::Get(get) = &call.asked else {
+        panic!("{call:?}")
+    };
+    let names: Vec<&str> = get.projection.iter().map(Path::name).collect();
+    assert_eq!(names, ["authorId", "kind", "name"]);
+}
+
+#[tokio::test]
+async fn a_get_sees_no_null_and_no_row_of_another_entity() {
+    let library = library().await;
+    let item = |id: &str, kind: &str| {
+        let texts = [("PK", format!("AUTHOR#{id}")), ("SK", "AUTHOR".to_owned())];
+        let texts = texts
+            .into_iter()
+            .chain([("authorId", id.to_owned()), ("kind", kind.to_owned())]);
+        let mut item: Item = texts.map(|(name, text)| (name.to_owned(), Value::S(text))).collect();
+        item.insert("name".to_owned(), Value::Null);
+        item
+    };
+    library
+        .put_items(vec![item("ours", "Author"), item("theirs", "Writer")])
+        .await;
+    let anybody = Caller::anonymous();
+    let ours = library.one("author", &[("authorId", "ours")], &anybody).await;
+    assert_eq!(ours, json!({"authorId": "ours"}));
+    let theirs = library.refused("author", &[("authorId", "theirs")], &anybody).await;
+    assert!(matches!(theirs, RuntimeError::NotFound), "{theirs}");
+}
+
+/// An expression of DynamoDB has 4 KB, in which 700 names have no place.
+#[tokio::test]
+async fn what_has_more_attributes_than_can_be_named_is_read_whole() {
+    let attributes: Vec<String> = (0..700).map(|at| format!("      a{at}: string?\n")).collect();
+    let model = format!(
+        "singlet: 1\nname: wide\ntable:\n  name: wide\n  key: {{partition: PK, sort: SK}}\n  type: kind\nentities:\n  Wide:\n    \
+         attributes:\n      id: string 1..20\n{}    key: {{PK: \"WIDE\", SK: \"{{id}}\"}}\nreads:\n  one: {{get: Wide, args: {{id: \
+         Wide.id}}, where: id == args.id, allow: true}}\n  all: {{find: Wide, order: id, allow: true}}\n",
+        attributes.concat()
+    );
+    let wide = System::of(&model, r#"{"Wide": {"id": "w", "a1": "x", "a699": "y"}}"#).await;
+    let row = json!({"id": "w", "a1": "x", "a699": "y"});
+    let anybody = Caller::anonymous();
+    assert_eq!(wide.one("one", &[("id", "w")], &anybody).await, row);
+    let (rows, _) = wide.all("all", &[], &anybody, 10).await;
+    assert_eq!(rows, [row]);
 }
 
 #[tokio::test]

@@ -35,7 +35,7 @@ impl Measured {
             table: self.spec().name,
             key: key.clone(),
             consistent: true,
-            projection: Vec::new(),
+            projection: Default::default(),
         };
         self.inner.get(&request).await.unwrap().item
     }

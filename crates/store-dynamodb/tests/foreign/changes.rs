@@ -153,7 +153,7 @@ async fn a_follower_goes_on_where_it_was_and_what_it_keeps_counts_once() {
         table: engine.model().table.name.clone(),
         key: ["PK", "SK"].map(|name| (name.to_owned(), "TALLY".into())).into(),
         consistent: true,
-        projection: Vec::new(),
+        projection: Default::default(),
     };
     let tally = store.get(&get).await.unwrap().item.unwrap();
     assert_eq!(tally["n"], 5_i64.into());

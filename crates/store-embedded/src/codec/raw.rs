@@ -1,5 +1,6 @@
 //! Items as they lie in the store.
 
+use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
 use singlet_item::limits::NESTING_LEVELS_MAX;
@@ -82,20 +83,25 @@ impl<'a> RawItem<'a> {
     }
 
     /// These attributes, as many as are there. The names are sorted.
-    pub(crate) fn decode_only(self, names: &[impl AsRef<str>]) -> Result<Item> {
-        let mut item = Item::new();
-        let mut names = names.iter().map(AsRef::as_ref).peekable();
+    pub(crate) fn decode_only<'n>(self, mut names: impl ExactSizeIterator<Item = &'n str>) -> Result<Item> {
+        let mut found = Vec::with_capacity(names.len());
         let mut reader = self.attributes;
-        while names.peek().is_some() && !reader.is_empty() {
+        let mut wanted = names.next();
+        while wanted.is_some() && !reader.is_empty() {
             // Whether a name that nobody wants is a text is not looked at.
             let name = reader.bytes()?;
             let value = raw_value(&mut reader)?;
-            while names.next_if(|wanted| wanted.as_bytes() < name).is_some() {}
-            if let Some(wanted) = names.next_if(|wanted| wanted.as_bytes() == name) {
-                item.insert(wanted.to_owned(), value.decode()?);
+            while let Some(next) = wanted {
+                match next.as_bytes().cmp(name) {
+                    Ordering::Less => {}
+                    Ordering::Equal => found.push((next.to_owned(), value.decode()?)),
+                    Ordering::Greater => break,
+                }
+                wanted = names.next();
             }
         }
-        Ok(item)
+        // A map of what is in order already is made at once.
+        Ok(found.into_iter().collect())
     }
 
     /// An item of some of the attributes, as bytes.

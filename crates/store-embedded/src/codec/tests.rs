@@ -52,7 +52,7 @@ proptest! {
         let raw = RawItem::new(&bytes).unwrap();
         let part: Item = item.clone().into_iter().filter(|(name, _)| names.contains(name)).collect();
         let sorted: Vec<&str> = names.iter().map(String::as_str).collect();
-        prop_assert_eq!(&raw.decode_only(&sorted).unwrap(), &part);
+        prop_assert_eq!(&raw.decode_only(sorted.iter().map(AsRef::as_ref)).unwrap(), &part);
         prop_assert_eq!(raw.project(|name| names.contains(name)).unwrap(), encode_item(&part));
         for name in &names {
             let found = raw.get(name).unwrap().map(|value| value.decode().unwrap());

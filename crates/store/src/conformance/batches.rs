@@ -11,7 +11,7 @@ fn gets(table: &str, keys: Vec<Item>) -> BatchGetTable {
         table: table.to_owned(),
         keys,
         consistent: true,
-        projection: Vec::new(),
+        projection: Default::default(),
     }
 }
 
@@ -36,7 +36,7 @@ pub(super) async fn a_batch_reads_what_is_there_of_several_tables(context: &Cont
         context.put(&other, with("a", sort, "n", 2_i64)).await;
     }
     let mut second = gets(&other, vec![key("a", "3")]);
-    second.projection = vec![Path::from("n")];
+    second.projection = [Path::from("n")].into();
     let request = BatchGetRequest {
         tables: vec![
             gets(&one, vec![key("a", "2"), key("a", "absent"), key("a", "1")]),

@@ -15,7 +15,7 @@ async fn get(context: &Context, table: &str, sort: &str, consistent: bool) -> Co
         table: table.to_owned(),
         key: key("a", sort),
         consistent,
-        projection: vec![Path::from("PK")],
+        projection: [Path::from("PK")].into(),
     };
     context.store().get(&request).await.unwrap().consumed
 }
@@ -41,7 +41,7 @@ pub(super) async fn a_batch_of_gets_rounds_each_item(context: &Context) {
             table: table.clone(),
             keys: ["1", "2", "3", "absent"].map(|sort| key("a", sort)).to_vec(),
             consistent,
-            projection: Vec::new(),
+            projection: Default::default(),
         }],
     };
     let eventual = context.store().batch_get(&request(false)).await.unwrap().consumed;
@@ -62,7 +62,7 @@ pub(super) async fn a_transactional_read_costs_twice(context: &Context) {
     let gets = ["1", "2", "absent"].map(|sort| TransactGet {
         table: table.clone(),
         key: key("a", sort),
-        projection: Vec::new(),
+        projection: Default::default(),
     });
     let answer = context
         .store()
@@ -118,7 +118,7 @@ pub(super) async fn filter_projection_and_count_save_nothing(context: &Context) 
     query.filter = Some(Condition::exists("absent"));
     assert_reads(&context.query(&query).await.consumed, &table, 3);
     query.filter = None;
-    query.select = Select::Paths(vec![Path::from("PK")]);
+    query.select = Select::Paths([Path::from("PK")].into());
     assert_reads(&context.query(&query).await.consumed, &table, 3);
     query.select = Select::Count;
     assert_reads(&context.query(&query).await.consumed, &table, 3);

@@ -112,7 +112,7 @@ pub(super) async fn an_index_holds_what_it_projects(context: &Context) {
         [entry("1", "x", [("G", "g".into()), ("kept", "k".into())])]
     );
     let mut beyond = query(&table, "GSI-keys", KeyRange::partition("G", "g"));
-    beyond.select = Select::Paths(vec![Path::from("dropped")]);
+    beyond.select = Select::Paths([Path::from("dropped")].into());
     let answer = context.store().query(&beyond).await;
     if context.differs(Difference::UnprojectedPathIsAbsent) {
         assert_eq!(answer.unwrap().items, [Item::new()]);

@@ -135,13 +135,14 @@ pub(super) async fn a_projection_returns_the_paths(context: &Context) {
     let get = GetRequest {
         table,
         key: key("a", "b"),
-        projection: vec![
+        projection: [
             Path::attribute("map").key("keep me"),
             Path::attribute("list").index(1),
             Path::attribute("a.b"),
             Path::attribute("size"),
             Path::attribute("absent"),
-        ],
+        ]
+        .into(),
         ..GetRequest::default()
     };
     let found = context.store().get(&get).await.unwrap().item;
@@ -163,7 +164,7 @@ pub(super) async fn a_projection_of_nothing_is_an_empty_item(context: &Context) 
     let mut get = GetRequest {
         table,
         key: key("a", "b"),
-        projection: vec![Path::attribute("absent")],
+        projection: [Path::attribute("absent")].into(),
         ..GetRequest::default()
     };
     assert_eq!(context.store().get(&get).await.unwrap().item, Some(Item::new()));

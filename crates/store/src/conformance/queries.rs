@@ -200,9 +200,9 @@ pub(super) async fn a_count_returns_no_items(context: &Context) {
 pub(super) async fn a_projection_of_a_page(context: &Context) {
     let table = letters(context).await;
     let mut request = QueryRequest::new(&table, KeyRange::partition("PK", "p").sort("SK", SortRange::less("b")));
-    request.select = Select::Paths(vec![Path::from("n")]);
+    request.select = Select::Paths([Path::from("n")].into());
     assert_eq!(context.query(&request).await.items, [item([("n", 1_i64.into())])]);
-    request.select = Select::Paths(vec![]);
+    request.select = Select::Paths([].into());
     assert!(context.store().query(&request).await.unwrap_err().is_bad_request());
 }
 

@@ -72,7 +72,7 @@ pub(super) async fn a_scan_filters_projects_and_counts(context: &Context) {
     let mut request = ScanRequest {
         table,
         filter: Some(Condition::equal("n", 3_i64)),
-        select: Select::Paths(vec![Path::from("PK"), Path::from("SK")]),
+        select: Select::Paths([Path::from("PK"), Path::from("SK")].into()),
         ..ScanRequest::default()
     };
     let page = context.store().scan(&request).await.unwrap();

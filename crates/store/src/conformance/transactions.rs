@@ -238,7 +238,7 @@ fn get(table: &str, key: Item, projection: Vec<Path>) -> TransactGet {
     TransactGet {
         table: table.to_owned(),
         key,
-        projection,
+        projection: projection.into(),
     }
 }
 

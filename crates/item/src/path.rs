@@ -1,6 +1,7 @@
 //! Where a value stands in an item.
 
 use std::fmt;
+use std::sync::Arc;
 
 /// Where a value stands in an item: an attribute, then any number of steps into maps and lists.
 ///
@@ -10,6 +11,9 @@ pub struct Path {
     attribute: String,
     segments: Vec<Segment>,
 }
+
+/// Paths that are asked for. Clones share them: whoever asks for the same again and again makes them once.
+pub type Paths = Arc<[Path]>;
 
 /// One step into a value.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
