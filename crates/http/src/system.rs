@@ -15,7 +15,7 @@ use crate::location::Location;
 use crate::openapi;
 use crate::rate::RateLimit;
 use crate::routing::Routes;
-use crate::watch::Feed;
+use crate::watch::{Feed, SharedReads};
 
 /// What a deployment decides for one system.
 #[derive(Clone, Debug)]
@@ -56,6 +56,8 @@ pub struct System {
     pub(crate) openapi: Bytes,
     /// The changes of its table, for who watches.
     pub(crate) feed: Feed,
+    /// What watchers read together.
+    pub(crate) shared_reads: SharedReads,
     /// Cancelled once another model is served in its place.
     pub(crate) replaced: CancellationToken,
     patched: HashMap<String, Vec<Patched>>,
@@ -84,6 +86,7 @@ impl System {
             authenticator: Authenticator::new(&model.callers, &settings.jwt_keys, &settings.jwt, settings.api_keys),
             rate: rate.and_then(RateLimit::new),
             feed: Feed::default(),
+            shared_reads: SharedReads::default(),
             replaced: CancellationToken::new(),
             openapi: Bytes::from(format!("{document:#}\n")),
             patched: model

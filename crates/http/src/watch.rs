@@ -4,6 +4,7 @@
 //! nobody sees a row that the read would not show, and whatever is missed in between is in the next comparison.
 
 mod feed;
+mod shared;
 mod shown;
 
 use std::collections::BTreeSet;
@@ -25,6 +26,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 pub(crate) use feed::Feed;
+pub(crate) use shared::SharedReads;
 
 use crate::admission::{Admission, overloaded};
 use crate::clock::Clock;
@@ -32,6 +34,7 @@ use crate::connections::{Connected, Connections};
 use crate::problem::Problem;
 use crate::system::System;
 use feed::Subscription;
+use shared::SharedRead;
 use shown::Shown;
 
 /// The least time between two readings for one watcher.
@@ -211,9 +214,13 @@ pub(crate) async fn respond(
         return Err(Problem::new(StatusCode::NOT_ACCEPTABLE, "not_watchable", detail));
     };
     // Before the first reading: what changes after it is heard.
+    let woken = Instant::now();
     let heard = watching.system.feed.subscribe(engine).await;
     let heard = heard.map_err(|error| problem(RuntimeError::Store(error)))?;
-    let read = watching.read_rows(&watched).await.map_err(&problem)?;
+    let shared = watched.share_key.as_ref();
+    let shared = shared.map(|key| watching.system.shared_reads.of_key(key));
+    let read = watching.read_rows(&watched, shared.as_deref(), woken).await;
+    let read = read.map_err(&problem)?;
     let shown = watching.shown(&read.rows);
     let returned = watching.headers.get("last-event-id").and_then(|id| id.to_str().ok());
     let first = match returned == Some(shown.id().as_str()) {
@@ -223,6 +230,7 @@ pub(crate) async fn respond(
     };
     let mut watcher = Watcher {
         watched,
+        shared,
         heard,
         shown,
         read_at: Instant::now(),
@@ -249,7 +257,23 @@ pub(crate) async fn respond(
 }
 
 impl Watching {
-    async fn read_rows(&self, watched: &Watched) -> Result<WatchedRows, RuntimeError> {
+    /// What the read answers since an instant. Where that is the same for everybody, one of those who wait for it reads; whether
+    /// this caller may ask is looked at each time.
+    async fn read_rows(
+        &self,
+        watched: &Watched,
+        shared: Option<&SharedRead>,
+        woken: Instant,
+    ) -> Result<Arc<WatchedRows>, RuntimeError> {
+        let Some(shared) = shared else {
+            return self.read_alone(watched).await.map(Arc::new);
+        };
+        let engine = &self.system.engine;
+        engine.admits(&self.read, &self.request.caller, self.clock.now())?;
+        shared.read_since(woken, || self.read_alone(watched)).await
+    }
+
+    async fn read_alone(&self, watched: &Watched) -> Result<WatchedRows, RuntimeError> {
         let _place = self.admission.enter().map_err(|_| RuntimeError::NoRoom)?;
         let memory = Arc::new(self.admission.hold()) as Arc<dyn Memory>;
         let engine = &self.system.engine;
@@ -285,6 +309,8 @@ impl Watching {
 struct Watcher {
     watching: Watching,
     watched: Watched,
+    /// Where others are answered the same.
+    shared: Option<Arc<SharedRead>>,
     heard: Subscription,
     shown: Shown,
     read_at: Instant,
@@ -325,7 +351,7 @@ impl Watcher {
                     false => return None,
                 },
             };
-            let events = self.read_again(has_changed).await?;
+            let events = self.read_again(has_changed, Instant::now()).await?;
             if !events.is_empty() {
                 return Some(events);
             }
@@ -333,12 +359,13 @@ impl Watcher {
     }
 
     /// Reads again, and answers the events that lead there; nothing where the caller may not read any more.
-    async fn read_again(&mut self, has_changed: bool) -> Option<String> {
+    async fn read_again(&mut self, has_changed: bool, woken: Instant) -> Option<String> {
         tokio::time::sleep_until(self.read_at + READ_EVERY).await;
         if !self.watching.is_still_known().await {
             return None;
         }
-        let read = match self.watching.read_rows(&self.watched).await {
+        let reading = self.watching.read_rows(&self.watched, self.shared.as_deref(), woken);
+        let read = match reading.await {
             Ok(read) => read,
             Err(RuntimeError::Unauthenticated | RuntimeError::Forbidden | RuntimeError::NotFound) => return None,
             Err(error) => {

@@ -44,7 +44,7 @@ impl Engine {
 }
 
 /// Whether a condition needs nothing but the caller, the time and the settings.
-fn is_of_the_caller(condition: &Expr) -> bool {
+pub(crate) fn is_of_the_caller(condition: &Expr) -> bool {
     !condition.any(|part| match &part.kind {
         ExprKind::Arg(_)
         | ExprKind::Attribute(_)

@@ -12,8 +12,9 @@ use tokio::sync::broadcast::{self, Receiver, Sender};
 /// How long the reader waits before it looks again where there was nothing: a stream of DynamoDB is paid for by looking.
 const LOOK_EVERY: Duration = Duration::from_millis(200);
 
-/// How long it waits after a failure.
-const FAILED_PAUSE: Duration = Duration::from_secs(1);
+/// How long it waits after a failure; it doubles up to the longest. A shard of DynamoDB has two readers, and a third is throttled.
+const FAILED_PAUSE: Duration = Duration::from_millis(500);
+const FAILED_DOUBLINGS_MAX: u32 = 4;
 
 /// How many changes a watcher may be behind; one further behind reads again without looking at them.
 const BEHIND_MAX: usize = 1024;
@@ -70,6 +71,7 @@ async fn read_on(
 ) {
     // Also where reading panics: those who listen hear that it is over, and whoever comes begins anew.
     let _over = Over(sender.clone(), Arc::clone(&told));
+    let mut failures = 0_u32;
     loop {
         {
             // Under the lock: whoever listens from now on begins another one.
@@ -81,6 +83,7 @@ async fn read_on(
         }
         match reader.next_page().await {
             Ok(page) => {
+                failures = 0;
                 let is_empty = page.is_empty();
                 for told in page.told {
                     let news = match told {
@@ -95,13 +98,18 @@ async fn read_on(
                 }
             }
             Err(error) => {
-                tracing::warn!(system = engine.model().name, %error, "changes cannot be read for those who watch");
+                if failures == 0 {
+                    tracing::warn!(system = engine.model().name, %error, "changes cannot be read for those who watch");
+                }
+                // What cannot be read for a while comes late, and is not missed: had everybody read again, a throttled stream would make
+                // a throttled table of it.
                 if error.is_position_lost() {
                     reader = self::reader(&engine);
                     let _ = reader.next_page().await;
+                    let _ = sender.send(Arc::new(News::Missed));
                 }
-                let _ = sender.send(Arc::new(News::Missed));
-                tokio::time::sleep(FAILED_PAUSE).await;
+                tokio::time::sleep(FAILED_PAUSE.saturating_mul(1 << failures.min(FAILED_DOUBLINGS_MAX))).await;
+                failures = failures.saturating_add(1);
             }
         }
     }
@@ -136,4 +144,78 @@ impl Subscription {
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test may fail")]
+
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use async_trait::async_trait;
+    use singlet_model::Source;
+    use singlet_runtime::{Attributes, load};
+    use singlet_store::{ErrorKind, Result, Store, StoreLayer, StreamPage, StreamRequest};
+    use singlet_store_embedded::EmbeddedStore;
+
+    use super::*;
+
+    const MODEL: &str = r#"
+singlet: 1
+name: notes
+table: {name: notes, key: {partition: PK, sort: SK}, type: kind, stream: both_images}
+entities:
+  Note: {attributes: {id: string 1..8}, key: {PK: "NOTE#{id}", SK: "NOTE"}}
+"#;
+
+    /// A store whose stream is throttled for so many readings.
+    #[derive(Debug)]
+    struct Throttled {
+        store: EmbeddedStore,
+        readings: AtomicUsize,
+    }
+
+    #[async_trait]
+    impl StoreLayer for Throttled {
+        fn beneath(&self) -> &dyn Store {
+            &self.store
+        }
+
+        async fn read_stream(&self, request: &StreamRequest) -> Result<StreamPage> {
+            let left = self
+                .readings
+                .fetch_update(Ordering::SeqCst, Ordering::SeqCst, |left| left.checked_sub(1));
+            match left {
+                Ok(_) => Err(StoreError::new(ErrorKind::Throttled, "too many readers")),
+                Err(_) => self.store.read_stream(request).await,
+            }
+        }
+    }
+
+    #[tokio::test]
+    async fn what_is_throttled_comes_late_and_nobody_reads_again_for_it() {
+        let model = singlet_model::load(&Source::new("model.yaml", MODEL.to_owned()))
+            .model
+            .unwrap();
+        let store = Arc::new(Throttled {
+            store: EmbeddedStore::memory().unwrap(),
+            readings: AtomicUsize::new(0),
+        });
+        let engine = Engine::open(Arc::new(model), store.clone(), Attributes::new(), [7; 32]);
+        engine.create_table().await.unwrap();
+        let (engine, feed) = (Arc::new(engine), Feed::default());
+        let mut heard = feed.subscribe(&engine).await.unwrap();
+        store.readings.store(2, Ordering::SeqCst);
+        load::load_text(&engine, "{\"Note\": {\"id\": \"a\"}}\n", 0)
+            .await
+            .unwrap();
+        let mut changes = 0;
+        let count = |_: &Change| {
+            changes += 1;
+            true
+        };
+        assert!(heard.concerned(count).await);
+        // The first thing that is heard is the change.
+        assert_eq!((changes, store.readings.load(Ordering::SeqCst)), (1, 0));
+    }
 }

@@ -2,7 +2,7 @@
 //!
 //! The clock is the test's own, so that every instant at which a row lapses or expires is met exactly.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use fastrand::Rng;
@@ -183,6 +183,7 @@ async fn whoever_reads_again_when_told_holds_what_the_read_answers() {
                     Told::Misfit(misfit) => panic!("{misfit:?}"),
                 }));
             }
+            let mut shared: BTreeMap<String, Shown> = BTreeMap::new();
             for watching in &mut all {
                 watching.request.now = now;
                 let concern = changes.iter().filter(|change| {
@@ -196,6 +197,12 @@ async fn whoever_reads_again_when_told_holds_what_the_read_answers() {
                 }
                 let is_due = watching.instants.first().is_some_and(|instant| *instant <= now);
                 let (answered, next_instant) = read(&engine, &watching.watched, &watching.request).await;
+                // Whoever may ask and has the same key is answered the same.
+                let is_admitted = engine.admits(watching.name, &watching.request.caller, now).is_ok();
+                if let Some(key) = watching.watched.share_key.clone().filter(|_| is_admitted) {
+                    let known = shared.entry(key).or_insert_with(|| answered.clone());
+                    assert_eq!(*known, answered, "seed {seed}, step {step}: {}", watching.name);
+                }
                 if is_due || !concern.is_empty() {
                     watching.held = answered;
                     watching.instants.extend(next_instant);
@@ -214,6 +221,11 @@ async fn whoever_reads_again_when_told_holds_what_the_read_answers() {
                 );
             }
         }
+        let shares = |name: &str| {
+            all.iter()
+                .any(|one| one.name == name && one.watched.share_key.is_some())
+        };
+        assert!(shares("all") && !shares("mine") && !shares("freeOrMine") && !shares("keepers"));
         assert!(done > 40, "almost every write is refused: {done} are done");
         assert!(
             passed_over > 1_000,

@@ -11,10 +11,12 @@ use singlet_model::types::{EntityId, Type};
 use singlet_plan::write::changes_with_time;
 
 use super::{Engine, Request, arguments};
+use crate::admit::is_of_the_caller;
 use crate::budget::Memory;
 use crate::error::RuntimeError;
 use crate::row;
 use crate::scope::{Attributes, Caller, Scope};
+use crate::values::json_text;
 
 /// A read with its arguments and its caller, of which it is known what it looks at.
 ///
@@ -30,6 +32,9 @@ pub struct Watched {
     others: BTreeSet<EntityId>,
     /// Whether the answer may change without a change of any row.
     pub is_timed: bool,
+    /// What the answer depends on, where that is not the caller: whoever is admitted ([`Engine::admits`]) and has the same key is
+    /// answered the same.
+    pub share_key: Option<String>,
 }
 
 /// The rows of a read that is watched.
@@ -78,7 +83,9 @@ impl Engine {
         let scope = self.watch_scope(&nothing, &request.caller, &nothing, request.now);
         let args = arguments::filled(read, &sent, scope)?.into_owned();
         let source = model.source_of(own);
+        let share_key = is_for_all(read).then(|| share_key(name, &args, request));
         Ok(Some(Watched {
+            share_key,
             read: name.to_owned(),
             entity: source.id,
             args,
@@ -246,6 +253,20 @@ fn expressions(read: &Read) -> impl Iterator<Item = &Expr> {
         Return::Fields(fields) => fields.iter().map(|(_, value)| value).collect(),
     };
     lets.chain(filters).chain(allowed).chain(returned).chain([&read.allow])
+}
+
+/// Whether nothing that a read answers depends on who asks, but whether they may ask at all.
+fn is_for_all(read: &Read) -> bool {
+    let mentions_caller = |expr: &Expr| expr.any(|part| matches!(part.kind, ExprKind::Caller(_)));
+    let allowed = read.allow.conjuncts();
+    let is_admission = |conjunct: &&Expr| !mentions_caller(conjunct) || is_of_the_caller(conjunct);
+    let others = expressions(read).filter(|expr| !std::ptr::eq(*expr, &read.allow));
+    others.into_iter().all(|expr| !mentions_caller(expr)) && allowed.iter().all(is_admission)
+}
+
+fn share_key(name: &str, args: &Attributes, request: &Request) -> String {
+    let args = json_text::of(&Value::M(args.clone()));
+    format!("{name} {:?} {:?} {args}", request.limit, request.cursor)
 }
 
 fn mentions_time(expr: &Expr) -> bool {
