@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use singlet_model::Model;
-use singlet_model::model::{Entity, Index, Projection, Stored};
+use singlet_model::model::{Entity, Index, IndexId, KeyTemplate, Projection, Stored};
 
 /// What an item of an entity holds, as far as it is looked at.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -18,6 +18,32 @@ pub struct Layout {
     pub may_be_bare: bool,
     /// Whether it was narrowed to what is counted.
     pub is_narrowed: bool,
+    /// Of the entries of a thin index that tell all that is looked at: the keys from which attributes are read that they hold nowhere else.
+    pub told_by_keys: Vec<ToldBy>,
+}
+
+/// A key from which attributes of a row are read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ToldBy {
+    /// The index whose key it is; the table's, if there is none.
+    pub index: Option<IndexId>,
+    /// Which of the entity's templates there.
+    pub choice: usize,
+    /// The key attribute.
+    pub key: String,
+    /// The attributes that are read from it.
+    pub attributes: Vec<String>,
+}
+
+impl ToldBy {
+    /// The template of the key.
+    pub fn template<'e>(&self, entity: &'e Entity) -> Option<&'e KeyTemplate> {
+        let choices = match self.index {
+            Some(index) => entity.entry(index)?.choices(),
+            None => &entity.key,
+        };
+        choices.get(self.choice)?.template(&self.key)
+    }
 }
 
 /// One attribute of an item.
@@ -66,6 +92,7 @@ impl Layout {
             has_key_only: key_only,
             may_be_bare: carries_all && !key_only,
             is_narrowed: false,
+            told_by_keys: Vec::new(),
             // What an index does not have all of cannot be asked of it by name.
             has_others: carries_all && keys.any(|key| !held.contains_key(key.attribute.as_str())),
             held: held

@@ -144,7 +144,9 @@ impl<'a> Call<'a> {
             let strong = selection.consistent || self.read.consistent.is_some();
             request.consistent = strong && index.is_none();
             let wanted = self.rows_wanted(name, selection)? as u64;
-            rows = rows.saturating_add(rows_asked(self.bounds(), wanted, !neighbour.query.rest.is_empty()));
+            let query = &neighbour.query;
+            let asked = rows_asked(self.bounds(), wanted, !query.rest.is_empty(), query.expected.kept_share);
+            rows = rows.saturating_add(asked);
             let table_keys = model.table.key.iter().map(|key| key.name.as_str());
             let index_keys = index
                 .into_iter()

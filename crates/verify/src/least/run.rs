@@ -244,6 +244,7 @@ impl LeastReport {
                 .map(|way| format!("  {} {}", way.half_units, way.name))
                 .collect();
             let text = bench.mismatch(case, String::new()).model;
+            let text = without_other_reads(&text, &case.read);
             format!(
                 "{text}\n{} {:?}\nplan:\n{}\nways (half units):\n{}",
                 case.read,
@@ -284,6 +285,19 @@ impl LeastReport {
     pub fn near_share(&self) -> f64 {
         self.near as f64 / self.cases.max(1) as f64
     }
+}
+
+/// A drawn model with one of its reads.
+fn without_other_reads(text: &str, read: &str) -> String {
+    let mut is_shown = true;
+    let lines = text.lines().filter(|line| {
+        if let Some(name) = line.strip_prefix("  r").and_then(|line| line.strip_suffix(':')) {
+            is_shown = read.strip_prefix('r') == Some(name);
+        }
+        is_shown |= line.starts_with("estimates");
+        is_shown
+    });
+    lines.map(|line| format!("{line}\n")).collect()
 }
 
 /// A way without its numbers and names of indexes.

@@ -271,10 +271,13 @@ impl<'m> Table<'m> {
             let rest = sort.get(depth..).unwrap_or_default();
             let one_row_each = place.is_table && rest.is_empty();
             if let Some(descending) = direction(asked.order, &bound, rest, one_row_each) {
-                let next = rest.first().filter(|(_, order)| *order == KeyOrder::Ascending);
-                let ranged: Vec<&Expr> = next.map_or_else(Vec::new, |(part, _)| {
+                let ranged: Vec<&Expr> = rest.first().map_or_else(Vec::new, |(part, order)| {
                     let conjuncts = asked.conjuncts.iter().copied();
-                    conjuncts.filter(|conjunct| said::is_range(part, conjunct)).collect()
+                    // Texts that begin alike lie side by side, whatever the order.
+                    let lies_together =
+                        |conjunct: &&Expr| *order == KeyOrder::Ascending || matches!(conjunct.kind, ExprKind::Call(..));
+                    let ranged = conjuncts.filter(|conjunct| said::is_range(part, conjunct));
+                    ranged.filter(lies_together).collect()
                 });
                 ways.extend(self.by_parts(asked, place, &bound, &ranged, descending, kept));
             }
@@ -296,6 +299,12 @@ impl<'m> Table<'m> {
         descending: bool,
         kept: &[bool],
     ) -> Option<Way> {
+        // Reading every partition for a meaning that names none of the key is a scan by another name.
+        let names_key = |conjunct: &&Expr| bound.iter().any(|(part, _)| conjunct.mentions_attribute(part.root()));
+        let is_scan = ranged.is_empty() && asked.order.is_empty() && !asked.conjuncts.iter().any(names_key);
+        if is_scan && !asked.may_scan && !bound.is_empty() {
+            return None;
+        }
         let mut seen: BTreeMap<&str, usize> = BTreeMap::new();
         bound.iter().for_each(|(part, values)| {
             let known = seen.entry(&part.path).or_insert(values.len());
