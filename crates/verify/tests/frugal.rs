@@ -10,10 +10,10 @@
 use std::sync::Arc;
 
 use singlet_item::Value;
-use singlet_runtime::{Attributes, Request};
+use singlet_runtime::{Attributes, Bounds, Request};
 use singlet_store::Store;
 use singlet_store_embedded::EmbeddedStore;
-use singlet_verify::bench::Row;
+use singlet_verify::bench::{Given, Row};
 use singlet_verify::{Bench, Case, Outcome};
 
 fn text(text: impl Into<String>) -> Value {
@@ -263,6 +263,49 @@ async fn a_midnight_that_comes_twice_or_never_divides_days_all_the_same() {
                     asked(&bench, read, &args).await;
                 }
             }
+        }
+    }
+}
+
+/// A row and a list of an index in which all rows have one key.
+const ONE_KEY: &str = r##"
+entities:
+  Event:
+    attributes: {id: int 0..99, name: string 1..9}
+    key: {PK: "E#{id}", SK: "E"}
+    index:
+      all: {AP: "ALL", AS: "E"}
+reads:
+  named: {get: Event, args: {name: string}, where: name == args.name, with: {all: {find: Event}}, allow: true}
+"##;
+
+#[tokio::test]
+async fn a_row_past_the_first_page_of_an_index_is_found_beside_a_list() {
+    let rows = |count: i64| {
+        (0..count).map(|id| {
+            row(
+                "Event",
+                &[("id", Value::N(id.into())), ("name", text(format!("n{id}")))],
+            )
+        })
+    };
+    let model = model("UTC", "    all: {partition: AP, sort: AS}\n", ONE_KEY);
+    for rows_per_call in [1, 2, 3, 9, 10] {
+        let given = Given {
+            bounds: Bounds {
+                rows_per_call,
+                filtered_rows_min: 1,
+                ..Bounds::USUAL
+            },
+            ..Given::default()
+        };
+        let store: Arc<dyn Store> = Arc::new(EmbeddedStore::memory().unwrap());
+        let bench = Bench::open_with(&model, store, rows(9).collect(), 0, given)
+            .await
+            .unwrap();
+        for id in [0, 1, 4, 8] {
+            let (_, found) = asked(&bench, "named", &[("name", text(format!("n{id}")))]).await;
+            assert_eq!(found, 1, "{id} by {rows_per_call}");
         }
     }
 }

@@ -16,7 +16,7 @@ use singlet_store::Store;
 use singlet_store_embedded::EmbeddedStore;
 use singlet_verify::Bench;
 use singlet_verify::bench::Row;
-use singlet_verify::least::run::{asked, stored_table};
+use singlet_verify::least::run::{LeastOptions, asked, run, stored_table};
 
 /// Forty tickets of 1,000 bytes for each of five agents, in four states; half of them due in each of two days.
 const TICKETS: &str = r##"
@@ -142,4 +142,18 @@ async fn keys_that_are_named_are_got_each_by_itself() {
 async fn a_page_ends_a_way() {
     let ways = ways("firstThree", &[("agent", text("a0"))]).await;
     assert_eq!(ways[0], (1, "byAgent by [agent], 1 times".to_owned()), "{ways:?}");
+}
+
+/// A sample of what `examples/least_cost.rs` does on thousands of cases.
+#[tokio::test]
+async fn plans_are_near_the_least() {
+    let options = LeastOptions {
+        seed: 3,
+        cases: 300,
+        estimates_off: 1.0,
+    };
+    let store = || -> Arc<dyn Store> { Arc::new(EmbeddedStore::memory().unwrap()) };
+    let report = run(options, &store).await.unwrap();
+    assert!(report.near_share() >= 0.97, "{report:#?}");
+    assert_eq!(report.far, 0, "{report:#?}");
 }
