@@ -165,7 +165,7 @@ fn booking() {
     let booking = ROW + MOVED + MOVED + ROW; // with both entries and its mirror
     let user = ROW + ENTRY;
     let pending = 3000.0 * 0.02;
-    let closed = pending * 0.3; // an end of a range keeps 3 in 10
+    let closed = pending * 0.5; // an end of a range keeps half
     // For each a turn of 2 for the progress; begin and end of it, two notes, the record of the tick.
     let close = closed * (booking + ROW + 2.0) + 2.0 + 2.0 + RECORD;
     let table: [Row; 26] = [
@@ -304,7 +304,7 @@ fn todo() {
         ("tasksByCategory", half(600.0), 0.0),
         ("tasksInCategoryOrder", page, 0.0),
         ("searchTasks", half(40.0 * 600.0), 0.0), // twice a page is asked for where rows are filtered
-        ("taskCounts", half(200.0 * 600.0) + half(200.0 * 600.0), 0.0), // all 200, by state and by priority
+        ("taskCounts", half(200.0 * 600.0) + half(160.0 * 600.0), 0.0), // all 200 by state, and by priority those that have one
         ("taskStatistics", 3.0 * (0.5 + 0.5), 0.0), // of each tally which figures count, and the figures
         ("reminders", half(6.0 * 250.0), 0.0),
         ("registerUser", 0.0, ROW + GUARD),

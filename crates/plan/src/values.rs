@@ -6,11 +6,13 @@
 
 use std::borrow::Cow;
 
-use singlet_model::expression::{BinaryOp, Expr, ExprKind, FunctionId};
+use singlet_model::expression::{BinaryOp, Expr, ExprKind, FunctionId, Literal};
 use singlet_model::model::{Entity, KeyPart, PartFunction};
 use singlet_model::types::Type;
 
 use crate::bounds::Bounds;
+use crate::literals;
+use crate::read::EndPoint;
 
 /// The values of one key part.
 #[derive(Clone, Debug, PartialEq)]
@@ -123,7 +125,7 @@ pub fn bind<'a>(part: &KeyPart, entity: &Entity, conjuncts: &[&'a Expr], local: 
         .or_else(|| days(part, conjuncts, local))
         .or_else(|| cells(part, entity, conjuncts))
         .or_else(|| truth(part, conjuncts))
-        .or_else(|| small(part))
+        .or_else(|| small(part, conjuncts))
 }
 
 /// Whether a part is the day, month or year of an instant: in a key that of UTC, which in another zone is not that of expressions.
@@ -210,9 +212,9 @@ fn truth<'a>(part: &KeyPart, conjuncts: &[&'a Expr]) -> Option<Bound<'a>> {
         return None;
     }
     conjuncts.iter().find_map(|conjunct| {
-        let (inner, word): (&Expr, &str) = match &conjunct.kind {
-            ExprKind::Not(inner) => Some((inner.as_ref(), "false")),
-            ExprKind::Attribute(_) | ExprKind::Field(..) | ExprKind::Index(..) => Some((*conjunct, "true")),
+        let (inner, truth): (&Expr, bool) = match &conjunct.kind {
+            ExprKind::Not(inner) => Some((inner.as_ref(), false)),
+            ExprKind::Attribute(_) | ExprKind::Field(..) | ExprKind::Index(..) => Some((*conjunct, true)),
             ExprKind::Literal(_)
             | ExprKind::Row
             | ExprKind::Arg(_)
@@ -233,7 +235,12 @@ fn truth<'a>(part: &KeyPart, conjuncts: &[&'a Expr]) -> Option<Bound<'a>> {
             | ExprKind::Invalid => None,
         }?;
         is_attribute(inner, part).then(|| Bound {
-            values: Values::All(vec![word.to_owned()]),
+            values: Values::One(Expr {
+                kind: ExprKind::Literal(Literal::Bool(truth)),
+                ty: Type::Bool,
+                optional: false,
+                span: conjunct.span,
+            }),
             settled: vec![*conjunct],
         })
     })
@@ -302,21 +309,113 @@ fn compared<'a>(part: &KeyPart, conjuncts: &[&'a Expr]) -> impl Iterator<Item = 
     })
 }
 
-/// An end of a range: its value, whether it is left out, and the conjunct.
-pub type End<'a> = (&'a Expr, bool, &'a Expr);
+/// An end of a range that a conjunct sets.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct End<'a> {
+    /// What the part is compared with.
+    pub value: &'a Expr,
+    /// Whether the end itself is left out.
+    pub excluded: bool,
+    /// Which point of the value it is.
+    pub point: EndPoint,
+    /// The conjunct.
+    pub conjunct: &'a Expr,
+}
 
-/// The ends that the conjuncts set on a part's attribute.
-pub fn ends<'a>(part: &KeyPart, conjuncts: &[&'a Expr]) -> (Option<End<'a>>, Option<End<'a>>) {
+/// The ends that the conjuncts set on a part's attribute, or on the day, month or year of it. An equality of a day sets both.
+pub(crate) fn ends<'a>(part: &KeyPart, conjuncts: &[&'a Expr]) -> (Option<End<'a>>, Option<End<'a>>) {
     let (mut low, mut high) = (None, None);
     for (op, value, conjunct, _) in compared(part, conjuncts).filter(|(.., is_formed)| !is_formed) {
+        let end = |excluded: bool| End {
+            value,
+            excluded,
+            point: EndPoint::Itself,
+            conjunct,
+        };
         match op {
-            BinaryOp::Gt | BinaryOp::Ge => low = low.or(Some((value, op == BinaryOp::Gt, conjunct))),
-            BinaryOp::Lt | BinaryOp::Le => high = high.or(Some((value, op == BinaryOp::Lt, conjunct))),
+            BinaryOp::Gt | BinaryOp::Ge => low = low.or(Some(end(op == BinaryOp::Gt))),
+            BinaryOp::Lt | BinaryOp::Le => high = high.or(Some(end(op == BinaryOp::Lt))),
             BinaryOp::Eq | BinaryOp::Ne | BinaryOp::In | BinaryOp::And | BinaryOp::Or => {}
             BinaryOp::Add | BinaryOp::Sub | BinaryOp::Mul | BinaryOp::Div | BinaryOp::Rem => {}
         }
     }
+    for (op, value, conjunct, unit) in compared_days(part, conjuncts) {
+        let (start, after) = (EndPoint::StartOf(unit), EndPoint::AfterEndOf(unit));
+        let end = |point: EndPoint, excluded: bool| {
+            Some(End {
+                value,
+                excluded,
+                point,
+                conjunct,
+            })
+        };
+        let (from, to) = match op {
+            BinaryOp::Ge => (end(start, false), None),
+            BinaryOp::Gt => (end(after, false), None),
+            BinaryOp::Lt => (None, end(start, true)),
+            BinaryOp::Le => (None, end(after, true)),
+            BinaryOp::Eq if low.is_none() && high.is_none() => (end(start, false), end(after, true)),
+            BinaryOp::Eq | BinaryOp::Ne | BinaryOp::In | BinaryOp::And | BinaryOp::Or => continue,
+            BinaryOp::Add | BinaryOp::Sub | BinaryOp::Mul | BinaryOp::Div | BinaryOp::Rem => continue,
+        };
+        low = low.or(from);
+        high = high.or(to);
+    }
     (low, high)
+}
+
+/// What the day, month or year of a part's attribute is compared with, where the part has the whole instant or the whole day: the operator
+/// as if the attribute stood left, the value, the conjunct and the unit.
+fn compared_days<'a>(
+    part: &KeyPart,
+    conjuncts: &[&'a Expr],
+) -> impl Iterator<Item = (BinaryOp, &'a Expr, &'a Expr, CalendarUnit)> {
+    let whole = part.function.is_none() && (part.ty.is_instant() || part.ty == Type::Date);
+    conjuncts.iter().filter(move |_| whole).filter_map(|conjunct| {
+        let ExprKind::Binary(op, left, right) = &conjunct.kind else {
+            return None;
+        };
+        let (op, unit, value) = match (unit_of(left, part), unit_of(right, part)) {
+            (Some(unit), None) => (*op, unit, right.as_ref()),
+            (None, Some(unit)) => (op.swapped(), unit, left.as_ref()),
+            _ => return None,
+        };
+        let known = value.attributes().is_empty() && !value.is_absent();
+        known.then_some((op, value, *conjunct, unit))
+    })
+}
+
+/// The unit of the calendar that an operand is of a part's attribute.
+fn unit_of(operand: &Expr, part: &KeyPart) -> Option<CalendarUnit> {
+    let ExprKind::Call(function, args) = &operand.kind else {
+        return None;
+    };
+    let is_own = matches!(args.as_slice(), [arg] if is_attribute(arg, part));
+    let units = [
+        (FunctionId::Day, CalendarUnit::Day),
+        (FunctionId::Month, CalendarUnit::Month),
+        (FunctionId::Year, CalendarUnit::Year),
+    ];
+    let unit = units.into_iter().find(|(known, _)| known == function);
+    unit.filter(|_| is_own).map(|(_, unit)| unit)
+}
+
+/// The text that a part's attribute begins with, where keys have it character by character.
+pub(crate) fn beginning<'a>(part: &KeyPart, conjuncts: &[&'a Expr]) -> Option<End<'a>> {
+    let by_character = matches!(part.function, None | Some(PartFunction::Raw)) && matches!(part.ty, Type::Text(_));
+    conjuncts.iter().filter(|_| by_character).find_map(|conjunct| {
+        let ExprKind::Call(FunctionId::StartsWith, args) = &conjunct.kind else {
+            return None;
+        };
+        let [text, value] = args.as_slice() else { return None };
+        let known = value.attributes().is_empty() && !value.is_absent();
+        (known && is_attribute(text, part)).then_some(End {
+            value,
+            excluded: false,
+            point: EndPoint::Beginning,
+            conjunct,
+        })
+    })
 }
 
 /// The cells of a circle around a place whose geohash the part is.
@@ -362,12 +461,46 @@ fn hashed_place(part: &KeyPart, entity: &Entity) -> Option<(String, u8)> {
     Some((name.clone(), u8::try_from(precision).ok()?))
 }
 
-/// A part that is open but has few values is asked for value by value.
-fn small<'a>(part: &KeyPart) -> Option<Bound<'a>> {
-    small_words(part).map(|words| Bound {
+/// A part that is open but has few values is asked for value by value, without those of which the meaning is false whatever is sent.
+fn small<'a>(part: &KeyPart, conjuncts: &[&'a Expr]) -> Option<Bound<'a>> {
+    let mut words = small_words(part)?;
+    let mut settled = Vec::new();
+    let about = conjuncts
+        .iter()
+        .filter(|conjunct| part.keeps_value() && conjunct.attributes() == [part.path.as_str()]);
+    for conjunct in about {
+        let truth = |word: &String| literals::decide(&with_word(conjunct, part, word));
+        if words.iter().all(|word| truth(word).is_some()) {
+            words.retain(|word| truth(word) == Some(true));
+            settled.push(*conjunct);
+        }
+    }
+    Some(Bound {
         values: Values::All(words),
-        settled: Vec::new(),
+        settled,
     })
+}
+
+/// A condition with a value of a part's type in the attribute's place.
+fn with_word(conjunct: &Expr, part: &KeyPart, word: &str) -> Expr {
+    let literal = if part.ty == Type::Bool {
+        Literal::Bool(word == "true")
+    } else if part.ty.is_number() {
+        let Ok(number) = word.parse() else {
+            return conjunct.clone();
+        };
+        Literal::Number(number)
+    } else {
+        Literal::Text(word.to_owned())
+    };
+    let mut conjunct = conjunct.clone();
+    conjunct.walk_mut(&mut |inner| {
+        if matches!(&inner.kind, ExprKind::Attribute(name) if *name == part.path) {
+            inner.kind = ExprKind::Literal(literal.clone());
+            inner.optional = false;
+        }
+    });
+    conjunct
 }
 
 /// Every value of a part's type, in order, where there are few.

@@ -139,7 +139,7 @@ impl<'a> Reading<'a> {
                     return Err(self.reads_on_and_on());
                 }
                 let wanted = limit - found.rows.len();
-                let (consumed, sent) = self.fill(&mut branches, wanted).await?;
+                let (consumed, sent) = self.fill(&mut branches, wanted, found.rows.len()).await?;
                 found.consumed += consumed;
                 requests += sent;
                 found.rounds += 1;
@@ -368,8 +368,15 @@ impl<'a> Reading<'a> {
         }
     }
 
-    /// Reads a page of each range whose next row is not known yet; says how many there were.
-    async fn fill(&self, branches: &mut [Branch<'a>], wanted: usize) -> Result<(Consumed, usize), RuntimeError> {
+    /// Reads a page of each range whose next row is not known yet; says how many there were. So many rows were kept before.
+    async fn fill(
+        &self,
+        branches: &mut [Branch<'a>],
+        wanted: usize,
+        kept: usize,
+    ) -> Result<(Consumed, usize), RuntimeError> {
+        let streams = branches.iter().flat_map(|branch| &branch.streams);
+        let needed = rows_needed(wanted, kept, streams.map(RowStream::rows_seen).sum());
         let bounds = self.bounds();
         let wanted = u32::try_from(wanted).unwrap_or(u32::MAX);
         let least = u32::try_from(bounds.filtered_rows_min).unwrap_or(u32::MAX);
@@ -379,7 +386,8 @@ impl<'a> Reading<'a> {
         for branch in branches.iter_mut() {
             // A filter drops rows that count toward the limit: a little more is read at once. One row is mostly the first.
             let filtered = !branch.query.rest.is_empty();
-            let first = rows_asked(bounds, u64::from(wanted), filtered && !one);
+            let share = branch.query.expected.kept_share;
+            let first = rows_asked(bounds, u64::from(wanted), filtered && !one, share);
             let first = u32::try_from(first).unwrap_or(u32::MAX);
             let entity = branch.entity;
             let whole = if branch.query.follow {
@@ -390,15 +398,16 @@ impl<'a> Reading<'a> {
             let follow = whole.and_then(|id| self.model.entity(id)).map(|entity| Follow {
                 entity,
                 consistent: self.consistent,
+                decided: &branch.query.decided_by_entries,
             });
             let now = branch.read_now();
             let streams = branch.streams.get_mut(now).unwrap_or_default();
             for stream in streams.iter_mut().filter(|stream| stream.needs_page()) {
-                // What was read did not suffice: the next page is larger.
+                // What was read did not suffice: the next page is larger, but not larger than what was kept so far tells.
                 let limit = match stream.pages_read() {
                     _ if stream.is_bare() => wanted,
                     0 => first,
-                    pages => first.max(least).saturating_mul(1 << pages.min(6)),
+                    pages => first.max(least).saturating_mul(1 << pages.min(6)).min(needed),
                 };
                 let limit = limit.min(most);
                 calls.push(stream.read_page(
@@ -556,6 +565,16 @@ impl<'a> Reading<'a> {
             }
         }
         Ok(true)
+    }
+}
+
+/// How many rows are read for those that are wanted, where so many of those that were seen were kept: a quarter more, for the next are not
+/// the same; any number, where none was kept.
+fn rows_needed(wanted: usize, kept: usize, seen: usize) -> u32 {
+    let rows = wanted.saturating_mul(seen.max(kept)).saturating_mul(5) / (4 * kept.max(1));
+    match kept {
+        0 => u32::MAX,
+        _ => u32::try_from(rows.max(wanted)).unwrap_or(u32::MAX),
     }
 }
 

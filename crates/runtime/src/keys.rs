@@ -6,13 +6,13 @@ use singlet_item::key::{Form, Part};
 use singlet_item::{Item, Value};
 use singlet_model::Model;
 use singlet_model::evaluate::evaluate_as;
-use singlet_model::model::{Index, KeyChoice, KeyTemplate};
+use singlet_model::model::{Index, KeyChoice, KeyTemplate, PartFunction};
 use singlet_model::types::Type;
-use singlet_plan::read::{End, Ends, KeyEnd, Query, SortBound};
+use singlet_plan::read::{End, EndPoint, Ends, KeyEnd, Query, SortBound};
 use singlet_store::{KeyRange, SortRange};
 
-use self::values::Known;
 pub(crate) use self::values::too_near_a_pole;
+use self::values::{Known, Start};
 use crate::error::RuntimeError;
 use crate::scope::Scope;
 
@@ -360,13 +360,34 @@ fn ranged(
         last: position + 1 == parts.len(),
         whole: variable.form == Form::Whole,
     };
+    if let Some(begins) = sort.low.as_ref().filter(|low| low.point == EndPoint::Beginning) {
+        return beginning(key, ends, begins, scope);
+    }
     let mut exact = true;
-    let mut side = |end: &Option<End>| -> Result<Side, RuntimeError> {
+    let mut side = |end: &Option<End>, is_upper: bool| -> Result<Side, RuntimeError> {
         let Some(end) = end else { return Ok(Side::Open) };
-        let Some(value) = evaluate_as(&end.value, ty, &scope)? else {
+        let value = match end.point {
+            EndPoint::Itself | EndPoint::Beginning => evaluate_as(&end.value, ty, &scope)?,
+            EndPoint::StartOf(unit) | EndPoint::AfterEndOf(unit) => {
+                let later = i64::from(matches!(end.point, EndPoint::AfterEndOf(_)));
+                match values::start_of(&end.value, (unit, later), is_upper, ty, scope)? {
+                    Start::At(value, divides) => {
+                        exact &= divides;
+                        Some(value)
+                    }
+                    Start::Absent => None,
+                    // No instant is that early or late: the meaning is checked on each row.
+                    Start::Nowhere => {
+                        exact = false;
+                        return Ok(Side::Open);
+                    }
+                }
+            }
+        };
+        let Some(value) = value else {
             return Ok(Side::Nothing);
         };
-        let finer = values::is_finer(&end.value.ty, ty);
+        let finer = end.point == EndPoint::Itself && values::is_finer(&end.value.ty, ty);
         exact &= !finer;
         let encoded = match ends.whole {
             // No key is empty.
@@ -376,7 +397,7 @@ fn ranged(
         exact &= encoded.is_some();
         Ok(encoded.map_or(Side::Open, |value| Side::At(value, end.excluded && !finer)))
     };
-    let (low, high) = match (side(&sort.low)?, side(&sort.high)?) {
+    let (low, high) = match (side(&sort.low, false)?, side(&sort.high, true)?) {
         (Side::Nothing, _) | (_, Side::Nothing) => return Ok(None),
         sides => sides,
     };
@@ -393,6 +414,23 @@ fn ranged(
     }
     let (low, high) = ends.keys(at(low), at(high));
     Ok(between(low, high).map(|(range, except)| Ranged { range, except, exact }))
+}
+
+/// The keys of texts that begin with one; none where there is no text, for then nothing begins with it.
+fn beginning(key: &KeyTemplate, ends: Ends, begins: &End, scope: Scope<'_>) -> Result<Option<Ranged>, RuntimeError> {
+    let Some(Value::S(text)) = evaluate_as(&begins.value, &begins.value.ty, &scope)? else {
+        return Ok(None);
+    };
+    let stands_as_it_is = ends.whole || key.parts.iter().any(|part| part.function == Some(PartFunction::Raw));
+    let text = match stands_as_it_is {
+        true => text,
+        false => escaped(&text, key),
+    };
+    Ok(Some(Ranged {
+        range: begins_with(&format!("{}{text}", ends.prefix)),
+        except: Vec::new(),
+        exact: true,
+    }))
 }
 
 /// Every key that begins with a text; no condition where that is every key.

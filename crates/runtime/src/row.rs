@@ -62,6 +62,17 @@ pub fn taken<'k>(
         };
         from_keys.retain(|name, _| entity.attribute(name).is_some_and(is_missing));
     }
+    for told in &layout.told_by_keys {
+        let template = told.template(entity);
+        let Some((template, value)) = template.zip(item.get(&told.key)) else {
+            continue;
+        };
+        let read = template
+            .template
+            .decode(value)
+            .map_err(|error| RuntimeError::stored(entity, &error))?;
+        from_keys.extend(read.into_iter().filter(|(name, _)| told.attributes.contains(name)));
+    }
     let (mut own, mut key) = (Vec::with_capacity(item.len()), Vec::new());
     let mut held = layout.held.as_slice();
     for (mut name, value) in item {

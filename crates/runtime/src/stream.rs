@@ -6,6 +6,8 @@ use std::sync::Arc;
 
 use singlet_item::{Item, Value};
 use singlet_model::Model;
+use singlet_model::evaluate::holds;
+use singlet_model::expression::Expr;
 use singlet_model::model::{Entity, KeyTemplate};
 use singlet_plan::read::{Layout, Query};
 use singlet_store::{
@@ -58,6 +60,8 @@ pub struct RowStream<'a> {
     next: Option<Item>,
     ended: bool,
     pages_read: u32,
+    /// How many items were looked at.
+    rows_seen: usize,
     /// The key after which a later page goes on, where no row was taken since.
     after: Option<Item>,
     /// The key of the last row that was taken.
@@ -90,6 +94,7 @@ impl<'a> RowStream<'a> {
             next: None,
             ended: false,
             pages_read: 0,
+            rows_seen: 0,
             after: None,
             taken: None,
             behind: false,
@@ -181,6 +186,11 @@ impl<'a> RowStream<'a> {
         self.pages_read
     }
 
+    /// How many items were looked at.
+    pub fn rows_seen(&self) -> usize {
+        self.rows_seen
+    }
+
     /// The next row, where one is known.
     pub fn peek(&self) -> Option<&Arrived<'a>> {
         self.buffer.front()
@@ -237,6 +247,7 @@ impl<'a> RowStream<'a> {
         };
         drop(turn);
         budget.take_page(&page)?;
+        self.rows_seen = self.rows_seen.saturating_add(page.scanned);
         budget.say_if_long(&scope.setting.bounds).await;
         let mut stretch = Stretch::default();
         let mut consumed = page.consumed;
@@ -340,6 +351,8 @@ pub struct Follow<'a> {
     pub entity: &'a Entity,
     /// Whether they are read strongly.
     pub consistent: bool,
+    /// What thin rows decide: those of which it is false are not fetched.
+    pub decided: &'a [Expr],
 }
 
 impl Follow<'_> {
@@ -351,6 +364,19 @@ impl Follow<'_> {
         consumed: &mut Consumed,
         scope: Scope<'_>,
     ) -> Result<Vec<Arrived<'a>>, RuntimeError> {
+        let mut wanted_rows = Vec::with_capacity(thin.len());
+        for arrived in thin {
+            let scope = scope.with_row(&arrived.row);
+            let is_wanted = self.decided.iter().map(|condition| holds(condition, &scope));
+            if is_wanted
+                .collect::<Result<Vec<bool>, _>>()?
+                .into_iter()
+                .all(|truth| truth)
+            {
+                wanted_rows.push(arrived);
+            }
+        }
+        let thin = wanted_rows;
         let mut keys = Vec::with_capacity(thin.len());
         for arrived in &thin {
             keys.push(match of.id == self.entity.id {

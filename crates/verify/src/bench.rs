@@ -8,7 +8,9 @@ use singlet_model::model::{LetValue, Read, Selection, SelectionKind};
 use singlet_model::{Model, Source};
 use singlet_plan::cost::Worked;
 use singlet_plan::read::{Combination, Why, plan_selection, plan_text};
-use singlet_runtime::{Attributes, Bounds, Caller, Engine, Request, RuntimeError, Scope, load, table, values};
+use singlet_runtime::{
+    Answer, Attributes, Bounds, Caller, Engine, Request, RuntimeError, Scope, Setting, load, table, values,
+};
 use singlet_store::{KeyRange, SortRange, Store};
 
 use crate::answer::{Refusal, meant};
@@ -166,6 +168,25 @@ impl Bench {
             expected: Vec::new(),
             got: Vec::new(),
         }
+    }
+
+    /// The model.
+    pub fn model(&self) -> &Model {
+        self.engine.model()
+    }
+
+    /// One answer of a read, or its first page.
+    ///
+    /// # Errors
+    ///
+    /// Where the read fails.
+    pub async fn read(&self, read: &str, request: &Request) -> Result<Answer, RuntimeError> {
+        self.engine.read(read, request).await
+    }
+
+    /// The zone, the settings and the bounds.
+    pub fn setting(&self) -> &Setting {
+        self.engine.setting()
     }
 
     /// The rows of the table.

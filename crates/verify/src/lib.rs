@@ -21,6 +21,7 @@ pub mod clocked;
 pub mod emptied;
 pub mod generate;
 pub mod interleaved;
+pub mod least;
 pub mod metered;
 pub mod mismatch;
 pub mod mutants;

@@ -45,14 +45,24 @@ impl Times {
     }
 }
 
-/// How many rows the first request for a page asks for: a filter drops rows that count toward the limit, so a little more is
-/// read at once.
-pub fn rows_asked(bounds: &Bounds, wanted: u64, filtered: bool) -> u64 {
-    match filtered {
-        true => wanted.saturating_mul(2).max(bounds.filtered_rows_min as u64),
-        false => wanted,
+/// How many rows a request asks for so that as many are kept as are wanted: a filter drops rows that count toward a limit, so that some more are
+/// read at once. Where estimates say which part of the rows it keeps, not more than that takes; a little is added, for it is an
+/// estimate.
+pub fn rows_asked(bounds: &Bounds, wanted: u64, filtered: bool, kept_share: Option<f64>) -> u64 {
+    if !filtered {
+        return wanted;
     }
+    let usual = wanted.saturating_mul(2).max(bounds.filtered_rows_min as u64);
+    let needed = |share: f64| {
+        let rows = (wanted as f64 / share * (1.0 + ROWS_ASKED_MARGIN)).ceil();
+        // What is past all numbers is the usual.
+        (rows < usual as f64).then_some(rows as u64)
+    };
+    kept_share.and_then(needed).unwrap_or(usual).max(wanted)
 }
+
+/// The part by which more rows are asked for than estimates say are needed.
+const ROWS_ASKED_MARGIN: f64 = 0.1;
 
 /// The requests of a read with one combination of arguments: what `let` reads, then its parts.
 pub fn requests(model: &Model, read: &Read, parts: &[PartPlan], neighbours: Option<&Neighbours>) -> Vec<RequestCost> {
@@ -262,7 +272,7 @@ impl Counting<'_> {
                 match selection.kind {
                     // A second row is looked for, to be refused.
                     SelectionKind::Get { .. } if one_row(self.model, selection, plan) == OneRow::Unproven => Some(2),
-                    _ => self.rows(name, selection, !query.rest.is_empty()),
+                    _ => self.rows(name, selection, query),
                 }
             },
             reads_on: self.may_drop(query) && !query.is_get(),
@@ -303,7 +313,11 @@ impl Counting<'_> {
     }
 
     /// How many rows one request asks for.
-    fn rows(&self, name: Option<&str>, selection: &Selection, filtered: bool) -> Option<u64> {
+    fn rows(&self, name: Option<&str>, selection: &Selection, query: &Query) -> Option<u64> {
+        let asked = |wanted: u64| {
+            let share = query.expected.kept_share;
+            rows_asked(&Bounds::USUAL, wanted, !query.rest.is_empty(), share)
+        };
         let pages = match name {
             None => self.read.each.is_none(),
             Some(name) => self.read.pages.as_deref() == Some(name),
@@ -311,9 +325,9 @@ impl Counting<'_> {
         match selection.kind {
             // One row is mostly the first.
             SelectionKind::Get { .. } => Some(1),
-            SelectionKind::Find if pages => Some(rows_asked(&Bounds::USUAL, self.page_rows(selection.limit), filtered)),
+            SelectionKind::Find if pages => Some(asked(self.page_rows(selection.limit))),
             // Rows beside a row are read whole, or to their limit.
-            SelectionKind::Find if name.is_some() => Some(rows_asked(&Bounds::USUAL, selection.limit?, filtered)),
+            SelectionKind::Find if name.is_some() => Some(asked(selection.limit?)),
             SelectionKind::Find | SelectionKind::Count => None,
         }
     }

@@ -1,5 +1,7 @@
 //! One access path, tried for one alternative of a meaning.
 
+use std::collections::BTreeSet;
+
 use singlet_item::Paths;
 use singlet_model::expression::{Expr, ExprKind};
 use singlet_model::model::{IndexId, KeyPart, KeyTemplate, Order, PartFunction, Projection, Stored};
@@ -12,6 +14,7 @@ use super::layout::Layout;
 use super::order;
 use super::reach::Reach;
 use super::sort::{self, End, SortBound};
+use super::thin;
 use crate::access::AccessPath;
 use crate::values::{self, Values};
 
@@ -38,6 +41,8 @@ pub struct Query {
     pub in_sequence: bool,
     /// Whether the path has only part of a row, so that the rows are fetched after it.
     pub follow: bool,
+    /// Of what the key does not settle: what is decided before rows are fetched.
+    pub decided_by_entries: Vec<Expr>,
     /// Whether the whole table is read, for want of a key.
     pub scan: bool,
     /// Whether rows of other entities may be among those it reads, and no attribute tells them apart: then their keys do.
@@ -126,6 +131,7 @@ impl Query {
             descending: false,
             in_sequence: false,
             follow: false,
+            decided_by_entries: Vec::new(),
             scan: true,
             is_mixed: false,
             layout: Layout::of(model, entity, None),
@@ -337,6 +343,8 @@ pub(super) struct Wanted<'a> {
     pub merged: bool,
     /// How many rows of the answer are wanted at once.
     pub rows: RowsWanted,
+    /// The attributes that the answer is made of; none where it is made of whole rows.
+    pub shown: Option<BTreeSet<String>>,
 }
 
 impl Wanted<'_> {
@@ -352,13 +360,43 @@ impl Wanted<'_> {
     }
 }
 
-/// Tries a path for the conjuncts of one alternative.
+/// Tries a path for the conjuncts of one alternative: with none, one, or more of the parts of its sort key asked for value by value,
+/// whichever is cheapest.
 pub(super) fn attempt(path: &AccessPath<'_>, wanted: &Wanted<'_>, conjuncts: &[&Expr]) -> Result<Query, Why> {
+    let mut best = attempt_fanned(path, wanted, conjuncts, 0);
+    for fanned in 1..=FANNED_PARTS_MAX {
+        let source = wanted.model.source_of(path.entity);
+        let (sort, _) = sort::bind(path, source, wanted, (conjuncts, &[]), fanned);
+        if sort.fanned() < fanned {
+            break;
+        }
+        let Ok(query) = attempt_fanned(path, wanted, conjuncts, fanned) else {
+            continue;
+        };
+        let rank = |query: &Query| (query.reach.exceeds(), query.cost());
+        if best.as_ref().map_or(true, |best| rank(&query) < rank(best)) {
+            best = Ok(query);
+        }
+    }
+    best
+}
+
+/// The most parts of a sort key that are asked for value by value where nothing but the cost asks for it.
+const FANNED_PARTS_MAX: usize = 3;
+
+fn attempt_fanned(
+    path: &AccessPath<'_>,
+    wanted: &Wanted<'_>,
+    conjuncts: &[&Expr],
+    fanned_max: usize,
+) -> Result<Query, Why> {
     if wanted.consistent && path.index.is_some_and(|index| !index.local) {
         return Err(Why::Eventual);
     }
     let source = wanted.model.source_of(path.entity);
-    let follow = !carries_all(path, wanted);
+    let is_thin = !carries_all(path, wanted);
+    let told_by_keys = is_thin.then(|| thin::told_by_keys(path, wanted, conjuncts)).flatten();
+    let follow = is_thin && told_by_keys.is_none();
     if !implied::implies_choice(path, source, conjuncts) || depends_on_primary(path, follow, wanted) {
         let lapse = implied::lapse_in_the_way(path.choice, source, conjuncts);
         return Err(lapse.map_or(Why::Conditional, |lapse| {
@@ -394,7 +432,7 @@ pub(super) fn attempt(path: &AccessPath<'_>, wanted: &Wanted<'_>, conjuncts: &[&
     {
         return Err(Why::Sparse(part.path.clone()));
     }
-    let (mut sort, settled_by_sort) = sort::bind(path, source, wanted, conjuncts);
+    let (mut sort, settled_by_sort) = sort::bind(path, source, wanted, (conjuncts, &settled), fanned_max);
     settled.extend(settled_by_sort.prefix);
     let bound_parts = || partition.iter().chain(&sort.prefix);
     let fixed = |name: &str| {
@@ -435,11 +473,16 @@ pub(super) fn attempt(path: &AccessPath<'_>, wanted: &Wanted<'_>, conjuncts: &[&
         let by_key = settled.iter().any(|known| std::ptr::eq(*known, *conjunct));
         by_key || implied::settled_by(path.choice, source, conjunct)
     };
-    let rest = conjuncts
+    let rest: Vec<Expr> = conjuncts
         .iter()
         .filter(|conjunct| !(apart && is_settled(conjunct)))
         .map(|conjunct| (*conjunct).clone())
         .collect();
+    let (decided_by_entries, told_by_keys) = match told_by_keys {
+        Some(told) => (Vec::new(), told),
+        None if follow => thin::decided_by_entries(path, wanted, &rest),
+        None => Default::default(),
+    };
     let mut query = Query {
         entity: path.entity.id,
         index: path.index_in(wanted.model),
@@ -451,9 +494,10 @@ pub(super) fn attempt(path: &AccessPath<'_>, wanted: &Wanted<'_>, conjuncts: &[&
         descending: kept.descending || newest_first(path, wanted, &kept),
         in_sequence: one_range && !kept.merged,
         follow,
+        decided_by_entries,
         scan: false,
         is_mixed: false,
-        layout: Layout::of(wanted.model, path.entity, path.index),
+        layout: Layout::of(wanted.model, path.entity, path.index).told_by(told_by_keys),
         reach: Reach::ONE,
         expected: Expected::NOTHING,
     };
@@ -488,7 +532,7 @@ fn fan_out(sort: &mut SortBound, fanned: &[order::Fanned]) {
 /// Whether every value of the partition key would be asked for, and all rows under it.
 fn uses_nothing(partition: &[PartValues], sort: &SortBound) -> bool {
     let open = !partition.is_empty() && partition.iter().all(|part| matches!(part.values, Values::All(_)));
-    open && sort.prefix.is_empty() && sort.low.is_none() && sort.high.is_none()
+    open && sort.fanned() == sort.prefix.len() && sort.low.is_none() && sort.high.is_none()
 }
 
 /// Whether the path's rows have every attribute of the entity.

@@ -14,6 +14,7 @@ use super::expected::RowsWanted;
 use super::implied;
 use super::neighbours::{self, Neighbours};
 use super::strangers;
+use super::thin;
 use super::together::{self, Apart, Together};
 use crate::access;
 use crate::bounds::Bounds;
@@ -101,6 +102,15 @@ impl SelectionPlan {
     /// Whether nothing answers it, whatever is asked for.
     pub fn is_unanswered(&self) -> bool {
         self.queries.is_empty() && self.tally.is_none()
+    }
+
+    /// The half units and requests that its queries are expected to take.
+    fn expected_cost(&self) -> (u64, u64) {
+        let sum = |of: fn(&Query) -> u64| self.queries.iter().map(of).fold(0, u64::saturating_add);
+        (
+            sum(|query| query.expected.half_units),
+            sum(|query| query.expected.requests),
+        )
     }
 
     /// The plan of what a tally answers.
@@ -260,15 +270,18 @@ fn plan_unmarked(
             || read.is_some_and(|read| read.consistent.is_some() || read.together.is_some()),
         merged: false,
         rows: rows_wanted(selection, read),
+        shown: thin::shown_attributes(selection, read),
     };
     let mut whole = choose(model, entity, &wanted, &conjuncts);
+    let split = split(model, entity, &wanted, &conjuncts).filter(SelectionPlan::is_answer);
+    // Taken apart it may be cheaper; of equals the whole is simpler.
+    let split = split.filter(|split| !whole.is_answer() || split.expected_cost() < whole.expected_cost());
+    if let Some(split) = split {
+        return Some(split);
+    }
     if whole.is_answer() {
         narrow_to_counted(&wanted, selection, &conjuncts, &mut whole);
         return Some(whole);
-    }
-    let split = split(model, entity, &wanted, &conjuncts);
-    if let Some(split) = split.filter(SelectionPlan::is_answer) {
-        return Some(split);
     }
     // Rows of a scan come in no order: one that asks for an order has no plan.
     let may_scan = read.is_some_and(|read| read.scan.is_some()) && selection.order.is_empty();
@@ -337,20 +350,23 @@ pub fn plan_condition(model: &Model, entity: &Entity, condition: &Expr) -> Selec
         consistent: false,
         merged: false,
         rows: RowsWanted::All,
+        shown: None,
     };
     choose(model, entity, &wanted, &own.conjuncts())
 }
 
-/// Where no path answers the meaning as it stands, each alternative of its `||` may have one, or each case of an attribute on which
-/// templates depend.
+/// The meaning taken apart: where no path answers it as it stands, or none as cheaply, each alternative of its `||` may have one, or each
+/// case of an attribute on which templates depend.
 fn split(model: &Model, entity: &Entity, wanted: &Wanted<'_>, conjuncts: &Conjuncts<'_>) -> Option<SelectionPlan> {
-    let plan = by_alternatives(model, entity, wanted, std::slice::from_ref(conjuncts));
-    if plan.as_ref().is_some_and(SelectionPlan::is_answer) {
-        return plan;
-    }
-    let cases = cases::by_value(model, entity, conjuncts)?;
+    let alternatives = by_alternatives(model, entity, wanted, std::slice::from_ref(conjuncts));
+    let cases = cases::by_value(model, entity, conjuncts);
+    let cases = cases.as_deref().unwrap_or_default();
     let cases: Vec<Conjuncts<'_>> = cases.iter().map(|case| case.iter().collect()).collect();
-    by_alternatives(model, entity, wanted, &cases)
+    let cases = by_alternatives(model, entity, wanted, &cases);
+    let answers = [alternatives, cases].into_iter().flatten();
+    answers
+        .filter(SelectionPlan::is_answer)
+        .min_by_key(SelectionPlan::expected_cost)
 }
 
 /// A query for each alternative of each case, merged in order; none where one has no query, or there are too many.
@@ -375,6 +391,7 @@ fn by_alternatives(
     };
     let wanted = Wanted {
         merged: alternatives.len() > 1,
+        shown: wanted.shown.clone(),
         ..*wanted
     };
     for alternative in &alternatives {

@@ -5,15 +5,20 @@
 
 use singlet_item::ReadUnits;
 use singlet_item::capacity::READ_UNIT_BYTES;
+use singlet_item::key::Part;
 use singlet_item::limits::{BATCH_GET_ITEMS_MAX, PAGE_SIZE_BYTES_MAX};
 use singlet_model::Model;
 use singlet_model::expression::{BinaryOp, Expr, ExprKind, FunctionId, Literal};
-use singlet_model::model::{ABSENT_VALUE, Entity, Estimate, KeyPart, LetValue, PartFunction, Projection};
+use singlet_model::model::{
+    ABSENT_VALUE, Entity, Estimate, IndexId, KeyPart, KeyTemplate, LetValue, PartFunction, Projection,
+};
 use singlet_model::types::Type;
 
 use super::candidate::{PartValues, Query};
+use super::sort::{End, EndPoint};
 use crate::bounds::Bounds;
 use crate::cost::rows_asked;
+use crate::size::value_bytes_max;
 use crate::span;
 use crate::values::{CalendarUnit, Values};
 
@@ -32,7 +37,7 @@ pub const RANGE_DAYS_USUAL: f64 = 30.0;
 /// The cells that cover a circle, and those over which rows are spread.
 pub const CELLS_USUAL: (f64, f64) = (9.0, 1_000.0);
 /// The part of the rows that lies before an end of a range, or after it.
-pub const SHARE_OF_AN_END: f64 = 0.3;
+pub const SHARE_OF_AN_END: f64 = 0.5;
 /// The part of the rows that a condition keeps of which nothing is known.
 pub const SHARE_OF_A_CONDITION: f64 = 0.5;
 /// The part of the rows whose text begins as it is asked.
@@ -63,6 +68,8 @@ pub struct Expected {
     pub rows_read: f64,
     /// Those of them that belong to the answer.
     pub rows_kept: f64,
+    /// The part of the rows that the filter keeps, where estimates say it of each of its conditions.
+    pub kept_share: Option<f64>,
 }
 
 impl Expected {
@@ -73,6 +80,7 @@ impl Expected {
         requests: 0,
         rows_read: 0.0,
         rows_kept: 0.0,
+        kept_share: None,
     };
 
     /// In units.
@@ -98,6 +106,7 @@ pub(super) fn of_query(model: &Model, query: &Query, wanted: RowsWanted, consist
             requests: u64::MAX,
             rows_read: f64::MAX,
             rows_kept: 0.0,
+            kept_share: None,
         };
     };
     let rows = Rows::of(model, model.source_of(entity));
@@ -108,19 +117,20 @@ pub(super) fn of_query(model: &Model, query: &Query, wanted: RowsWanted, consist
         ),
         false => rows.in_ranges(query, entity),
     };
-    let kept_share = query
-        .rest
-        .iter()
-        .map(|conjunct| rows.share_of(conjunct))
-        .product::<f64>();
+    let kept_share = rows.share_of_all(&query.rest);
     // A page is never expected to keep nothing: then all of the range would be read for it.
     let kept_share = kept_share.clamp(1.0 / in_ranges.max(1.0), 1.0);
+    let said_share = query
+        .rest
+        .iter()
+        .all(|conjunct| rows.tells_share(conjunct))
+        .then_some(kept_share);
     let in_one = in_ranges / ranges;
     let read_in_one = match wanted {
         RowsWanted::All => in_one,
         RowsWanted::Page(_) if query.is_get() => 1.0,
         RowsWanted::Page(page) => {
-            let first = rows_asked(&Bounds::USUAL, page, !query.rest.is_empty()) as f64;
+            let first = rows_asked(&Bounds::USUAL, page, !query.rest.is_empty(), said_share) as f64;
             in_one.min(first.max(page as f64 / kept_share))
         }
     };
@@ -138,9 +148,10 @@ pub(super) fn of_query(model: &Model, query: &Query, wanted: RowsWanted, consist
     let mut followed = 0.0;
     if query.follow {
         let blocks = (rows.bytes() / READ_UNIT_BYTES as f64).ceil().max(1.0);
-        followed = rows_read * per_block * blocks;
+        let rows_got = rows_read * rows.share_of_all(&query.decided_by_entries);
+        followed = rows_got * per_block * blocks;
         half_units += followed;
-        requests += (rows_read / BATCH_GET_ITEMS_MAX as f64).ceil();
+        requests += (rows_got / BATCH_GET_ITEMS_MAX as f64).ceil();
     }
     Expected {
         half_units: whole(half_units),
@@ -148,6 +159,7 @@ pub(super) fn of_query(model: &Model, query: &Query, wanted: RowsWanted, consist
         requests: whole(requests),
         rows_read,
         rows_kept: rows_read * kept_share,
+        kept_share: said_share,
     }
 }
 
@@ -188,7 +200,12 @@ impl<'a> Rows<'a> {
             .map(|index| &index.projection);
         let own = self.model.estimate(&entity.name).and_then(|estimate| estimate.bytes);
         let bytes = own.map_or_else(|| self.bytes(), |bytes| bytes as f64);
-        bytes * projection.map_or(1.0, |projection| carried_share(entity, projection))
+        let carried = bytes * projection.map_or(1.0, |projection| carried_share(entity, projection));
+        let by_types = query
+            .index
+            .zip(projection)
+            .and_then(|(index, projection)| entry_bytes_usual(self.model, entity, index, projection));
+        by_types.map_or(carried, |by_types| carried.min(by_types))
     }
 
     /// How many ranges the values of a query's key make, and how many rows lie in all of them.
@@ -221,8 +238,16 @@ impl<'a> Rows<'a> {
                 .map(|part| self.share_of(part));
             share *= shares.product::<f64>();
         }
+        // Rows without a part of the key are not there.
+        let parts = choices
+            .get(query.choice)
+            .into_iter()
+            .flat_map(|choice| &choice.keys)
+            .flat_map(|key| &key.parts);
+        let open = parts.filter(|part| part.optional && !seen.iter().any(|known| known.path == part.path));
+        share *= open.map(|part| 1.0 - self.share_absent(&part.path)).product::<f64>();
         let ends = query.sort.iter().flat_map(|sort| [&sort.low, &sort.high]).flatten();
-        share *= ends.map(|_| SHARE_OF_AN_END).product::<f64>();
+        share *= ends.map(|end| self.share_of_end(query, end)).product::<f64>();
         let mut rows = self.count * share;
         // Whoever says every variable of the key means one row of each range.
         let names = self.model.catalog.names(self.entity.id);
@@ -232,6 +257,25 @@ impl<'a> Rows<'a> {
             rows = rows.min(ranges);
         }
         (ranges, rows)
+    }
+
+    /// The part of the rows that an end of a range leaves. A day has two ends, which together leave a day.
+    fn share_of_end(&self, query: &Query, end: &End) -> f64 {
+        let both = query
+            .sort
+            .as_ref()
+            .and_then(|sort| sort.low.as_ref().zip(sort.high.as_ref()));
+        let is_one = both.is_some_and(|(low, high)| low.value == high.value);
+        let units = match end.point {
+            EndPoint::Beginning => return SHARE_OF_A_BEGINNING,
+            EndPoint::StartOf(unit) | EndPoint::AfterEndOf(unit) if is_one => match unit {
+                CalendarUnit::Day => DAYS_USUAL,
+                CalendarUnit::Month => DAYS_USUAL / 30.0,
+                CalendarUnit::Year => 1.0,
+            },
+            EndPoint::Itself | EndPoint::StartOf(_) | EndPoint::AfterEndOf(_) => return SHARE_OF_AN_END,
+        };
+        (1.0 / units).sqrt()
     }
 
     /// The share of the rows that have one of the words for which a part is asked, where the words and their shares are said.
@@ -244,6 +288,13 @@ impl<'a> Rows<'a> {
                 ExprKind::List(words) => words.iter().map(share).sum(),
                 _ => None,
             },
+            Values::All(words) if exact => {
+                let members = self.entity.attribute(&part.path)?.ty.members();
+                let flags = ["true".to_owned(), "false".to_owned()];
+                let known = members.unwrap_or(&flags);
+                let share = |word: &String| self.estimate?.share_of_value(&part.path, word, Some(known));
+                words.iter().map(share).sum()
+            }
             _ => None,
         }
     }
@@ -261,6 +312,12 @@ impl<'a> Rows<'a> {
             Literal::Absent => estimate.share_absent(path),
             Literal::Number(_) => None,
         }
+    }
+
+    /// The share of the rows that lack an attribute which may be absent.
+    fn share_absent(&self, path: &str) -> f64 {
+        let said = self.estimate.and_then(|estimate| estimate.share_absent(path));
+        said.unwrap_or(SHARE_OF_A_CONDITION)
     }
 
     /// How many rows share a value of an attribute, or of what a function makes of it.
@@ -325,6 +382,48 @@ impl<'a> Rows<'a> {
         names.is_some_and(|names| names.key_variables.as_slice() == [path.to_owned()])
     }
 
+    /// Which part of the rows some conditions keep together. Of several ends on one side of an attribute one counts.
+    fn share_of_all(&self, conjuncts: &[Expr]) -> f64 {
+        let mut sides: Vec<(String, bool)> = Vec::new();
+        let mut share = 1.0;
+        for conjunct in conjuncts {
+            if let Some(side) = side_of_end(conjunct) {
+                if sides.contains(&side) {
+                    continue;
+                }
+                sides.push(side);
+            }
+            share *= self.share_of(conjunct);
+        }
+        share
+    }
+
+    /// Whether estimates say which part of the rows a condition keeps, and it does not hang on what is sent.
+    fn tells_share(&self, conjunct: &Expr) -> bool {
+        match &conjunct.kind {
+            ExprKind::Binary(BinaryOp::And | BinaryOp::Or, left, right) => {
+                self.tells_share(left) && self.tells_share(right)
+            }
+            ExprKind::Not(inner) => self.tells_share(inner),
+            ExprKind::Attribute(name) => self.tells_spread(name),
+            ExprKind::Binary(BinaryOp::Eq | BinaryOp::Ne | BinaryOp::In, left, right) => {
+                match (path_of(left), path_of(right)) {
+                    (Some((path, None)), None) | (None, Some((path, None))) => self.tells_spread(&path),
+                    _ => false,
+                }
+            }
+            _ => false,
+        }
+    }
+
+    /// Whether estimates say how the rows are spread over the values of an attribute.
+    fn tells_spread(&self, path: &str) -> bool {
+        self.estimate.is_some_and(|estimate| {
+            let per = estimate.per.iter().any(|(name, _)| name == path);
+            per || estimate.shares.iter().any(|shares| shares.attribute == path)
+        })
+    }
+
     /// Which part of the rows a condition keeps.
     fn share_of(&self, conjunct: &Expr) -> f64 {
         match &conjunct.kind {
@@ -375,6 +474,72 @@ impl<'a> Rows<'a> {
         }
     }
 }
+
+/// The bytes of an entry of a thin index, from the types of what it carries; none where something of it may be of any length.
+fn entry_bytes_usual(model: &Model, entity: &Entity, index: IndexId, projection: &Projection) -> Option<f64> {
+    let names = match projection {
+        Projection::All => return None,
+        Projection::Keys => &[][..],
+        Projection::Include(names) => names.as_slice(),
+    };
+    let part_bytes = |part: &KeyPart| match part.function {
+        Some(PartFunction::Day) => Some(10.0),
+        Some(PartFunction::Month) => Some(7.0),
+        Some(PartFunction::Year) => Some(4.0),
+        Some(PartFunction::Geohash(precision)) => Some(f64::from(precision)),
+        _ => value_bytes_usual(&part.ty),
+    };
+    let key_bytes = |key: &KeyTemplate| {
+        let texts = key.template.parts().iter().map(|part| match part {
+            Part::Text(text) => text.len() as f64,
+            _ => 0.0,
+        });
+        let values = key.parts.iter().map(part_bytes).sum::<Option<f64>>()?;
+        Some(key.attribute.len() as f64 + texts.sum::<f64>() + values)
+    };
+    let own = entity
+        .key
+        .first()
+        .into_iter()
+        .chain(entity.entry(index)?.choices().first());
+    let keys = own
+        .flat_map(|choice| &choice.keys)
+        .map(key_bytes)
+        .sum::<Option<f64>>()?;
+    let carried = names
+        .iter()
+        .map(|name| match model.table.type_attribute.as_ref() == Some(name) {
+            true => Some((name.len() + entity.name.len()) as f64),
+            false => {
+                let attribute = entity.attribute(name)?;
+                Some(name.len() as f64 + value_bytes_usual(&attribute.ty)?)
+            }
+        });
+    Some(keys + carried.sum::<Option<f64>>()?)
+}
+
+/// The bytes of a usual value of a type: of text halfway between its limits; none where nothing limits it to what keys have.
+fn value_bytes_usual(ty: &Type) -> Option<f64> {
+    match ty {
+        Type::Text(limits) => {
+            let most = limits.length.max.filter(|most| *most <= KEY_TEXT_LENGTH_MAX)?;
+            Some((limits.length.min.unwrap_or(0) + most) as f64 / 2.0)
+        }
+        Type::Enum(words) => {
+            let all: usize = words.members.iter().map(String::len).sum();
+            Some(all as f64 / words.members.len().max(1) as f64)
+        }
+        Type::Int(_) | Type::Number(_) | Type::Version => Some(NUMBER_BYTES_USUAL),
+        ty => value_bytes_max(ty)
+            .map(|most| most as f64)
+            .filter(|most| *most <= KEY_TEXT_LENGTH_MAX as f64),
+    }
+}
+
+/// The longest text of which the middle between its limits is taken for usual.
+const KEY_TEXT_LENGTH_MAX: u64 = 100;
+/// The bytes of a usual number.
+const NUMBER_BYTES_USUAL: f64 = 4.0;
 
 /// The part of a row's bytes that an index entry carries: its keys take about a quarter.
 pub fn carried_share(entity: &Entity, projection: &Projection) -> f64 {
@@ -455,6 +620,20 @@ fn elements_of(list: &Expr) -> f64 {
         },
         _ => LIST_ELEMENTS_USUAL,
     }
+}
+
+/// The attribute of which a condition is an end of a range, and whether it is the lower one.
+fn side_of_end(conjunct: &Expr) -> Option<(String, bool)> {
+    let ExprKind::Binary(op, left, right) = &conjunct.kind else {
+        return None;
+    };
+    let (op, path) = match (path_of(left), path_of(right)) {
+        (Some((path, _)), None) => (*op, path),
+        (None, Some((path, _))) => (op.swapped(), path),
+        _ => return None,
+    };
+    op.is_ordering()
+        .then_some((path, matches!(op, BinaryOp::Gt | BinaryOp::Ge)))
 }
 
 /// The attribute, or the path into one, that an operand is, and the function around it.

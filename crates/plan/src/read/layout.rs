@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use singlet_item::limits::EXPRESSION_SIZE_BYTES_MAX;
 use singlet_item::{Path, Paths};
 use singlet_model::Model;
-use singlet_model::model::{Entity, Index, Projection, Stored};
+use singlet_model::model::{Entity, Index, IndexId, KeyTemplate, Projection, Stored};
 
 /// What an item of an entity holds, as far as it is looked at.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -25,6 +25,32 @@ pub struct Layout {
     /// What is asked for by name, with the keys of rows and without.
     with_keys: Option<Paths>,
     without_keys: Option<Paths>,
+    /// Of the entries of a thin index that tell all that is looked at: the keys from which attributes are read that they hold nowhere else.
+    pub told_by_keys: Vec<ToldBy>,
+}
+
+/// A key from which attributes of a row are read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ToldBy {
+    /// The index whose key it is; the table's, if there is none.
+    pub index: Option<IndexId>,
+    /// Which of the entity's templates there.
+    pub choice: usize,
+    /// The key attribute.
+    pub key: String,
+    /// The attributes that are read from it.
+    pub attributes: Vec<String>,
+}
+
+impl ToldBy {
+    /// The template of the key.
+    pub fn template<'e>(&self, entity: &'e Entity) -> Option<&'e KeyTemplate> {
+        let choices = match self.index {
+            Some(index) => entity.entry(index)?.choices(),
+            None => &entity.key,
+        };
+        choices.get(self.choice)?.template(&self.key)
+    }
 }
 
 /// The most attributes that are asked for by name: each takes up to six bytes of an expression, `#499, `.
@@ -87,6 +113,7 @@ impl Layout {
             has_others: is_named && keys.any(|key| !held.contains_key(key.attribute.as_str())),
             with_keys: None,
             without_keys: None,
+            told_by_keys: Vec::new(),
             held: held
                 .into_iter()
                 .map(|(name, held)| Held {
@@ -110,6 +137,12 @@ impl Layout {
             without_keys: self.may_be_bare.then(|| paths(false)),
             ..self
         }
+    }
+
+    /// The same of entries from whose keys attributes are read.
+    #[must_use]
+    pub fn told_by(self, told_by_keys: Vec<ToldBy>) -> Self {
+        Layout { told_by_keys, ..self }
     }
 
     /// Leaves out every attribute that is not one of these, where no more of a row is looked at. What says whether an item is a row of

@@ -18,6 +18,7 @@ mod reach;
 mod show;
 mod sort;
 mod strangers;
+mod thin;
 mod together;
 
 pub use candidate::{PartValues, Query, Why};
@@ -29,12 +30,12 @@ pub use expected::{
     Expected, LIST_ELEMENTS_USUAL, RANGE_DAYS_USUAL, ROW_BYTES_USUAL, ROWS_SHARING_USUAL, ROWS_USUAL,
     SHARE_OF_A_CONDITION, carried_share, elements_expected, share_of_condition, values_expected,
 };
-pub use layout::{Held, Layout};
+pub use layout::{Held, Layout, ToldBy};
 pub use neighbours::{Neighbour, Neighbours};
 pub use one_row::{OneRow, may_find_several, one_row};
 pub use reach::{CIRCLE_LATITUDE_DEGREES_MAX, Factor, FactorKind, Reach};
 pub use show::{PlanRow, condition, describe, plan_rows, plan_text, priced_plan_text};
-pub use sort::{End, SortBound};
+pub use sort::{End, EndPoint, SortBound};
 pub(crate) use strangers::reads_strangers;
 pub use together::{Apart, Together};
 

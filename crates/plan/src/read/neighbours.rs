@@ -82,7 +82,7 @@ fn is_directed(selection: &Selection, query: &Query) -> bool {
 
 pub(super) fn lone_query(part: &PartPlan) -> Option<&Query> {
     match (part.plan.queries.as_slice(), part.plan.covers.as_slice()) {
-        ([query], []) if !query.follow && !query.scan => Some(query),
+        ([query], []) if !query.follow && query.layout.told_by_keys.is_empty() && !query.scan => Some(query),
         _ => None,
     }
 }

@@ -5,7 +5,7 @@ use singlet_model::model::{KeyPart, Order};
 
 use super::sort::SortBound;
 use crate::access::AccessPath;
-use crate::values::{self, Values};
+use crate::values;
 
 /// Whether the rows come in the order asked for, and in which direction the query runs; or the attribute that no key gives.
 ///
@@ -104,21 +104,12 @@ impl Kept {
     }
 }
 
-/// The parts of the sort key that are not fixed to one value, and how keys sort by each.
+/// The parts of the sort key that are not bound, and how keys sort by each.
 fn given<'a>(path: &AccessPath<'a>, sort: &SortBound) -> Vec<(&'a KeyPart, KeyOrder)> {
     let parts = path.sort().iter().flat_map(|key| {
         key.parts
             .iter()
             .map(move |part| (part, key.template.order(part.position)))
     });
-    parts
-        .enumerate()
-        .filter(|(at, _)| {
-            !sort
-                .prefix
-                .get(*at)
-                .is_some_and(|bound| !matches!(bound.values, Values::All(_)))
-        })
-        .map(|(_, given)| given)
-        .collect()
+    parts.skip(sort.prefix.len()).collect()
 }

@@ -10,7 +10,7 @@ use super::candidate::{PartValues, Query};
 use super::choose::{Combination, PartPlan, ReadPlan, SelectionPlan, plan_selection};
 use super::ends::Ends;
 use super::neighbours::{Neighbour, Neighbours};
-use super::sort::{End, SortBound};
+use super::sort::{End, EndPoint, SortBound};
 use crate::cost::{Origin, RequestCost, Sizes};
 use crate::show::{Piece, conjunction, day_range, expression, pieces};
 use crate::values::Values;
@@ -430,6 +430,12 @@ fn range_condition(key: &KeyTemplate, bound: &[PartValues], sort: &SortBound) ->
     if sort.low.is_none() && sort.high.is_none() {
         return (!prefix.is_empty()).then(|| format!("{attribute} begins_with \"{prefix}\""));
     }
+    if let Some(low) = sort.low.as_ref().filter(|low| low.point == EndPoint::Beginning) {
+        return Some(format!(
+            "{attribute} begins_with \"{prefix}{{{}}}\"",
+            expression(&low.value)
+        ));
+    }
     let after = after_part(key, bound.len());
     let ends = Ends {
         prefix,
@@ -455,7 +461,7 @@ fn range_condition(key: &KeyTemplate, bound: &[PartValues], sort: &SortBound) ->
     let shown = |key: &Value| {
         let mut text = format!("\"{}\"", key.as_str().unwrap_or_default());
         for (end, mark) in [(&sort.low, low_mark), (&sort.high, high_mark)] {
-            let value = end.as_ref().map(|end| made(expression(&end.value))).unwrap_or_default();
+            let value = end.as_ref().map(|end| made(point_text(end))).unwrap_or_default();
             text = text.replace(mark, &format!("{{{value}}}"));
             text = text.replace(&super::after(&mark.to_string()), &format!("{{after {value}}}"));
         }
@@ -477,6 +483,16 @@ fn range_condition(key: &KeyTemplate, bound: &[PartValues], sort: &SortBound) ->
         (None, Some((high, excluded))) => format!("{attribute} {} {}", sign(excluded, "<"), shown(&high)),
         (None, None) => return None,
     })
+}
+
+/// The value of an end, or the point of it that is meant.
+fn point_text(end: &End) -> String {
+    let value = expression(&end.value);
+    match end.point {
+        EndPoint::Itself | EndPoint::Beginning => value,
+        EndPoint::StartOf(_) => format!("start of {value}"),
+        EndPoint::AfterEndOf(_) => format!("end of {value}"),
+    }
 }
 
 /// What stands after the part of a number.

@@ -8,7 +8,7 @@ use singlet_model::types::Type;
 use super::candidate::{self, PartValues, Wanted};
 use super::implied;
 use crate::access::AccessPath;
-use crate::values::{self, Values};
+use crate::values::{self, CalendarUnit, Values};
 
 /// The condition on a sort key.
 #[derive(Clone, Debug, PartialEq)]
@@ -23,6 +23,14 @@ pub struct SortBound {
     pub whole: bool,
 }
 
+impl SortBound {
+    /// How many parts are asked for value by value.
+    pub(super) fn fanned(&self) -> usize {
+        let is_open = |part: &&PartValues| matches!(part.values, Values::All(_));
+        self.prefix.iter().filter(is_open).count()
+    }
+}
+
 /// An end of a range.
 #[derive(Clone, Debug, PartialEq)]
 pub struct End {
@@ -30,6 +38,21 @@ pub struct End {
     pub value: Expr,
     /// Whether the value itself is left out.
     pub excluded: bool,
+    /// Which point of what the value stands for it is.
+    pub point: EndPoint,
+}
+
+/// Which point of what a value stands for an end of a range is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum EndPoint {
+    /// The value itself.
+    Itself,
+    /// Where the day, month or year that the value is begins, in the model's zone.
+    StartOf(CalendarUnit),
+    /// Where the one after it begins.
+    AfterEndOf(CalendarUnit),
+    /// Of a text: everything that begins with it, so that it is both ends.
+    Beginning,
 }
 
 /// What of a meaning the sort key settles.
@@ -41,13 +64,17 @@ pub(super) struct Settled<'a> {
     pub ends: Vec<&'a Expr>,
 }
 
-/// Binds as much of a path's sort key as the conjuncts say, and which conjuncts this settles.
+/// Binds as much of a path's sort key as the conjuncts say, and which conjuncts this settles. So many parts that they leave open are asked
+/// for value by value, where they have few values, so that what stands behind them can be bound. No range is made of what is settled already.
 pub(super) fn bind<'a>(
     path: &AccessPath<'_>,
     source: &Entity,
     wanted: &Wanted<'_>,
-    conjuncts: &[&'a Expr],
+    (conjuncts, known): (&[&'a Expr], &[&'a Expr]),
+    fanned_max: usize,
 ) -> (SortBound, Settled<'a>) {
+    let is_open = |conjunct: &&&Expr| !known.iter().any(|known| std::ptr::eq(*known, **conjunct));
+    let open: Vec<&'a Expr> = conjuncts.iter().filter(is_open).copied().collect();
     let mut settled = Settled::default();
     let mut bound = SortBound {
         prefix: Vec::new(),
@@ -61,7 +88,7 @@ pub(super) fn bind<'a>(
             if !take(
                 (part, order),
                 (path, source, wanted),
-                conjuncts,
+                (conjuncts, &open, fanned_max),
                 &mut settled,
                 &mut bound,
             ) {
@@ -77,16 +104,17 @@ pub(super) fn bind<'a>(
 fn take<'a>(
     (part, order): (&KeyPart, Order),
     (path, source, wanted): (&AccessPath<'_>, &Entity, &Wanted<'_>),
-    conjuncts: &[&'a Expr],
+    (conjuncts, open, fanned_max): (&[&'a Expr], &[&'a Expr], usize),
     settled: &mut Settled<'a>,
     bound: &mut SortBound,
 ) -> bool {
     let renamed = values::own_part(part, path.entity);
     let part = renamed.as_ref();
     let known = values::bind(part, path.entity, conjuncts, wanted.is_local());
-    let said = known.filter(|known| {
-        let ranged = matches!(known.values, Values::All(_) | Values::Days(_) | Values::Cells { .. });
-        !ranged && !wanted.is_elsewhere(part, &known.values)
+    let said = known.filter(|known| match known.values {
+        Values::All(_) => bound.fanned() < fanned_max,
+        Values::Days(_) | Values::Cells { .. } => false,
+        _ => !wanted.is_elsewhere(part, &known.values),
     });
     if let Some(known) = said {
         if !implied::time_changes(source, part.root()) {
@@ -96,18 +124,34 @@ fn take<'a>(
         return true;
     }
     // A state that lapses is stored as it was: its key says nothing about a range.
-    if order == Order::Ascending && candidate::lapses(part, source).is_empty() {
-        let (low, high) = values::ends(part, conjuncts);
+    if !candidate::lapses(part, source).is_empty() {
+        return false;
+    }
+    let (mut low, mut high) = values::ends(part, open);
+    if order != Order::Ascending {
+        (low, high) = (None, None);
+    }
+    if low.is_none() && high.is_none() {
+        // Whatever the order, keys of texts that begin alike lie side by side.
+        low = values::beginning(part, open);
+    }
+    if low.is_some() || high.is_some() {
         // Words in a value's place lie among the keys of the range, and are not meant.
         let has_words = matches!(part.ty, Type::OrWords(..));
         let mut end = |end: Option<values::End<'a>>| {
-            let (value, excluded, conjunct) = end?;
+            let values::End {
+                value,
+                excluded,
+                point,
+                conjunct,
+            } = end?;
             if !has_words && !implied::time_changes(source, part.root()) {
                 settled.ends.push(conjunct);
             }
             Some(End {
                 value: value.clone(),
                 excluded,
+                point,
             })
         };
         bound.low = end(low);

@@ -33,6 +33,8 @@ struct SidePart<'a> {
     entity: &'a Entity,
     wanted: Wanted,
     position_keys: Vec<&'a str>,
+    /// Whether several items may have one key: those of an index.
+    shares_keys: bool,
 }
 
 /// Which of the items a selection asked for.
@@ -82,6 +84,7 @@ impl<'a> Call<'a> {
                 entity,
                 wanted: Wanted::Keys(wanted),
                 position_keys: Vec::new(),
+                shares_keys: false,
             });
         }
         let gets = once.into_iter().map(|key| TransactGet {
@@ -144,7 +147,9 @@ impl<'a> Call<'a> {
             let strong = selection.consistent || self.read.consistent.is_some();
             request.consistent = strong && index.is_none();
             let wanted = self.rows_wanted(name, selection)? as u64;
-            rows = rows.saturating_add(rows_asked(self.bounds(), wanted, !neighbour.query.rest.is_empty()));
+            let query = &neighbour.query;
+            let asked = rows_asked(self.bounds(), wanted, !query.rest.is_empty(), query.expected.kept_share);
+            rows = rows.saturating_add(asked);
             let table_keys = model.table.key.iter().map(|key| key.name.as_str());
             let index_keys = index
                 .into_iter()
@@ -155,6 +160,7 @@ impl<'a> Call<'a> {
                 entity,
                 wanted: Wanted::Range(sort.0.clone(), sort.1.clone()),
                 position_keys: table_keys.chain(index_keys).collect(),
+                shares_keys: index.is_some(),
             });
         }
         let Some((partition, sort)) = partition.zip(whole_range(&parts)) else {
@@ -281,6 +287,9 @@ impl Side<'_> {
             return self.ended;
         };
         match (range, self.descending) {
+            // The next item of an index may have the same key.
+            (SortRange::Equal(Value::S(key)), false) if part.shares_keys => last > key.as_str(),
+            (SortRange::Equal(Value::S(key)), true) if part.shares_keys => last < key.as_str(),
             (SortRange::Equal(Value::S(key)), false) => last >= key.as_str(),
             (SortRange::Equal(Value::S(key)), true) => last <= key.as_str(),
             (SortRange::BeginsWith(Value::S(prefix)), false) => last > prefix.as_str() && !last.starts_with(prefix),

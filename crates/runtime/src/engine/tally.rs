@@ -3,7 +3,7 @@
 use futures_util::{StreamExt, TryStreamExt};
 use singlet_item::Value;
 use singlet_model::Model;
-use singlet_model::model::Entity;
+use singlet_model::model::{Entity, Index, Projection};
 use singlet_store::{Condition, Consumed, Path, QueryRequest, Select};
 
 use crate::error::RuntimeError;
@@ -35,7 +35,19 @@ pub(super) async fn tally(reading: &Reading<'_>, most: u64) -> Result<Option<(u6
     if query.is_mixed {
         return Ok(None);
     }
-    let filter = [split.filter, is_of(reading.model, entity)];
+    // An index that does not have the word for the kind of a row has no rows of other kinds in these ranges, or they would be mixed.
+    let tells_kind = |index: &Index| match &index.projection {
+        Projection::All => true,
+        Projection::Keys => false,
+        Projection::Include(names) => reading
+            .model
+            .table
+            .type_attribute
+            .iter()
+            .all(|name| names.contains(name)),
+    };
+    let of_kind = is_of(reading.model, entity).filter(|_| index.is_none_or(tells_kind));
+    let filter = [split.filter, of_kind];
     let filter = filter.into_iter().flatten().reduce(Condition::and);
     let counting = ranges.into_iter().map(|range| {
         let mut request = QueryRequest::new(reading.model.table.name.clone(), range.keys);

@@ -223,6 +223,57 @@ fn days(range: &DayRange, ty: &Type, scope: Scope<'_>) -> Result<Vec<Known>, Run
     Ok(days)
 }
 
+/// Where a day, month or year begins.
+pub(super) enum Start {
+    /// As a value of the attribute's type, and whether every earlier instant is of an earlier day, and every later one is not.
+    At(Value, bool),
+    /// The request does not say which.
+    Absent,
+    /// Beyond what can be written.
+    Nowhere,
+}
+
+/// Where the day, month or year that a value is begins in the model's zone, or one so many later: as an instant, or as a day. Where it is
+/// one of two instants, a range begins with the first, and ends with the `last`.
+pub(super) fn start_of(
+    value: &Expr,
+    (unit, later): (CalendarUnit, i64),
+    last: bool,
+    ty: &Type,
+    scope: Scope<'_>,
+) -> Result<Start, RuntimeError> {
+    let Some(text) = evaluate(value, &scope)?.and_then(text) else {
+        return Ok(Start::Absent);
+    };
+    let first = match unit {
+        CalendarUnit::Day => text,
+        CalendarUnit::Month => format!("{text}-01"),
+        CalendarUnit::Year => format!("{text:0>4}-01-01"),
+    };
+    let Ok(first) = time::parse_day(&first) else {
+        return Ok(Start::Nowhere);
+    };
+    let day = moved(first, unit, later);
+    if later != 0 && day == first {
+        return Ok(Start::Nowhere);
+    }
+    if *time::without_words(ty) == Type::Date {
+        return Ok(Start::At(Value::S(day.to_string()), true));
+    }
+    let zone = &scope.setting.zone;
+    let midnight = zone.to_ambiguous_zoned(day.at(0, 0, 0, 0));
+    // A clock that is put back over midnight has it twice, one that is put forward over it never: between the two instants that it may be,
+    // rows are looked at one by one.
+    let divides = !midnight.is_ambiguous();
+    let first = match last {
+        true => midnight.later(),
+        false => midnight.earlier(),
+    };
+    let millis = first.map(|first| first.timestamp().as_millisecond());
+    let instant = millis.ok().and_then(|millis| time::instant(millis, ty).ok());
+    Ok(instant.map_or(Start::Nowhere, |instant| Start::At(instant, divides)))
+}
+
 /// The first day of the day, month or year that an end lies in; of an instant in UTC, as keys have it.
 fn day_of_end(end: &DayEnd, unit: CalendarUnit, scope: Scope<'_>) -> Result<Option<Date>, RuntimeError> {
     let ty = time::without_words(&end.value.ty);
