@@ -29,6 +29,9 @@ pub const REFUSED_PAUSES_SECONDS: [i64; 11] = [
 /// The longest of them.
 const PAUSE_SECONDS_MAX: i64 = 20 * HOUR;
 
+/// How many are tried at once: what comes from the stream must not wait for all of them, nor must the lease.
+const TRIES_AT_ONCE_MAX: usize = 64;
+
 /// How often a refusal is tried before it is left to an operator.
 pub const REFUSED_TRIES_MAX: usize = REFUSED_PAUSES_SECONDS.len() + 1;
 
@@ -68,10 +71,13 @@ impl Tries {
 }
 
 impl TriggerFollower {
-    /// Tries again what was refused and is due, each at most once a call where it is refused again; how many tries that was.
+    /// Tries again what was refused and is due, so many at once; how many tries that was. What is refused again is not due for a while.
     pub(super) async fn retry_refused(&mut self, clock: &(dyn Fn() -> i64 + Sync)) -> Result<usize, FollowError> {
         let mut tries = 0;
         while let Some(due) = self.due_of_refused(clock().div_euclid(1_000)) {
+            if tries >= TRIES_AT_ONCE_MAX {
+                break;
+            }
             tries += 1;
             self.retry(&due, clock).await?;
         }

@@ -244,3 +244,19 @@ async fn a_clock_that_was_years_ahead_does_not_put_off_a_try() {
     assert_eq!(follower.follow_orders(&|| NOW).await.unwrap(), 1);
     assert_eq!(seen(&system, "ada").await, [1]);
 }
+
+#[tokio::test]
+async fn so_many_are_tried_at_once_and_the_others_next() {
+    let system = System::open(BILLS).await;
+    let mut follower = start(&system).await;
+    for at in 0..66 {
+        bill(&system, &format!("b{at}"), "ada", 1).await;
+    }
+    rest(&mut follower, NOW).await;
+    assert_eq!(follower.parked().len(), 66);
+    system.write("account", json!({"who": "ada"})).await;
+    assert_eq!(follower.follow_orders(&|| NOW + SECOND).await.unwrap(), 64);
+    assert_eq!(follower.follow_orders(&|| NOW + SECOND).await.unwrap(), 2);
+    assert_eq!(follower.follow_orders(&|| NOW + SECOND).await.unwrap(), 0);
+    assert_eq!(seen(&system, "ada").await.len(), 66);
+}

@@ -42,6 +42,9 @@ pub fn trigger_text(model: &Model, trigger: &Trigger) -> String {
     if let Some(when) = &trigger.when {
         let _ = write!(text, ", when {}", expression_in(&model.catalog, when));
     }
+    if trigger.retries_refusals {
+        text.push_str(", else retry");
+    }
     text
 }
 

@@ -5,15 +5,14 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use clap::Args;
-use singlet_changes::{
-    ParkedChange, ParkedChanges, ParkedOrder, Ticker, TriggerFollower, TriggerObserver, WebhookOrder, at_text,
-};
+use singlet_changes::{ParkedChange, ParkedChanges, ParkedOrder, Ticker, TriggerObserver, WebhookOrder, at_text};
+use singlet_face::Company;
 
 use super::webhooks::{order_of_webhook, webhook_named};
 use super::{Opened, failed};
 use crate::commands::print;
 use crate::exit;
-use crate::following::Noticed;
+use crate::following::{Noticed, start_triggers};
 use crate::store::now;
 use crate::table::counted;
 
@@ -129,7 +128,11 @@ async fn order(opened: &Opened, order: ParkedOrder, of: Option<&str>) -> Result<
             if engine.model().followed_changes().next().is_none() {
                 return Ok(());
             }
-            let mut follower = TriggerFollower::start(Arc::clone(engine), observer, now()).await?;
+            let company = match opened.is_remote {
+                true => Company::Shared,
+                false => Company::Alone,
+            };
+            let mut follower = start_triggers(engine, observer, company).await?;
             follower.follow_orders(&now).await.map(|_| ())
         };
         done.await.map_err(|error| failed(&opened.model, &error))?;
