@@ -41,7 +41,7 @@ fn main() {
         .unwrap();
     let store = || -> Arc<dyn Store> { Arc::new(EmbeddedStore::memory().unwrap()) };
     let report = runtime.block_on(run(options, &store)).unwrap();
-    for case in report.worst.iter().take(worst).rev() {
+    for case in report.worst.iter().take(worst).rev().chain(&report.lowest) {
         println!(
             "consumed {} half units, the least is {} by {}\n{}\n=====",
             case.consumed, case.least.half_units, case.least.name, case.shown

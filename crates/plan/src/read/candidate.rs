@@ -238,7 +238,7 @@ impl Query {
             sort.prefix.len() + usize::from(sort.low.is_some() || sort.high.is_some())
         });
         (
-            self.expected.half_units,
+            self.expected.compared_half_units,
             self.expected.requests,
             !self.is_get(),
             self.crowd(),
@@ -315,12 +315,12 @@ impl std::fmt::Display for Why {
             ),
             Why::Eventual => out.write_str("a global index cannot be read strongly"),
             Why::Ranges => out.write_str("it may be asked for too many ranges at once"),
-            Why::Dearer(this, best) => match this.half_units.cmp(&best.half_units) {
+            Why::Dearer(this, best) => match this.compared_half_units.cmp(&best.compared_half_units) {
                 std::cmp::Ordering::Greater => write!(
                     out,
                     "it answers, for about {} units where the plan takes {}",
-                    this.units(),
-                    best.units()
+                    this.compared_units(),
+                    best.compared_units()
                 ),
                 _ if this.requests > best.requests => write!(
                     out,

@@ -108,7 +108,7 @@ impl SelectionPlan {
     fn expected_cost(&self) -> (u64, u64) {
         let sum = |of: fn(&Query) -> u64| self.queries.iter().map(of).fold(0, u64::saturating_add);
         (
-            sum(|query| query.expected.half_units),
+            sum(|query| query.expected.compared_half_units),
             sum(|query| query.expected.requests),
         )
     }

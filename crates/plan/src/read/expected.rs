@@ -38,6 +38,8 @@ pub const RANGE_DAYS_USUAL: f64 = 30.0;
 pub const CELLS_USUAL: (f64, f64) = (9.0, 1_000.0);
 /// The part of the rows that lies before an end of a range, or after it.
 pub const SHARE_OF_AN_END: f64 = 0.5;
+/// Parts of the rows that an end may leave, one as likely as another.
+const SHARES_OF_AN_END: [f64; 5] = [0.05, 0.25, 0.5, 0.75, 0.95];
 /// The part of the rows that a condition keeps of which nothing is known.
 pub const SHARE_OF_A_CONDITION: f64 = 0.5;
 /// The part of the rows whose text begins as it is asked.
@@ -60,6 +62,8 @@ pub(super) enum RowsWanted {
 pub struct Expected {
     /// In half units, of reads that may be stale: what a query of one block costs is 1.
     pub half_units: u64,
+    /// The same on average over where the ends of ranges may lie: by this ways are compared.
+    pub compared_half_units: u64,
     /// Those of them that gets of whole rows on the table take, behind an index that has only part of them.
     pub followed_half_units: u64,
     /// The requests.
@@ -76,6 +80,7 @@ impl Expected {
     /// Nothing at all.
     pub(super) const NOTHING: Expected = Expected {
         half_units: 0,
+        compared_half_units: 0,
         followed_half_units: 0,
         requests: 0,
         rows_read: 0.0,
@@ -87,6 +92,11 @@ impl Expected {
     pub fn units(&self) -> ReadUnits {
         ReadUnits::from_halves(self.half_units)
     }
+
+    /// The units by which ways are compared.
+    pub(super) fn compared_units(&self) -> ReadUnits {
+        ReadUnits::from_halves(self.compared_half_units)
+    }
 }
 
 /// What is known of an entity's rows.
@@ -95,13 +105,31 @@ struct Rows<'a> {
     entity: &'a Entity,
     estimate: Option<&'a Estimate>,
     count: f64,
+    /// The part of the rows that one end of a range leaves.
+    end_share: f64,
 }
 
-/// What a query is expected to read until it has the rows that are wanted.
+/// What a query is expected to read until it has the rows that are wanted. Ways are compared by what they take on average over where the
+/// ends of ranges may lie: a way that reads little at a usual end may read all for one that leaves few rows.
 pub(super) fn of_query(model: &Model, query: &Query, wanted: RowsWanted, consistent: bool) -> Expected {
+    let usual = with_end_share(model, query, wanted, consistent, SHARE_OF_AN_END);
+    let in_key = query.sort.iter().any(|sort| sort.low.is_some() || sort.high.is_some());
+    if !in_key && !query.rest.iter().any(|conjunct| side_of_end(conjunct).is_some()) {
+        return usual;
+    }
+    let each = SHARES_OF_AN_END.map(|share| with_end_share(model, query, wanted, consistent, share).half_units as f64);
+    Expected {
+        compared_half_units: whole(each.iter().sum::<f64>() / each.len() as f64),
+        ..usual
+    }
+}
+
+/// The same, where an end of a range leaves this part of the rows.
+fn with_end_share(model: &Model, query: &Query, wanted: RowsWanted, consistent: bool, end_share: f64) -> Expected {
     let Some(entity) = model.entity(query.entity) else {
         return Expected {
             half_units: u64::MAX,
+            compared_half_units: u64::MAX,
             followed_half_units: 0,
             requests: u64::MAX,
             rows_read: f64::MAX,
@@ -109,7 +137,10 @@ pub(super) fn of_query(model: &Model, query: &Query, wanted: RowsWanted, consist
             kept_share: None,
         };
     };
-    let rows = Rows::of(model, model.source_of(entity));
+    let rows = Rows {
+        end_share,
+        ..Rows::of(model, model.source_of(entity))
+    };
     let (ranges, in_ranges) = match query.scan {
         true => (
             1.0,
@@ -155,6 +186,7 @@ pub(super) fn of_query(model: &Model, query: &Query, wanted: RowsWanted, consist
     }
     Expected {
         half_units: whole(half_units),
+        compared_half_units: whole(half_units),
         followed_half_units: whole(followed),
         requests: whole(requests),
         rows_read,
@@ -184,6 +216,7 @@ impl<'a> Rows<'a> {
             entity,
             estimate,
             count: count.max(1.0),
+            end_share: SHARE_OF_AN_END,
         }
     }
 
@@ -273,7 +306,11 @@ impl<'a> Rows<'a> {
                 CalendarUnit::Month => DAYS_USUAL / 30.0,
                 CalendarUnit::Year => 1.0,
             },
-            EndPoint::Itself | EndPoint::StartOf(_) | EndPoint::AfterEndOf(_) => return SHARE_OF_AN_END,
+            // Of two ends one may lie anywhere, and the other where ends usually lie behind it.
+            EndPoint::Itself | EndPoint::StartOf(_) | EndPoint::AfterEndOf(_) => {
+                let is_second = both.is_some_and(|(_, high)| std::ptr::eq(high, end));
+                return if is_second { SHARE_OF_AN_END } else { self.end_share };
+            }
         };
         (1.0 / units).sqrt()
     }
@@ -469,7 +506,7 @@ impl<'a> Rows<'a> {
             BinaryOp::Eq => one,
             BinaryOp::Ne => 1.0 - one,
             BinaryOp::In => listed.unwrap_or(elements_of(with) * one).min(1.0),
-            BinaryOp::Lt | BinaryOp::Le | BinaryOp::Gt | BinaryOp::Ge => SHARE_OF_AN_END,
+            BinaryOp::Lt | BinaryOp::Le | BinaryOp::Gt | BinaryOp::Ge => self.end_share,
             _ => SHARE_OF_A_CONDITION,
         }
     }

@@ -7,7 +7,8 @@
 //! alternatives is also taken apart, and answered by the cheapest way for each.
 //!
 //! What a way reads is taken from the items that are there. So the least may lie a little below what any request can reach, where a range
-//! of keys is wider than the items in it, and never above it.
+//! of keys is wider than the items in it. Of several ranges each is read until it alone could fill the page; rows that are merged may fill
+//! it sooner, and the plan then takes less.
 
 pub mod draw;
 pub mod run;

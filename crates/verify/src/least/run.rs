@@ -58,7 +58,9 @@ pub struct LeastReport {
     pub half_units: (u64, u64),
     /// What is less than the least: the enumeration would be wrong.
     pub below: usize,
-    /// The cases that are furthest off, by what the least way is.
+    /// One of those.
+    pub lowest: Option<LeastCase>,
+    /// The cases that are furthest off, the worst first.
     pub worst: Vec<LeastCase>,
     /// How many are not near, by the kind of the least way and the plan's.
     pub kinds: BTreeMap<String, usize>,
@@ -264,7 +266,14 @@ impl LeastReport {
         self.half_units.0 += consumed;
         self.half_units.1 += least.half_units;
         // What a request settles before anything is read takes nothing.
-        self.below += usize::from(consumed > 0 && consumed < least.half_units);
+        if consumed > 0 && consumed < least.half_units {
+            self.below += 1;
+            self.lowest = Some(LeastCase {
+                consumed,
+                least: least.clone(),
+                shown: shown(),
+            });
+        }
         if within(NEAR) {
             self.near += 1;
             return;
