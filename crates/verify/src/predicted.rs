@@ -38,7 +38,7 @@ pub(crate) fn page_difference(
     let least_sent: u64 = combination.requests.iter().map(|cost| cost.sent().0).sum();
     // Which of several alike was not sent cannot be told.
     let alike = |cost: &RequestCost, other: &RequestCost| {
-        (cost.call, cost.index, cost.consistency) == (other.call, other.index, other.consistency)
+        is_alike(cost.call, other.call) && (cost.index, cost.consistency) == (other.index, other.consistency)
     };
     let least_alike = |cost: &RequestCost| -> u64 {
         let alike = combination.requests.iter().filter(|other| alike(cost, other));
@@ -83,8 +83,11 @@ fn is_of(model: &Model, combination: &Combination, cost: &RequestCost, sent: &Se
     let covers = combination.parts.iter().flat_map(|part| &part.plan.covers);
     let mut places = covers.map(|query| query.index).chain([cost.index]);
     let is_there = places.any(|place| place.and_then(name) == sent.index);
-    // A row by its whole key is got, alone or with others, or queried, as what is made of it needs: all cost the same.
+    is_there && sent.consistency == cost.consistency && is_alike(sent.call, cost.call)
+}
+
+/// A row by its whole key is got, alone or with others, or queried, as what is made of it needs: all cost the same.
+fn is_alike(one: Call, other: Call) -> bool {
     let one_row = |call: Call| matches!(call, Call::Get | Call::BatchGet | Call::Query);
-    let is_call = sent.call == cost.call || (one_row(sent.call) && one_row(cost.call));
-    is_there && sent.consistency == cost.consistency && is_call
+    one == other || (one_row(one) && one_row(other))
 }

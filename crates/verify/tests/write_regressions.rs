@@ -643,3 +643,29 @@ async fn a_row_that_a_loop_has_made_is_not_made_again_by_a_step_that_may_be_skip
     )];
     rows_after(SKIPPED, &lines).await;
 }
+
+const SEEN_BY_OTHERS: &str = r#"
+entities:
+  Item:
+    attributes: {id: string 1..9, note: string?, version: version}
+    key: {PK: "ITEM#{id}", SK: "ITEM"}
+writes:
+  make: {allow: caller.authenticated, do: [{create: Item, take: [id, note]}]}
+  rename:
+    args: {id: string 1..9}
+    let: {item: Item(args.id)}
+    allow: item.note != caller.id
+    do:
+      - upsert: Item(args.id)
+        set: {note: '"x"'}
+    if_match: required
+"#;
+
+#[tokio::test]
+async fn who_may_not_is_told_so_before_that_a_version_is_wanted() {
+    let lines = [
+        (1, "make", r#"{"id":"a","note":"ada"}"#, "done"),
+        (2, "rename", r#"{"id":"a"}"#, "item_not_found"),
+    ];
+    rows_after(SEEN_BY_OTHERS, &lines).await;
+}

@@ -2,10 +2,10 @@
 
 use std::collections::BTreeSet;
 
-use singlet_item::Paths;
-use singlet_model::expression::{Expr, ExprKind};
+use singlet_item::{Number, Paths};
+use singlet_model::expression::{Expr, Literal};
 use singlet_model::model::{IndexId, KeyPart, KeyTemplate, Order, PartFunction, Projection, Stored};
-use singlet_model::types::EntityId;
+use singlet_model::types::{EntityId, Type};
 use singlet_model::{Model, model::Entity};
 
 use super::expected::{self, Expected, RowsWanted};
@@ -197,8 +197,10 @@ impl Query {
         let is_excluded = ends().any(|end| end.excluded);
         // Nothing stands behind the last part of a key, so that the end itself may be a key.
         let is_last = part.position + 1 == key.template.parts().len();
-        let may_have_no_key = |end: &End| {
-            end.value.ty != part.ty && !part.ty.is_instant() && !matches!(end.value.kind, ExprKind::Literal(_))
+        let may_have_no_key = |end: &End| match end.value.literal() {
+            Some(Literal::Number(number)) => is_beyond(&part.ty, *number),
+            Some(_) => false,
+            None => end.value.ty != part.ty && !part.ty.is_instant(),
         };
         is_excluded && is_last || ends().any(may_have_no_key)
     }
@@ -526,6 +528,16 @@ fn fan_out(sort: &mut SortBound, fanned: &[order::Fanned]) {
         }
         sort.prefix.push(PartValues::new(part, Values::All(words)));
         (sort.low, sort.high) = (None, None);
+    }
+}
+
+/// Whether a number is none of a type's.
+fn is_beyond(ty: &Type, number: Number) -> bool {
+    match ty {
+        Type::Int(limits) | Type::Number(limits) => {
+            limits.min.is_some_and(|min| number < min) || limits.max.is_some_and(|max| number > max)
+        }
+        _ => false,
     }
 }
 

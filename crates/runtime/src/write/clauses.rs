@@ -251,7 +251,10 @@ impl<'a> Attempt<'a> {
         }
         match asked {
             true => self.check_version(at).await,
-            false if self.touched(at)?.row().is_some() => Err(Stop::Failed(RuntimeError::VersionRequired)),
+            false if self.touched(at)?.row().is_some() => {
+                let required = Stop::Failed(RuntimeError::VersionRequired);
+                Err(self.said_before(ORDER_VERSION).await.unwrap_or(required))
+            }
             // A row that is not there has no version to name. Whoever named it and needs it says so before what is required of it;
             // else what is missing is said by the step.
             false => self.said_before(ORDER_VERSION).await.map_or(Ok(()), Err),

@@ -198,3 +198,17 @@ async fn a_read_turned_round_takes_the_same_way() {
         assert_eq!(check(entity, read, &rows, args).await, Outcome::Same(3), "{back}");
     }
 }
+
+/// No key has an end beyond the limits of its attribute: all rows are read, and the plan says so.
+#[tokio::test]
+async fn an_end_beyond_the_limits_of_its_attribute_costs_what_is_said() {
+    let entity = "    attributes: {o: string 1..9, g: Grade, n: 'int 0..9'}\n    key: {PK: \"P#{o}\", SK: \"E\"}\n    index:\n      GX1: {G1P: \"I#{g}\", G1S: \"{n}#{o}\"}\n";
+    let names: Vec<String> = (0..8).map(|n| format!("a{n}")).collect();
+    let rows: Vec<[(&str, &str); 3]> = names
+        .iter()
+        .map(|name| [("o", name.as_str()), ("g", "low"), ("n", "9")])
+        .collect();
+    let rows: Vec<&[(&str, &str)]> = rows.iter().map(|row| row.as_slice()).collect();
+    let read = "    where: 'g == \"low\" && n >= 100'\n";
+    assert_eq!(check(entity, read, &rows, Attributes::new()).await, Outcome::Same(0));
+}
