@@ -38,6 +38,8 @@ pub(crate) struct Batch {
     pub at: i64,
     /// How far the changes are, in the words of the store; none before the first snapshot.
     pub position: Option<String>,
+    /// How far they were with the batch before.
+    pub position_before: Option<String>,
     /// How many rows all tables of changes were ever given.
     pub changes: u64,
     /// What each table's log gets.
@@ -81,7 +83,7 @@ pub(crate) fn remove_old_batches(files: &dyn LakeFiles, newest: u64) -> Result<(
     Ok(())
 }
 
-fn newest_number(files: &dyn LakeFiles) -> Result<Option<u64>, LakeError> {
+pub(crate) fn newest_number(files: &dyn LakeFiles) -> Result<Option<u64>, LakeError> {
     Ok(numbers(files)?.max())
 }
 

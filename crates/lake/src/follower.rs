@@ -38,6 +38,9 @@ const VACUUM_MILLIS: i64 = 60 * 60 * 1_000;
 /// After so many pages of rows the stream is read on.
 const SCAN_PAGES: usize = 20;
 
+/// How often a note is tried that others write too.
+const NOTE_TRIES_MAX: usize = 16;
+
 /// How long it is waited at the head of a stream that is elsewhere.
 const HEAD_PAUSE: Duration = Duration::from_millis(250);
 
@@ -60,6 +63,8 @@ struct Opened {
     lake: Lake,
     name: String,
     noted: Option<Noted>,
+    /// Whether the table is the one of which the lake's position is.
+    is_known: bool,
     reader: Option<ChangeReader>,
     pending: Vec<Told>,
     /// When the first of those was read, in milliseconds since 1970.
@@ -124,7 +129,7 @@ impl LakeFollower {
     pub async fn follow_page(&mut self, now: &(dyn Fn() -> i64 + Sync)) -> Result<LakeStep, LakeError> {
         let mut opened = self.take_opened(now()).await?;
         let mut step = LakeStep::default();
-        if opened.reader.is_none() && opened.lake.needs_snapshot() {
+        if opened.reader.is_none() && (opened.lake.needs_snapshot() || !opened.is_known) {
             opened = self.take_snapshot(opened, now, &mut step).await?;
         }
         let reader = opened.reader_at(&self.model, &self.source);
@@ -203,7 +208,8 @@ impl LakeFollower {
         let lake = lake.map_err(|_| LakeError::Ended)??;
         let name = format!("lake-{}", lake.id());
         let noted = self.followers.noted(&name).await?;
-        Ok(Opened {
+        let mut opened = Opened {
+            is_known: is_of_table(&lake, noted.as_ref()),
             lake,
             name,
             noted,
@@ -211,7 +217,14 @@ impl LakeFollower {
             pending: Vec::new(),
             pending_since: now,
             batches: 0,
-        })
+        };
+        if !opened.lake.is_newest()? {
+            return Err(LakeError::Overtaken);
+        }
+        if let Some(position) = opened.lake.position().filter(|_| opened.is_known) {
+            self.note(&mut opened, &position, now).await?;
+        }
+        Ok(opened)
     }
 
     /// Writes a batch of what waits, and says in the table how far that is.
@@ -221,7 +234,7 @@ impl LakeFollower {
         let at = position.clone();
         let (lake, appended) = in_lake(opened.lake, move |lake| lake.append(&pending, &at, now)).await?;
         opened.lake = lake;
-        opened.noted = self.note(&opened.name, opened.noted.take(), &position, now).await?;
+        self.note(&mut opened, &position, now).await?;
         opened.batches += 1;
         let is_tidied = opened.batches >= TIDY_BATCHES;
         if is_tidied {
@@ -245,24 +258,32 @@ impl LakeFollower {
         Ok(appended)
     }
 
-    /// Says in the table how far the lake is. It is the lake itself that knows; the table only shows it, and keeps changes for it.
-    async fn note(
-        &self,
-        name: &str,
-        noted: Option<Noted>,
-        position: &StreamPosition,
-        now: i64,
-    ) -> Result<Option<Noted>, LakeError> {
+    /// Says in the table how far the lake is: it keeps changes for it, and knows it again.
+    ///
+    /// **Invariant:** a batch is written only when the one before was noted. So a table whose note is neither the lake's position nor the one
+    /// before is another than the lake was made of, or an older copy of it.
+    async fn note(&self, opened: &mut Opened, position: &StreamPosition, now: i64) -> Result<(), LakeError> {
         let seconds = now.div_euclid(1_000);
-        let done = match &noted {
-            Some(noted) => self.followers.note(name, noted, position, seconds).await,
-            None => self.followers.enter(name, position.clone(), seconds).await,
-        };
-        match done {
-            Ok(noted) => Ok(Some(noted)),
-            Err(FollowError::Overtaken) => Ok(self.followers.noted(name).await?),
-            Err(error) => Err(error.into()),
+        for _ in 0..NOTE_TRIES_MAX {
+            let done = match &opened.noted {
+                Some(noted) if noted.position == *position => return Ok(()),
+                Some(noted) => self.followers.note(&opened.name, noted, position, seconds).await,
+                None => self.followers.enter(&opened.name, position.clone(), seconds).await,
+            };
+            match done {
+                Ok(noted) => {
+                    opened.noted = Some(noted);
+                    return Ok(());
+                }
+                Err(FollowError::Overtaken) => {}
+                Err(error) => return Err(error.into()),
+            }
+            opened.noted = self.followers.noted(&opened.name).await?;
+            if !opened.lake.is_newest()? {
+                break;
+            }
         }
+        Err(LakeError::Overtaken)
     }
 
     /// Reads every row while others write, from a position on, and goes on where the stream is read to its head after that: a row that the stream
@@ -278,7 +299,7 @@ impl LakeFollower {
         let mut rows = SnapshotRows::new(Arc::clone(&self.model));
         rows.take_told(&reader.next_page().await?)?;
         let position = reader.position().clone();
-        opened.noted = self.note(&opened.name, opened.noted.take(), &position, now()).await?;
+        self.note(&mut opened, &position, now()).await?;
         let mut scan = SnapshotReader::new(Arc::clone(&self.model), Arc::clone(&self.source));
         let mut pages = 0_usize;
         while let Some(page) = scan.next_page(now()).await? {
@@ -305,7 +326,8 @@ impl LakeFollower {
         let (lake, appended) = in_lake(opened.lake, move |lake| lake.replace(&found, &at, now)).await?;
         opened.lake = lake;
         opened.reader = Some(reader);
-        opened.noted = self.note(&opened.name, opened.noted.take(), &position, now).await?;
+        opened.is_known = true;
+        self.note(&mut opened, &position, now).await?;
         step.is_snapshot = true;
         step.appended = appended;
         Ok(opened)
@@ -318,6 +340,12 @@ impl Opened {
         self.reader
             .get_or_insert_with(|| ChangeReader::new(Arc::clone(model), Arc::clone(source), position))
     }
+}
+
+/// Whether the table has noted how far the lake is, or how far it was before its last batch.
+fn is_of_table(lake: &Lake, noted: Option<&Noted>) -> bool {
+    let noted = noted.map(|noted| noted.position.clone());
+    noted.is_some() && (noted == lake.position() || noted == lake.position_before())
 }
 
 /// Does what takes long, and waits for files, where nothing else waits for it. A lake in which something failed is not used again.

@@ -9,7 +9,7 @@ use singlet_model::Model;
 use singlet_store::StreamPosition;
 
 use crate::actions::{Action, AddFile, Format, MetaData, RemoveFile, Txn};
-use crate::batches::{Batch, newest_batch, put_batch};
+use crate::batches::{Batch, newest_batch, newest_number, put_batch};
 use crate::buckets::{BUCKET_ROWS_MAX, BUCKET_TAG, bucket_of, key_hash, split_bucket};
 use crate::cell::{Cell, Column};
 use crate::compaction::LEVEL_TAG;
@@ -112,6 +112,16 @@ impl Lake {
     /// How far the changes are; nothing before the first snapshot.
     pub fn position(&self) -> Option<StreamPosition> {
         self.batch.position.clone().map(StreamPosition::After)
+    }
+
+    /// How far they were before the last batch.
+    pub(crate) fn position_before(&self) -> Option<StreamPosition> {
+        self.batch.position_before.clone().map(StreamPosition::After)
+    }
+
+    /// Whether nobody has written a batch since.
+    pub(crate) fn is_newest(&self) -> Result<bool, LakeError> {
+        Ok(newest_number(self.files.as_ref())? == Some(self.batch.number))
     }
 
     /// When the last batch was, in milliseconds since 1970.
@@ -488,6 +498,7 @@ impl Lake {
             operation: operation.to_owned(),
             at: now_millis,
             position,
+            position_before: self.batch.position.clone(),
             changes: draft.changes,
             tables: draft.tables,
         };
@@ -641,6 +652,7 @@ fn create_lake(files: &dyn LakeFiles, now_millis: i64) -> Result<Batch, LakeErro
         operation: "create".to_owned(),
         at: now_millis,
         position: None,
+        position_before: None,
         changes: 0,
         tables: BTreeMap::new(),
     };

@@ -36,7 +36,7 @@ pub struct IntoLake {
     #[arg(long)]
     once: bool,
     /// How long files stay that no table has any more, for who reads an older version.
-    #[arg(long, value_name = "HOURS", default_value_t = 168)]
+    #[arg(long, value_name = "HOURS", default_value_t = 168, value_parser = clap::value_parser!(u32).range(1..))]
     keep: u32,
     #[command(flatten)]
     store: StoreArgs,

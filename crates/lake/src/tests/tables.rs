@@ -205,6 +205,29 @@ async fn checkpoints_and_compaction_change_nothing_that_is_read() {
 }
 
 #[tokio::test]
+async fn another_table_is_not_taken_for_the_one_of_before() {
+    let (shop, folder) = (Shop::open(MODEL).await, Folder::new());
+    let files = folder.files();
+    for id in ["1", "2"] {
+        shop.put(task(id, "a")).await;
+    }
+    shop.follow(&mut shop.follower(files.clone())).await.unwrap();
+    // Its stream has the same places, and other changes there.
+    let other = Shop::open(MODEL).await;
+    other.put(task("2", "b")).await;
+    other.put(task("3", "c")).await;
+    for _ in 0..2 {
+        other.follow(&mut other.follower(files.clone())).await.unwrap();
+        assert_eq!(
+            current_rows(files.as_ref(), "Task"),
+            other.scanned("Task", files.as_ref()).await
+        );
+    }
+    assert_eq!(change_rows(files.as_ref(), "Task").len(), 5);
+    assert_eq!(replayed(files.as_ref(), "Task").len(), 2);
+}
+
+#[tokio::test]
 async fn changes_that_are_gone_are_made_up_for_by_a_snapshot() {
     let (shop, folder) = (Shop::open(MODEL).await, Folder::new());
     let files = folder.files();
