@@ -137,14 +137,15 @@ impl EntityTables {
     }
 }
 
+/// Names that no SQL keeps for itself, as it does `at` and `by`.
 fn wanted_changes(attributes: &[Column]) -> Vec<Column> {
     let image = || ColumnType::Struct(attributes.to_vec());
     [
         ("number", ColumnType::Long),
         ("id", ColumnType::Text),
         ("kind", ColumnType::Text),
-        ("at", ColumnType::Timestamp),
-        ("by", ColumnType::Text),
+        ("changed_at", ColumnType::Timestamp),
+        ("written_by", ColumnType::Text),
         ("key", ColumnType::Text),
         ("before", image()),
         ("after", image()),
@@ -161,7 +162,7 @@ pub(crate) fn misfit_columns() -> Vec<Column> {
         ("id", ColumnType::Text),
         ("entity", ColumnType::Text),
         ("reason", ColumnType::Text),
-        ("at", ColumnType::Timestamp),
+        ("changed_at", ColumnType::Timestamp),
         ("old", ColumnType::Text),
         ("new", ColumnType::Text),
     ]
