@@ -277,6 +277,13 @@ impl ChangeDecoder {
         record.event == StreamEvent::Modify && is_marked(&record.new) && !is_marked(&record.old)
     }
 
+    /// What identifies the row that an item of an entity holds; nothing where it does not fit.
+    pub fn fitting_key(&self, entity: &str, item: &Item) -> Option<Attributes> {
+        let entity = self.model.entity_named(entity)?;
+        let row = fitting_row(entity, item).ok()?;
+        Some(self.identity(entity, &row))
+    }
+
     /// What identifies a row.
     pub(crate) fn identity(&self, entity: &Entity, row: &Attributes) -> Attributes {
         let names = self.model.catalog.names(entity.id);

@@ -1,6 +1,7 @@
 //! Writes that run after changes, or by the clock, and webhooks, while a process serves or only follows.
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -15,6 +16,7 @@ use singlet_runtime::{Engine, RuntimeError};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
+use crate::lake_following::lake_for_ever;
 use crate::store::now;
 use crate::webhooks::WebhookDeployment;
 
@@ -22,10 +24,10 @@ use crate::webhooks::WebhookDeployment;
 const HEAD_PAUSE_ALONE: Duration = Duration::from_millis(25);
 
 /// The same in DynamoDB, where each question is paid for, and a shard takes five a second.
-const HEAD_PAUSE_SHARED: Duration = Duration::from_millis(250);
+pub const HEAD_PAUSE_SHARED: Duration = Duration::from_millis(250);
 
 /// How often it is looked whether another process has given the lease back.
-const LEASE_PAUSE: Duration = Duration::from_secs(5);
+pub const LEASE_PAUSE: Duration = Duration::from_secs(5);
 
 /// How often it is looked what operators ask for of parked changes.
 const ORDERS_PAUSE: Duration = Duration::from_secs(1);
@@ -52,7 +54,7 @@ const DELIVERIES_PAUSE: Duration = Duration::from_secs(1);
 const SYSTEMS_PAUSE: Duration = Duration::from_millis(500);
 
 /// The longest wait after the store failed.
-const AWAY_PAUSE_MAX: Duration = Duration::from_secs(16);
+pub const AWAY_PAUSE_MAX: Duration = Duration::from_secs(16);
 
 /// How long the lease may take to be given back at the end.
 const END_TIME_MAX: Duration = Duration::from_secs(2);
@@ -200,7 +202,12 @@ pub async fn enter(engine: &Arc<Engine>) -> Result<(), FollowError> {
 }
 
 /// Follows the changes of every system of a service, from now on.
-pub fn start(service: Arc<Service>, company: Company, webhooks: Arc<WebhookDeployment>) -> Following {
+pub fn start(
+    service: Arc<Service>,
+    company: Company,
+    webhooks: Arc<WebhookDeployment>,
+    lake: Option<PathBuf>,
+) -> Following {
     let (ending, ended) = watch::channel(false);
     let task = tokio::spawn(async move {
         let mut running: BTreeMap<String, FollowedSystem> = BTreeMap::new();
@@ -227,6 +234,7 @@ pub fn start(service: Arc<Service>, company: Company, webhooks: Arc<WebhookDeplo
                     noticed,
                     company,
                     sent_by: sent_by.map(|client| client as Arc<dyn PostWebhook>),
+                    lake: lake.clone(),
                 };
                 let task = tokio::spawn(follow_system(followed, ended));
                 let engine = Arc::clone(&system.engine);
@@ -254,6 +262,8 @@ struct FollowedEngine {
     company: Company,
     /// Who sends its webhooks; none where deliveries wait.
     sent_by: Option<Arc<dyn PostWebhook>>,
+    /// The folder of the lakes that changes are brought into.
+    lake: Option<PathBuf>,
 }
 
 /// Follows the changes of one system until it is told to end.
@@ -263,6 +273,7 @@ async fn follow_system(followed: FollowedEngine, mut ended: watch::Receiver<bool
         noticed,
         company,
         sent_by,
+        lake,
     } = followed;
     WebhookDeployment::say_addresses(&engine);
     match forget_unneeded(&engine).await {
@@ -287,6 +298,7 @@ async fn follow_system(followed: FollowedEngine, mut ended: watch::Receiver<bool
                 send_for_ever(&engine, &noticed, company, &mut leases.2, sent_by),
                 tally_for_ever(&engine, &noticed, company, &mut leases.3),
                 repair_for_ever(&engine, &noticed, company),
+                lake_for_ever(&engine, company, lake),
             )
         } => {}
     }
@@ -586,6 +598,7 @@ pub async fn follow_alone(
             noticed,
             company,
             sent_by,
+            lake: None,
         };
         let task = tokio::spawn(follow_system(followed, ended));
         end.await;

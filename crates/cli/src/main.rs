@@ -7,6 +7,7 @@
 mod commands;
 mod folder_changes;
 mod following;
+mod lake_following;
 mod model;
 mod operator;
 mod place;
@@ -53,6 +54,7 @@ enum Command {
     Dump(commands::dump::Dump),
     Changes(commands::changes::Changes),
     Follow(commands::follow::Follow),
+    Lake(commands::lake::IntoLake),
     Docs(commands::docs::Docs),
     Serve(Box<commands::serve::Serve>),
     Dynamodb(commands::dynamodb::Dynamodb),
@@ -78,6 +80,7 @@ fn main() -> ExitCode {
         Command::Dump(command) => command.run(),
         Command::Changes(command) => command.run(),
         Command::Follow(command) => command.run(),
+        Command::Lake(command) => command.run(),
         Command::Docs(command) => command.run(),
         Command::Serve(command) => command.run(),
         Command::Dynamodb(command) => command.run(),

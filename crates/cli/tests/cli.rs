@@ -21,6 +21,8 @@ mod dynamodb;
 mod filling;
 #[path = "cli/following.rs"]
 mod following;
+#[path = "cli/lakes.rs"]
+mod lakes;
 #[path = "cli/private.rs"]
 mod private;
 #[path = "cli/running.rs"]

@@ -83,12 +83,12 @@ struct Acknowledge {
 }
 
 /// Where changes are read from, and whether any can come meanwhile.
-struct Opened {
-    model: Arc<Model>,
-    source: Arc<dyn ChangeSource>,
-    is_still: bool,
+pub(super) struct Opened {
+    pub(super) model: Arc<Model>,
+    pub(super) source: Arc<dyn ChangeSource>,
+    pub(super) is_still: bool,
     /// Whether the store is somewhere else, and may be away for a while.
-    is_remote: bool,
+    pub(super) is_remote: bool,
     /// The model on its store, where this process has it open.
     engine: Option<Arc<Engine>>,
 }
@@ -107,7 +107,9 @@ impl Changes {
 
     async fn changes(self) -> Result<ExitCode, ExitCode> {
         let loaded = model::load(&self.model)?;
-        let opened = self.open(loaded).await.map_err(|reason| model::fail(&reason))?;
+        let opened = open_changes(&self.store, loaded)
+            .await
+            .map_err(|reason| model::fail(&reason))?;
         match self.action {
             Action::Tail(tail) => tail.run(opened).await,
             Action::Lag(_) => lag(&opened).await,
@@ -135,39 +137,38 @@ impl Changes {
             }
         }
     }
+}
 
-    async fn open(&self, model: Model) -> Result<Opened, String> {
-        let place = self.store.place()?;
-        if place == Place::Memory {
-            return Err(
-                "a store in memory is gone with its process: say `--store embedded:DIR` or `dynamodb`".to_owned(),
-            );
-        }
-        if let Place::Folder(folder) = &place {
-            let probe = FolderRead::Records {
-                table: model.table.name.clone(),
-                position: Position::Latest,
-                limit: 1,
-            };
-            if told_by_service(folder, &probe).is_some() {
-                return Ok(Opened {
-                    model: Arc::new(model),
-                    source: Arc::new(FolderChanges::new(folder.clone())),
-                    is_still: false,
-                    is_remote: false,
-                    engine: None,
-                });
-            }
-        }
-        let engine = Arc::new(self.store.open_as_it_is(model).await?);
-        Ok(Opened {
-            model: Arc::clone(engine.model()),
-            source: Arc::new(Arc::clone(engine.store())),
-            is_still: matches!(place, Place::Folder(_)),
-            is_remote: matches!(place, Place::DynamoDb { .. }),
-            engine: Some(engine),
-        })
+/// Opens where changes are read from: the store, or the service that has its folder open.
+pub(super) async fn open_changes(store: &StoreArgs, model: Model) -> Result<Opened, String> {
+    let place = store.place()?;
+    if place == Place::Memory {
+        return Err("a store in memory is gone with its process: say `--store embedded:DIR` or `dynamodb`".to_owned());
     }
+    if let Place::Folder(folder) = &place {
+        let probe = FolderRead::Records {
+            table: model.table.name.clone(),
+            position: Position::Latest,
+            limit: 1,
+        };
+        if told_by_service(folder, &probe).is_some() {
+            return Ok(Opened {
+                model: Arc::new(model),
+                source: Arc::new(FolderChanges::new(folder.clone())),
+                is_still: false,
+                is_remote: false,
+                engine: None,
+            });
+        }
+    }
+    let engine = Arc::new(store.open_as_it_is(model).await?);
+    Ok(Opened {
+        model: Arc::clone(engine.model()),
+        source: Arc::new(Arc::clone(engine.store())),
+        is_still: matches!(place, Place::Folder(_)),
+        is_remote: matches!(place, Place::DynamoDb { .. }),
+        engine: Some(engine),
+    })
 }
 
 /// How far each follower is: when that was noted, and how many changes it has before it.

@@ -31,6 +31,7 @@ use self::config::File;
 use self::sources::Source;
 use super::dynamodb;
 use crate::following;
+use crate::lake_following;
 use crate::model::fail;
 use crate::place::{Place, Upkeep};
 use crate::private_file::{self, Readers};
@@ -90,6 +91,9 @@ pub struct Serve {
     /// Run no writes after changes or by the clock: another process does, `singlet follow` or another service on the same table.
     #[arg(long, env = "SINGLET_NO_FOLLOW")]
     no_follow: bool,
+    /// Bring every change into lakes: a folder, with one for each system. Where nothing is followed there is none.
+    #[arg(long, env = "SINGLET_LAKE", value_name = "DIR")]
+    lake: Option<PathBuf>,
     /// The secrets that sign webhooks, a TOML file: `[system]` and `webhook = "whsec_…"`, or a list while they change.
     #[arg(long, env = "SINGLET_WEBHOOK_SECRETS", value_name = "FILE")]
     webhook_secrets: Option<PathBuf>,
@@ -264,6 +268,11 @@ impl Serve {
             surfaces: settings.surfaces,
         };
         let follows = !deployment.read_only && !self.no_follow && !file.no_follow.unwrap_or_default();
+        let lake = self.lake.clone().or(file.lake.take());
+        if let Some(folder) = &lake {
+            let models = systems.iter().map(|system| system.engine.model());
+            lake_following::check_lakes(folder, follows, models).map_err(|reason| fail(&reason))?;
+        }
         let webhooks = self.webhooks(&mut file).map_err(|reason| fail(&reason))?;
         if follows {
             for system in &systems {
@@ -283,7 +292,8 @@ impl Serve {
             .upkeep
             .as_ref()
             .map(|upkeep| retention::start(upkeep.store().clone(), Arc::clone(&service)));
-        let following = follows.then(|| following::start(Arc::clone(&service), deployment.place.company(), webhooks));
+        let company = deployment.place.company();
+        let following = follows.then(|| following::start(Arc::clone(&service), company, webhooks, lake));
         let (ending, ended) = tokio::sync::watch::channel(());
         let end = async move {
             end.await;

@@ -1,5 +1,5 @@
 //! Clients that nobody here wrote. Of the service, made from the OpenAPI documents: requests by schemathesis, and a generated
-//! client for each system; the verifier of Standard Webhooks, and `EventSource`. Of DynamoDB's protocol: boto3, the AWS SDK for JavaScript, ElectroDB, and a public suite. They come from
+//! client for each system; the verifier of Standard Webhooks, and `EventSource`; readers of Delta tables. Of DynamoDB's protocol: boto3, the AWS SDK for JavaScript, ElectroDB, and a public suite. They come from
 //! PyPI and npm; where they cannot be had, a loud line says so.
 
 use std::io::Write;
@@ -81,6 +81,27 @@ fn an_event_source_watches_by_a_ticket() {
     assert_eq!(
         printed.lines().filter(|line| line.starts_with("ok: ")).count(),
         3,
+        "{printed}"
+    );
+}
+
+#[test]
+fn readers_of_delta_tables_read_every_table_of_the_lakes() {
+    let Some(printed) = run("lake-readers", &[]) else {
+        return;
+    };
+    for line in [
+        "ok: todo: ",
+        "ok: wardrobe: ",
+        "ok: country: ",
+        "ok: booking: ",
+        "ok: ecobid: ",
+    ] {
+        assert!(printed.contains(line), "{printed}");
+    }
+    assert_eq!(
+        printed.lines().filter(|line| line.starts_with("ok: ")).count(),
+        8,
         "{printed}"
     );
 }

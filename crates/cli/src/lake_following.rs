@@ -1,0 +1,91 @@
+//! Changes that are brought into lakes while a process serves.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use singlet_changes::ChangeSource;
+use singlet_face::Company;
+use singlet_lake::{LakeFollower, LakeStep, LocalFiles, check_model};
+use singlet_model::Model;
+use singlet_runtime::Engine;
+
+use crate::following::{AWAY_PAUSE_MAX, HEAD_PAUSE_SHARED, LEASE_PAUSE, stream_late_millis};
+use crate::store::now;
+
+/// The folder of a system's lake.
+pub fn lake_folder(folder: &Path, system: &str) -> PathBuf {
+    folder.join(system)
+}
+
+/// Checks that the models can be brought into lakes.
+///
+/// # Errors
+///
+/// Where one cannot be, or nothing is followed.
+pub fn check_lakes<'m>(
+    folder: &Path,
+    follows: bool,
+    models: impl Iterator<Item = &'m Arc<Model>>,
+) -> Result<(), String> {
+    let shown = folder.display();
+    if !follows {
+        return Err(format!(
+            "nothing is brought into `{shown}` with `--no-follow` or `--read-only`"
+        ));
+    }
+    for model in models {
+        check_model(model).map_err(|error| format!("`{}`: {error}", model.name))?;
+    }
+    std::fs::create_dir_all(folder).map_err(|error| format!("`{shown}` cannot be made: {error}"))
+}
+
+/// Brings the changes of a system into its lake.
+pub async fn lake_for_ever(engine: &Arc<Engine>, company: Company, folder: Option<PathBuf>) {
+    let Some(folder) = folder else { return };
+    let model = engine.model();
+    let files = Arc::new(LocalFiles::new(lake_folder(&folder, &model.name)));
+    let source: Arc<dyn ChangeSource> = Arc::new(Arc::clone(engine.store()));
+    let mut lake = LakeFollower::new(files, Arc::clone(model), source, stream_late_millis(company));
+    let mut failures = 0_u32;
+    loop {
+        let pause = match lake.follow_page(&now).await {
+            Ok(step) => {
+                failures = 0;
+                say_step(&model.name, &step);
+                if step.records > 0 {
+                    continue;
+                }
+                HEAD_PAUSE_SHARED
+            }
+            // Another process brings them there; what it did is read anew.
+            Err(error) if error.is_overtaken() => LEASE_PAUSE,
+            Err(error) => {
+                if failures == 0 {
+                    tracing::warn!(system = model.name, %error, "changes cannot be brought into the lake for now");
+                }
+                failures = failures.saturating_add(1);
+                HEAD_PAUSE_SHARED
+                    .saturating_mul(1 << failures.min(10))
+                    .min(AWAY_PAUSE_MAX)
+            }
+        };
+        tokio::time::sleep(pause).await;
+    }
+}
+
+/// Says in the log what a step brought.
+pub fn say_step(system: &str, step: &LakeStep) {
+    let (changes, misfits) = (step.appended.changes, step.appended.misfits);
+    if step.is_snapshot {
+        tracing::info!(system, rows = changes, "the lake has every row");
+    } else if changes > 0 {
+        tracing::debug!(system, changes, "the lake has more changes");
+    }
+    if misfits > 0 {
+        tracing::warn!(
+            system,
+            misfits,
+            "rows do not fit the model, and are in `_misfits` of the lake"
+        );
+    }
+}

@@ -1,0 +1,107 @@
+//! The files of a table of what is, by key: each holds the rows whose hashed keys begin with some bits. A file that gets too large is two,
+//! with one bit more.
+//!
+//! **Invariant:** no bits of a file are the beginning of another's, so that a row has one place.
+
+use std::collections::BTreeMap;
+
+use sha2::{Digest, Sha256};
+
+use crate::cell::Cell;
+
+/// The tag of a file that has its bits, as `0` and `1`.
+pub(crate) const BUCKET_TAG: &str = "bucket";
+
+/// The most rows of a file: it is written anew whenever one of them changes.
+pub(crate) const BUCKET_ROWS_MAX: usize = 20_000;
+
+/// How many bits tell files apart.
+const BITS_MAX: usize = 64;
+
+/// The rows of a bucket, and their hashes.
+type HashedRows = Vec<(u64, Vec<Cell>)>;
+
+/// The hash of a row's key.
+pub(crate) fn key_hash(key: &str) -> u64 {
+    let digest = Sha256::digest(key.as_bytes());
+    digest.iter().take(8).fold(0, |hash, byte| hash << 8 | u64::from(*byte))
+}
+
+fn bits_of(hash: u64, count: usize) -> String {
+    format!("{hash:064b}").chars().take(count).collect()
+}
+
+/// The bits of the file that has a key's place: one of those that are there, or else the fewest that are the beginning of none.
+pub(crate) fn bucket_of<T>(hash: u64, there: &BTreeMap<String, T>) -> String {
+    let bits = bits_of(hash, BITS_MAX);
+    // None is the beginning of another: the one that is the beginning of these stands right before them.
+    let known = there.range(..=bits.clone()).next_back().map(|(known, _)| known);
+    if let Some(known) = known.filter(|known| bits.starts_with(known.as_str())) {
+        return known.clone();
+    }
+    let is_free = |count: &usize| {
+        let begun = bits.get(..*count).unwrap_or(&bits);
+        let next = there.range(begun.to_owned()..).next();
+        next.is_none_or(|(known, _)| !known.starts_with(begun))
+    };
+    let count = (0..BITS_MAX).find(is_free).unwrap_or(BITS_MAX);
+    bits_of(hash, count)
+}
+
+/// The rows of a bucket in as many as they need.
+pub(crate) fn split_bucket(bits: String, rows: HashedRows, rows_max: usize) -> Vec<(String, Vec<Vec<Cell>>)> {
+    if rows.is_empty() {
+        return Vec::new();
+    }
+    if rows.len() <= rows_max.max(1) || bits.len() >= BITS_MAX {
+        return vec![(bits, rows.into_iter().map(|(_, row)| row).collect())];
+    }
+    let mask = 1_u64 << (BITS_MAX - 1 - bits.len());
+    let (ones, zeros): (HashedRows, HashedRows) = rows.into_iter().partition(|(hash, _)| hash & mask != 0);
+    let mut split = split_bucket(format!("{bits}0"), zeros, rows_max);
+    split.extend(split_bucket(format!("{bits}1"), ones, rows_max));
+    split
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_key_has_one_place_whatever_splits_and_empties() {
+        let mut files: BTreeMap<String, HashedRows> = BTreeMap::new();
+        let mut random = fastrand::Rng::with_seed(3);
+        let mut known = BTreeMap::new();
+        for round in 0..2_000_u64 {
+            let hash = random.u64(..);
+            known.insert(hash, round);
+            let bits = bucket_of(hash, &files);
+            let mut rows = files.remove(&bits).unwrap_or_default();
+            rows.push((hash, Vec::new()));
+            if random.u8(0..20) == 0 {
+                rows.iter().for_each(|(hash, _)| {
+                    known.remove(hash);
+                });
+                rows.clear();
+            }
+            let hashes: Vec<u64> = rows.iter().map(|(hash, _)| *hash).collect();
+            for (bits, rows) in split_bucket(bits, rows, 4) {
+                let of_bits = hashes
+                    .iter()
+                    .filter(|hash| bits_of(**hash, BITS_MAX).starts_with(&bits));
+                let of_bits: HashedRows = of_bits.map(|hash| (*hash, Vec::new())).collect();
+                assert_eq!(of_bits.len(), rows.len());
+                assert!(files.insert(bits, of_bits).is_none());
+            }
+            let looked_at = if round.is_multiple_of(100) { usize::MAX } else { 0 };
+            for a in files.keys().take(looked_at) {
+                assert!(files.keys().all(|b| a == b || !b.starts_with(a.as_str())), "{a}");
+            }
+        }
+        assert!(files.len() > 50, "it splits");
+        for hash in known.keys() {
+            let rows = &files[&bucket_of(*hash, &files)];
+            assert!(rows.iter().any(|(there, _)| there == hash));
+        }
+    }
+}

@@ -1,0 +1,445 @@
+//! Follows the changes of a model's table into a lake.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use singlet_changes::{
+    ChangeDecoder, ChangePage, ChangeReader, ChangeSource, FollowError, Followers, Misfit, Noted, SnapshotReader,
+    SnapshotRow, Told,
+};
+use singlet_model::Model;
+use singlet_store::StreamPosition;
+
+use crate::compaction::{KEPT_MILLIS, Tidied};
+use crate::error::LakeError;
+use crate::files::LakeFiles;
+use crate::lake::{Appended, Lake};
+use crate::layout::key_text;
+
+/// The most rows of a snapshot, which are held in memory until all are known.
+pub const SNAPSHOT_ROWS_MAX: usize = 2_000_000;
+
+/// The most changes of a batch.
+const BATCH_CHANGES_MAX: usize = 20_000;
+
+/// How long a change waits for others: each batch is a file, and a version, of every table it touches.
+const BATCH_MILLIS: i64 = 2_000;
+
+/// How old a noted position gets while nothing happens.
+const IDLE_MILLIS: i64 = 15 * 60 * 1_000;
+
+/// After so many batches it is looked whether files are to be put together.
+const TIDY_BATCHES: u32 = 16;
+
+/// How often old files are removed.
+const VACUUM_MILLIS: i64 = 60 * 60 * 1_000;
+
+/// After so many pages of rows the stream is read on.
+const SCAN_PAGES: usize = 20;
+
+/// How often a note is tried that others write too.
+const NOTE_TRIES_MAX: usize = 16;
+
+/// How long it is waited at the head of a stream that is elsewhere.
+const HEAD_PAUSE: Duration = Duration::from_millis(250);
+
+/// Follows changes into a lake.
+pub struct LakeFollower {
+    files: Arc<dyn LakeFiles>,
+    model: Arc<Model>,
+    source: Arc<dyn ChangeSource>,
+    followers: Followers,
+    /// How late the stream may be after a scan, in milliseconds.
+    late_millis: i64,
+    kept_millis: i64,
+    /// None where something failed: it is opened again.
+    opened: Option<Opened>,
+    vacuumed_at: i64,
+}
+
+/// A lake, and how far its changes were read.
+struct Opened {
+    lake: Lake,
+    name: String,
+    noted: Option<Noted>,
+    /// Whether the table is the one of which the lake's position is.
+    is_known: bool,
+    reader: Option<ChangeReader>,
+    pending: Vec<Told>,
+    /// When the first of those was read, in milliseconds since 1970.
+    pending_since: i64,
+    batches: u32,
+}
+
+/// What one step did.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LakeStep {
+    /// How many records were read.
+    pub records: usize,
+    /// What the tables got.
+    pub appended: Appended,
+    /// Whether all rows were read anew.
+    pub is_snapshot: bool,
+}
+
+impl LakeFollower {
+    /// Of a model's table, into a lake that is opened with the first step.
+    pub fn new(files: Arc<dyn LakeFiles>, model: Arc<Model>, source: Arc<dyn ChangeSource>, late_millis: i64) -> Self {
+        LakeFollower {
+            followers: Followers::new(Arc::clone(&model), Arc::clone(&source)),
+            files,
+            model,
+            source,
+            late_millis,
+            kept_millis: KEPT_MILLIS,
+            opened: None,
+            vacuumed_at: i64::MIN,
+        }
+    }
+
+    /// The same, where what is no longer in a table stays for so long.
+    #[must_use]
+    pub fn with_kept_millis(mut self, kept_millis: i64) -> Self {
+        self.kept_millis = kept_millis.max(0);
+        self
+    }
+
+    /// Whether there is nothing to read but what is still to come.
+    pub fn is_at_head(&self) -> bool {
+        self.reader().is_some_and(ChangeReader::is_at_head)
+    }
+
+    /// Whether it has come to what happened after an instant, in seconds since 1970.
+    pub fn has_passed(&self, seconds: i64) -> bool {
+        self.reader().is_some_and(|reader| reader.has_passed(seconds))
+    }
+
+    fn reader(&self) -> Option<&ChangeReader> {
+        self.opened.as_ref()?.reader.as_ref()
+    }
+
+    /// Reads a page of changes, and writes a batch where enough wait or the first has waited long enough. The first step reads all rows, where
+    /// the lake does not have them.
+    ///
+    /// # Errors
+    ///
+    /// Where the store fails, files cannot be read or written, or another process writes to the lake: the next step goes on with what the lake
+    /// has by then.
+    pub async fn follow_page(&mut self, now: &(dyn Fn() -> i64 + Sync)) -> Result<LakeStep, LakeError> {
+        let mut opened = self.take_opened(now()).await?;
+        let mut step = LakeStep::default();
+        if opened.reader.is_none() && (opened.lake.needs_snapshot() || !opened.is_known) {
+            opened = self.take_snapshot(opened, now, &mut step).await?;
+        }
+        let reader = opened.reader_at(&self.model, &self.source);
+        let page = match reader.next_page().await {
+            Ok(page) => page,
+            // What is gone was not seen: what the rows became of it can be.
+            Err(error) if error.is_position_lost() => {
+                opened.pending.clear();
+                opened = self.take_snapshot(opened, now, &mut step).await?;
+                ChangePage::default()
+            }
+            Err(error) => {
+                self.opened = Some(opened);
+                return Err(error.into());
+            }
+        };
+        step.records = page.told.len() + page.nothing + page.unknown + page.earlier;
+        if opened.pending.is_empty() {
+            opened.pending_since = now();
+        }
+        opened.pending.extend(page.told);
+        let has_waited = now().saturating_sub(opened.pending_since) >= BATCH_MILLIS;
+        let is_due = opened.pending.len() >= BATCH_CHANGES_MAX || has_waited && !opened.pending.is_empty();
+        let is_old = now().saturating_sub(opened.lake.batch_at_millis()) >= IDLE_MILLIS;
+        if is_due || is_old {
+            let appended = self.write_batch(opened, now()).await?;
+            step.appended.changes += appended.changes;
+            step.appended.misfits += appended.misfits;
+        } else {
+            self.opened = Some(opened);
+        }
+        Ok(step)
+    }
+
+    /// Writes what waits.
+    ///
+    /// # Errors
+    ///
+    /// As a step.
+    pub async fn flush(&mut self, now: i64) -> Result<Appended, LakeError> {
+        match self.opened.take() {
+            Some(opened) if !opened.pending.is_empty() => self.write_batch(opened, now).await,
+            opened => {
+                self.opened = opened;
+                Ok(Appended::default())
+            }
+        }
+    }
+
+    /// Puts small files together and removes old ones.
+    ///
+    /// # Errors
+    ///
+    /// As a step.
+    pub async fn tidy(&mut self, now: i64) -> Result<Tidied, LakeError> {
+        let kept_since = now.saturating_sub(self.kept_millis);
+        let mut opened = self.take_opened(now).await?;
+        let (lake, tidied) = in_lake(opened.lake, move |lake| {
+            let mut tidied = lake.tidy(now)?;
+            tidied.removed_files = lake.vacuum(kept_since)?.removed_files;
+            Ok(tidied)
+        })
+        .await?;
+        opened.lake = lake;
+        self.vacuumed_at = now;
+        self.opened = Some(opened);
+        Ok(tidied)
+    }
+
+    async fn take_opened(&mut self, now: i64) -> Result<Opened, LakeError> {
+        if let Some(opened) = self.opened.take() {
+            return Ok(opened);
+        }
+        let (files, model) = (Arc::clone(&self.files), Arc::clone(&self.model));
+        let lake = tokio::task::spawn_blocking(move || Lake::open(files, model, now)).await;
+        let lake = lake.map_err(|_| LakeError::Ended)??;
+        let name = format!("lake-{}", lake.id());
+        let noted = self.followers.noted(&name).await?;
+        let mut opened = Opened {
+            is_known: is_of_table(&lake, noted.as_ref()),
+            lake,
+            name,
+            noted,
+            reader: None,
+            pending: Vec::new(),
+            pending_since: now,
+            batches: 0,
+        };
+        if !opened.lake.is_newest()? {
+            return Err(LakeError::Overtaken);
+        }
+        if let Some(position) = opened.lake.position().filter(|_| opened.is_known) {
+            self.note(&mut opened, &position, now).await?;
+        }
+        Ok(opened)
+    }
+
+    /// Writes a batch of what waits, and says in the table how far that is.
+    async fn write_batch(&mut self, mut opened: Opened, now: i64) -> Result<Appended, LakeError> {
+        let position = opened.reader_at(&self.model, &self.source).position().clone();
+        let pending = std::mem::take(&mut opened.pending);
+        let at = position.clone();
+        let (lake, appended) = in_lake(opened.lake, move |lake| lake.append(&pending, &at, now)).await?;
+        opened.lake = lake;
+        self.note(&mut opened, &position, now).await?;
+        opened.batches += 1;
+        let is_tidied = opened.batches >= TIDY_BATCHES;
+        if is_tidied {
+            opened.batches = 0;
+            let is_vacuumed = now.saturating_sub(self.vacuumed_at) >= VACUUM_MILLIS;
+            let kept_since = now.saturating_sub(self.kept_millis);
+            let (lake, _) = in_lake(opened.lake, move |lake| {
+                lake.tidy(now)?;
+                match is_vacuumed {
+                    true => lake.vacuum(kept_since).map(drop),
+                    false => Ok(()),
+                }
+            })
+            .await?;
+            opened.lake = lake;
+            if is_vacuumed {
+                self.vacuumed_at = now;
+            }
+        }
+        self.opened = Some(opened);
+        Ok(appended)
+    }
+
+    /// Says in the table how far the lake is: it keeps changes for it, and knows it again.
+    ///
+    /// **Invariant:** a batch is written only when the one before was noted. So a table whose note is neither the lake's position nor the one
+    /// before is another than the lake was made of, or an older copy of it.
+    async fn note(&self, opened: &mut Opened, position: &StreamPosition, now: i64) -> Result<(), LakeError> {
+        let seconds = now.div_euclid(1_000);
+        for _ in 0..NOTE_TRIES_MAX {
+            let done = match &opened.noted {
+                Some(noted) if noted.position == *position => return Ok(()),
+                Some(noted) => self.followers.note(&opened.name, noted, position, seconds).await,
+                None => self.followers.enter(&opened.name, position.clone(), seconds).await,
+            };
+            match done {
+                Ok(noted) => {
+                    opened.noted = Some(noted);
+                    return Ok(());
+                }
+                Err(FollowError::Overtaken) => {}
+                Err(error) => return Err(error.into()),
+            }
+            opened.noted = self.followers.noted(&opened.name).await?;
+            if !opened.lake.is_newest()? {
+                break;
+            }
+        }
+        Err(LakeError::Overtaken)
+    }
+
+    /// Reads every row while others write, from a position on, and goes on where the stream is read to its head after that: a row that the stream
+    /// told is as it told last, any other as it was read.
+    async fn take_snapshot(
+        &mut self,
+        mut opened: Opened,
+        now: &(dyn Fn() -> i64 + Sync),
+        step: &mut LakeStep,
+    ) -> Result<Opened, LakeError> {
+        let latest = StreamPosition::Latest;
+        let mut reader = ChangeReader::new(Arc::clone(&self.model), Arc::clone(&self.source), latest);
+        let mut rows = SnapshotRows::new(Arc::clone(&self.model));
+        rows.take_told(&reader.next_page().await?)?;
+        let position = reader.position().clone();
+        self.note(&mut opened, &position, now()).await?;
+        let mut scan = SnapshotReader::new(Arc::clone(&self.model), Arc::clone(&self.source));
+        let mut pages = 0_usize;
+        while let Some(page) = scan.next_page(now()).await? {
+            rows.take_scanned(page)?;
+            pages += 1;
+            if pages.is_multiple_of(SCAN_PAGES) {
+                rows.take_told(&reader.next_page().await?)?;
+            }
+        }
+        let passed = now().saturating_add(self.late_millis);
+        loop {
+            let page = reader.next_page().await?;
+            rows.take_told(&page)?;
+            let is_past = reader.is_at_head() || reader.has_passed(passed.div_euclid(1_000));
+            if is_past && now() >= passed {
+                break;
+            }
+            if page.is_empty() && self.late_millis > 0 {
+                tokio::time::sleep(HEAD_PAUSE).await;
+            }
+        }
+        let position = reader.position().clone();
+        let (found, at, now) = (rows.into_rows(), position.clone(), now());
+        let (lake, appended) = in_lake(opened.lake, move |lake| lake.replace(&found, &at, now)).await?;
+        opened.lake = lake;
+        opened.reader = Some(reader);
+        opened.is_known = true;
+        self.note(&mut opened, &position, now).await?;
+        step.is_snapshot = true;
+        step.appended = appended;
+        Ok(opened)
+    }
+}
+
+impl Opened {
+    fn reader_at(&mut self, model: &Arc<Model>, source: &Arc<dyn ChangeSource>) -> &mut ChangeReader {
+        let position = self.lake.position().unwrap_or(StreamPosition::Latest);
+        self.reader
+            .get_or_insert_with(|| ChangeReader::new(Arc::clone(model), Arc::clone(source), position))
+    }
+}
+
+/// Whether the table has noted how far the lake is, or how far it was before its last batch.
+fn is_of_table(lake: &Lake, noted: Option<&Noted>) -> bool {
+    let noted = noted.map(|noted| noted.position.clone());
+    noted.is_some() && (noted == lake.position() || noted == lake.position_before())
+}
+
+/// Does what takes long, and waits for files, where nothing else waits for it. A lake in which something failed is not used again.
+async fn in_lake<T: Send + 'static>(
+    mut lake: Lake,
+    work: impl FnOnce(&mut Lake) -> Result<T, LakeError> + Send + 'static,
+) -> Result<(Lake, T), LakeError> {
+    let done = tokio::task::spawn_blocking(move || work(&mut lake).map(|done| (lake, done)));
+    done.await.map_err(|_| LakeError::Ended)?
+}
+
+/// The rows of a table as they are read, and as the stream tells them meanwhile.
+struct SnapshotRows {
+    decoder: ChangeDecoder,
+    /// By entity and key; none where the stream told last that it is gone.
+    told: HashMap<(String, String), Option<SnapshotRow>>,
+    scanned: HashMap<(String, String), SnapshotRow>,
+    misfits: Vec<SnapshotRow>,
+}
+
+impl SnapshotRows {
+    fn new(model: Arc<Model>) -> Self {
+        SnapshotRows {
+            decoder: ChangeDecoder::new(model),
+            told: HashMap::new(),
+            scanned: HashMap::new(),
+            misfits: Vec::new(),
+        }
+    }
+
+    fn take_scanned(&mut self, page: Vec<SnapshotRow>) -> Result<(), LakeError> {
+        for row in page {
+            match &row {
+                SnapshotRow::Row { entity, key, .. } => {
+                    self.scanned.insert((entity.clone(), key_text(key)), row);
+                }
+                SnapshotRow::Misfit { .. } => self.misfits.push(row),
+            }
+        }
+        self.check_rows()
+    }
+
+    fn take_told(&mut self, page: &ChangePage) -> Result<(), LakeError> {
+        for told in &page.told {
+            match told {
+                Told::Change(change) => {
+                    let row = change.after.clone().map(|row| SnapshotRow::Row {
+                        entity: change.entity.clone(),
+                        key: change.key.clone(),
+                        row,
+                    });
+                    self.told.insert((change.entity.clone(), key_text(&change.key)), row);
+                }
+                Told::Misfit(misfit) => self.take_misfit(misfit),
+            }
+        }
+        self.check_rows()
+    }
+
+    /// A row that does not fit any more is read as one that does not, or told as one; what it was before is the past.
+    fn take_misfit(&mut self, misfit: &Misfit) {
+        let old = misfit.record.old.as_ref();
+        if let Some(key) = old.and_then(|old| self.decoder.fitting_key(&misfit.entity, old)) {
+            self.told.insert((misfit.entity.clone(), key_text(&key)), None);
+        }
+        let Some(item) = &misfit.record.new else { return };
+        let is_known = |row: &SnapshotRow| matches!(row, SnapshotRow::Misfit { item: known, .. } if known == item);
+        if !self.misfits.iter().any(is_known) {
+            self.misfits.push(SnapshotRow::Misfit {
+                entity: misfit.entity.clone(),
+                reason: misfit.reason.clone(),
+                item: item.clone(),
+            });
+        }
+    }
+
+    fn check_rows(&self) -> Result<(), LakeError> {
+        match self.told.len() + self.scanned.len() + self.misfits.len() <= SNAPSHOT_ROWS_MAX {
+            true => Ok(()),
+            false => Err(LakeError::Refused(format!(
+                "the table has more than the {SNAPSHOT_ROWS_MAX} rows that a lake begins with"
+            ))),
+        }
+    }
+
+    fn into_rows(mut self) -> Vec<SnapshotRow> {
+        for (place, row) in self.told {
+            match row {
+                Some(row) => self.scanned.insert(place, row),
+                None => self.scanned.remove(&place),
+            };
+        }
+        let mut rows: Vec<SnapshotRow> = self.scanned.into_values().collect();
+        rows.extend(self.misfits);
+        rows
+    }
+}

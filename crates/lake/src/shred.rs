@@ -1,0 +1,177 @@
+//! Rows taken apart into the leaves of their columns, as Parquet has them: values, and for each the levels that say how deep it is there
+//! (definition) and at which list it goes on (repetition).
+//!
+//! **Invariant:** every column, field, element and value may be missing, a key of a map may not. So a step into a value raises the
+//! definition by one, and a step into a list or map by one more.
+
+use parquet::data_type::{ByteArray, FixedLenByteArray};
+
+use crate::cell::{Cell, Column, ColumnType};
+use crate::error::LakeError;
+
+/// How many bytes a decimal has.
+pub(crate) const DECIMAL_BYTES: usize = 16;
+
+/// All values of one leaf.
+pub(crate) struct Leaf {
+    pub definitions: Vec<i16>,
+    pub repetitions: Vec<i16>,
+    pub values: LeafValues,
+}
+
+/// The values that are there, by their physical type.
+pub(crate) enum LeafValues {
+    Bool(Vec<bool>),
+    Int(Vec<i32>),
+    Long(Vec<i64>),
+    Bytes(Vec<ByteArray>),
+    Decimal(Vec<FixedLenByteArray>),
+}
+
+/// Where a value stands.
+#[derive(Clone, Copy)]
+struct Levels {
+    definition: i16,
+    repetition: i16,
+    /// How many lists and maps it is in.
+    lists: i16,
+}
+
+impl Levels {
+    fn inside(self) -> Self {
+        Levels {
+            definition: self.definition + 1,
+            ..self
+        }
+    }
+
+    /// Of an element of the list that this is: the first goes on where the list does.
+    fn element(self, at: usize) -> Self {
+        Levels {
+            definition: self.definition + 2,
+            repetition: if at == 0 { self.repetition } else { self.lists + 1 },
+            lists: self.lists + 1,
+        }
+    }
+}
+
+/// Takes rows apart. A row has one cell for each column.
+pub(crate) fn shred_rows(columns: &[Column], rows: Vec<Vec<Cell>>) -> Result<Vec<Leaf>, LakeError> {
+    let mut leaves = Vec::new();
+    columns.iter().for_each(|column| push_leaves(&column.ty, &mut leaves));
+    let top = Levels {
+        definition: 0,
+        repetition: 0,
+        lists: 0,
+    };
+    for row in rows {
+        shred_fields(columns, row, top, &mut leaves, 0)?;
+    }
+    Ok(leaves)
+}
+
+fn push_leaves(ty: &ColumnType, leaves: &mut Vec<Leaf>) {
+    let values = match ty {
+        ColumnType::Bool => LeafValues::Bool(Vec::new()),
+        ColumnType::Int | ColumnType::Date => LeafValues::Int(Vec::new()),
+        ColumnType::Long | ColumnType::Timestamp => LeafValues::Long(Vec::new()),
+        ColumnType::Text | ColumnType::Binary => LeafValues::Bytes(Vec::new()),
+        ColumnType::Decimal(_) => LeafValues::Decimal(Vec::new()),
+        ColumnType::Struct(fields) => return fields.iter().for_each(|field| push_leaves(&field.ty, leaves)),
+        ColumnType::List(element) => return push_leaves(element, leaves),
+        ColumnType::Map(value) => {
+            push_leaves(&ColumnType::Text, leaves);
+            return push_leaves(value, leaves);
+        }
+    };
+    leaves.push(Leaf {
+        definitions: Vec::new(),
+        repetitions: Vec::new(),
+        values,
+    });
+}
+
+/// Shreds the fields of a struct into the leaves from a number on; the number after them.
+fn shred_fields(
+    fields: &[Column],
+    cells: Vec<Cell>,
+    levels: Levels,
+    leaves: &mut [Leaf],
+    mut at: usize,
+) -> Result<usize, LakeError> {
+    let mut cells = cells.into_iter();
+    for field in fields {
+        // A row of before may have fewer fields: a new one is at the end.
+        let cell = cells.next().unwrap_or(Cell::Null);
+        at = shred_cell(&field.ty, cell, levels, leaves, at)?;
+    }
+    Ok(at)
+}
+
+fn shred_cell(ty: &ColumnType, cell: Cell, levels: Levels, leaves: &mut [Leaf], at: usize) -> Result<usize, LakeError> {
+    match (ty, cell) {
+        (_, Cell::Null) => Ok(shred_nothing(ty, levels, leaves, at)),
+        (ColumnType::Struct(fields), Cell::Struct(cells)) => shred_fields(fields, cells, levels.inside(), leaves, at),
+        (ColumnType::List(element), Cell::List(cells)) if !cells.is_empty() => {
+            let mut end = at;
+            for (place, cell) in cells.into_iter().enumerate() {
+                end = shred_cell(element, cell, levels.element(place), leaves, at)?;
+            }
+            Ok(end)
+        }
+        (ColumnType::Map(value), Cell::Map(entries)) if !entries.is_empty() => {
+            let mut end = at;
+            for (place, (key, cell)) in entries.into_iter().enumerate() {
+                let levels = levels.element(place);
+                push_value(leaves, at, Cell::Bytes(key), levels)?;
+                end = shred_cell(value, cell, levels, leaves, at + 1)?;
+            }
+            Ok(end)
+        }
+        (ColumnType::List(_), Cell::List(_)) | (ColumnType::Map(_), Cell::Map(_)) => {
+            Ok(shred_nothing(ty, levels.inside(), leaves, at))
+        }
+        (_, cell) => {
+            push_value(leaves, at, cell, levels.inside())?;
+            Ok(at + 1)
+        }
+    }
+}
+
+/// Notes in every leaf under a type that there is no value, and how far it is there.
+fn shred_nothing(ty: &ColumnType, levels: Levels, leaves: &mut [Leaf], at: usize) -> usize {
+    match ty {
+        ColumnType::Struct(fields) => fields
+            .iter()
+            .fold(at, |at, field| shred_nothing(&field.ty, levels, leaves, at)),
+        ColumnType::List(element) => shred_nothing(element, levels, leaves, at),
+        ColumnType::Map(value) => {
+            let at = shred_nothing(&ColumnType::Text, levels, leaves, at);
+            shred_nothing(value, levels, leaves, at)
+        }
+        _ => {
+            if let Some(leaf) = leaves.get_mut(at) {
+                leaf.definitions.push(levels.definition);
+                leaf.repetitions.push(levels.repetition);
+            }
+            at + 1
+        }
+    }
+}
+
+fn push_value(leaves: &mut [Leaf], at: usize, cell: Cell, levels: Levels) -> Result<(), LakeError> {
+    let leaf = leaves.get_mut(at).ok_or(LakeError::Shape)?;
+    leaf.definitions.push(levels.definition);
+    leaf.repetitions.push(levels.repetition);
+    match (&mut leaf.values, cell) {
+        (LeafValues::Bool(values), Cell::Bool(value)) => values.push(value),
+        (LeafValues::Int(values), Cell::Int(value)) => values.push(value),
+        (LeafValues::Long(values), Cell::Long(value)) => values.push(value),
+        (LeafValues::Bytes(values), Cell::Bytes(value)) => values.push(value.into()),
+        (LeafValues::Decimal(values), Cell::Bytes(value)) if value.len() == DECIMAL_BYTES => {
+            values.push(ByteArray::from(value).into());
+        }
+        _ => return Err(LakeError::Shape),
+    }
+    Ok(())
+}

@@ -1,0 +1,5 @@
+//! A lake beside a table, and what became of it.
+
+mod kills;
+mod support;
+mod tables;
