@@ -202,7 +202,7 @@ fn get(rng: &mut Rng, spec: &TableSpec) -> GetRequest {
         table: spec.name.clone(),
         key: key(rng, spec),
         consistent: rng.bool(),
-        projection: projection(rng),
+        projection: projection(rng).into(),
     }
 }
 
@@ -212,7 +212,7 @@ fn batch_get(rng: &mut Rng, spec: &TableSpec) -> BatchGetRequest {
             table: spec.name.clone(),
             keys: distinct(rng, 4, |rng| key(rng, spec)),
             consistent: rng.bool(),
-            projection: projection(rng),
+            projection: projection(rng).into(),
         }],
     }
 }
@@ -225,7 +225,7 @@ fn transact_get(rng: &mut Rng, spec: &TableSpec) -> TransactGetRequest {
             .map(|key| TransactGet {
                 table: spec.name.clone(),
                 key,
-                projection: projection(rng),
+                projection: projection(rng).into(),
             })
             .collect(),
     }
