@@ -292,7 +292,7 @@ pub enum Why {
     /// A request may make more ranges of it than are asked for at once, and of the plan not.
     Ranges,
     /// Another path is cheaper: what this one is expected to take, and the other.
-    Dearer(Expected, Expected),
+    Dearer(Box<[Expected; 2]>),
 }
 
 impl std::fmt::Display for Why {
@@ -317,20 +317,23 @@ impl std::fmt::Display for Why {
             ),
             Why::Eventual => out.write_str("a global index cannot be read strongly"),
             Why::Ranges => out.write_str("it may be asked for too many ranges at once"),
-            Why::Dearer(this, best) => match this.compared_half_units.cmp(&best.compared_half_units) {
-                std::cmp::Ordering::Greater => write!(
-                    out,
-                    "it answers, for about {} units where the plan takes {}",
-                    this.compared_units(),
-                    best.compared_units()
-                ),
-                _ if this.requests > best.requests => write!(
-                    out,
-                    "it answers for about as many units, with {} requests where the plan takes {}",
-                    this.requests, best.requests
-                ),
-                _ => out.write_str("it answers for about as many units"),
-            },
+            Why::Dearer(both) => {
+                let [this, best] = both.as_ref();
+                match this.compared_half_units.cmp(&best.compared_half_units) {
+                    std::cmp::Ordering::Greater => write!(
+                        out,
+                        "it answers, for about {} units where the plan takes {}",
+                        this.compared_units(),
+                        best.compared_units()
+                    ),
+                    _ if this.requests > best.requests => write!(
+                        out,
+                        "it answers for about as many units, with {} requests where the plan takes {}",
+                        this.requests, best.requests
+                    ),
+                    _ => out.write_str("it answers for about as many units"),
+                }
+            }
         }
     }
 }

@@ -438,10 +438,10 @@ fn choose(model: &Model, entity: &Entity, wanted: &Wanted<'_>, conjuncts: &[&Exp
         }
         let why = match exceeds {
             true => Why::Ranges,
-            false => Why::Dearer(
+            false => Why::Dearer(Box::new([
                 query.expected,
                 best.as_ref().map_or(query.expected, |(.., expected)| *expected),
-            ),
+            ])),
         };
         others.push(Lost {
             path,
