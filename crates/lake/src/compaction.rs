@@ -6,9 +6,10 @@ use std::sync::Arc;
 use crate::actions::{Action, AddFile};
 use crate::batches::remove_old_batches;
 use crate::cell::{Cell, Column};
+use crate::drafts::removed_file;
 use crate::error::LakeError;
 use crate::files::{FileEntry, LakeFiles, UNFINISHED};
-use crate::lake::{Lake, removed_file};
+use crate::lake::Lake;
 
 /// The tag of a file that says how often its rows were put together.
 pub(crate) const LEVEL_TAG: &str = "level";

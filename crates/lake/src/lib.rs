@@ -22,6 +22,7 @@ mod columns;
 mod compaction;
 mod data_file;
 mod delta_schema;
+mod drafts;
 mod encode;
 mod error;
 mod files;

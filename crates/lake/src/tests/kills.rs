@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use bytes::Bytes;
 use serde_json::json;
 
-use super::support::{Folder, MODEL, Shop, assert_alike, item, lake_ids};
+use super::support::{Folder, MODEL, Shop, assert_alike, current_rows, item, lake_ids, replayed};
 use crate::data_file::rows_of_file;
 use crate::layout::MISFITS;
 use crate::table_log::TableLog;
@@ -119,7 +119,7 @@ async fn a_process_may_end_at_any_step() {
     let (shop, folder) = (Shop::open(MODEL).await, Folder::new());
     let files = folder.files();
     let mut random = fastrand::Rng::with_seed(11);
-    let (mut kills, mut round) = (0, 0_usize);
+    let (mut kills, mut round, mut compacted) = (0, 0_usize, 0);
     // The lake begins with an empty table, so that every change must be found in it. Its beginning is killed, too.
     while kills < 320 {
         let ending = Arc::new(EndingFiles {
@@ -133,9 +133,12 @@ async fn a_process_may_end_at_any_step() {
             for _ in 0..random.usize(1..6) {
                 write_something(&shop, &mut random).await;
             }
-            ended = shop.follow(&mut follower).await.is_err()
-                || follower.tidy(shop.now()).await.is_err()
-                || round.is_multiple_of(7) && vacuum(&shop, ending.clone()).is_err();
+            ended = shop.follow(&mut follower).await.is_err();
+            if !ended {
+                let tidied = follower.tidy(shop.now()).await;
+                compacted += tidied.as_ref().map_or(0, |tidied| tidied.compacted_files);
+                ended = tidied.is_err();
+            }
         }
         assert_eq!(ended, ending.is_ended(), "round {round}");
         kills += usize::from(ended);
@@ -154,12 +157,50 @@ async fn a_process_may_end_at_any_step() {
     for name in ["Task", "Task_changes", "Note", "Note_changes", MISFITS] {
         assert_versions_readable(&files, name);
     }
+    assert!(compacted > 0, "nothing was put together");
+    let table = TableLog::load(files.as_ref(), "Task_changes").unwrap();
+    assert!(!table.checkpoints(files.as_ref()).unwrap().is_empty());
 }
 
-/// Looks for what may be removed; the files here are younger than what may go.
-fn vacuum(shop: &Shop, files: Arc<EndingFiles>) -> Result<(), crate::LakeError> {
-    let mut lake = Lake::open(files, Arc::clone(&shop.model), shop.now())?;
-    lake.vacuum(0).map(drop)
+#[tokio::test]
+async fn a_vacuum_may_end_at_any_step() {
+    let (shop, folder) = (Shop::open(MODEL).await, Folder::new());
+    let files = folder.files();
+    let mut random = fastrand::Rng::with_seed(23);
+    let (mut kills, mut round) = (0, 0_usize);
+    while kills < 60 {
+        let mut follower = shop.follower(files.clone());
+        for _ in 0..3 {
+            write_something(&shop, &mut random).await;
+            shop.follow(&mut follower).await.unwrap();
+        }
+        if round.is_multiple_of(5) {
+            follower.tidy(shop.now()).await.unwrap();
+        }
+        let ending = Arc::new(EndingFiles {
+            files: files.clone(),
+            steps_left: AtomicUsize::new(1 + round % 8),
+            is_done_last: (round / 8).is_multiple_of(2),
+        });
+        // Nothing of before is kept: all that is in no table goes.
+        let lake = Lake::open(ending, Arc::clone(&shop.model), shop.now());
+        kills += usize::from(lake.and_then(|mut lake| lake.vacuum(i64::MAX)).is_err());
+        round += 1;
+        if round.is_multiple_of(10) {
+            for entity in ["Task", "Note"] {
+                let scanned = shop.scanned(entity, files.as_ref()).await;
+                assert_eq!(current_rows(files.as_ref(), entity), scanned);
+                assert_eq!(replayed(files.as_ref(), entity).len(), scanned.len());
+            }
+        }
+    }
+    let mut lake = Lake::open(files.clone(), Arc::clone(&shop.model), shop.now()).unwrap();
+    lake.vacuum(i64::MAX).unwrap();
+    for name in ["Task", "Task_changes"] {
+        let there = files.list(name).unwrap().into_iter().map(|entry| entry.name);
+        let known = TableLog::load(files.as_ref(), name).unwrap().files.into_keys();
+        assert_eq!(there.collect::<BTreeSet<_>>(), known.collect::<BTreeSet<_>>(), "{name}");
+    }
 }
 
 #[tokio::test]

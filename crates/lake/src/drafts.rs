@@ -1,0 +1,347 @@
+//! How a batch of a lake is made: data files first, then the batch, then what each table's log gets.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+
+use serde_json::json;
+use singlet_store::StreamPosition;
+
+use crate::actions::{Action, AddFile, Format, MetaData, RemoveFile, Txn};
+use crate::batches::{Batch, put_batch};
+use crate::buckets::{BUCKET_TAG, bucket_of, key_hash, split_bucket};
+use crate::cell::{Cell, Column};
+use crate::compaction::LEVEL_TAG;
+use crate::data_file::{file_of_rows, rows_of_file};
+use crate::delta_schema::schema_text;
+use crate::error::LakeError;
+use crate::files::drawn_name;
+use crate::lake::{Appended, Lake};
+use crate::layout::{MISFITS, Unfitting, misfit_columns};
+use crate::table_log::{PROTOCOL, TableLog};
+
+/// How often a version of a table is tried to be written that others write too.
+const TRIES_MAX: usize = 16;
+
+/// What the rows of an entity become: by key, what they are, or that they are gone.
+pub(crate) type RowUpdates = HashMap<String, Option<Vec<Cell>>>;
+
+/// What a batch will be.
+#[derive(Default)]
+pub(crate) struct Draft {
+    tables: BTreeMap<String, Vec<Action>>,
+    pub(crate) changes: u64,
+    misfits: Vec<Vec<Cell>>,
+    appended: Appended,
+}
+
+impl Lake {
+    pub(crate) fn draft(&self) -> Draft {
+        Draft {
+            changes: self.batch.changes,
+            ..Draft::default()
+        }
+    }
+
+    pub(crate) fn draft_rows(
+        &mut self,
+        draft: &mut Draft,
+        rows: BTreeMap<String, Vec<Vec<Cell>>>,
+        updates: BTreeMap<String, RowUpdates>,
+        now_millis: i64,
+    ) -> Result<(), LakeError> {
+        for (entity, rows) in rows.into_iter().filter(|(_, rows)| !rows.is_empty()) {
+            let Some(tables) = self.entities.get(&entity) else {
+                continue;
+            };
+            let added = self.new_file(
+                &tables.changes,
+                &tables.changes_columns,
+                rows,
+                (LEVEL_TAG, "0"),
+                now_millis,
+            )?;
+            draft.add_action(&tables.changes, Action::Add(added));
+        }
+        for (entity, updates) in updates {
+            let actions = self.rewrite_buckets(&entity, updates, now_millis)?;
+            actions.into_iter().for_each(|action| draft.add_action(&entity, action));
+        }
+        let misfits = std::mem::take(&mut draft.misfits);
+        if !misfits.is_empty() {
+            let added = self.new_file(MISFITS, &misfit_columns(), misfits, (LEVEL_TAG, "0"), now_millis)?;
+            draft.add_action(MISFITS, Action::Add(added));
+        }
+        Ok(())
+    }
+
+    /// Has every table of the model be there, with the columns it wants.
+    pub(crate) fn draft_tables(&self, draft: &mut Draft, now_millis: i64) -> Result<(), LakeError> {
+        let misfits = (MISFITS, misfit_columns());
+        let of_entities = self.entities.values().flat_map(|entity| {
+            let changes = (entity.changes.as_str(), entity.changes_columns.clone());
+            [changes, (entity.entity.as_str(), entity.current_columns.clone())]
+        });
+        for (name, columns) in of_entities.chain([misfits]) {
+            let table = self.tables.get(name);
+            let known = table.and_then(|table| table.metadata.as_ref());
+            if table.is_some_and(|table| table.version.is_some() && table.columns == columns) {
+                continue;
+            }
+            let metadata = Action::MetaData(metadata_of(name, &columns, known, now_millis)?);
+            let actions = draft.tables.entry(name.to_owned()).or_default();
+            actions.insert(0, metadata);
+            if known.is_none() {
+                actions.insert(0, Action::Protocol(PROTOCOL));
+            }
+        }
+        Ok(())
+    }
+
+    /// The files of what is, written anew where rows in them change.
+    fn rewrite_buckets(&self, entity: &str, updates: RowUpdates, now_millis: i64) -> Result<Vec<Action>, LakeError> {
+        let (Some(table), Some(tables)) = (self.tables.get(entity), self.entities.get(entity)) else {
+            return Ok(Vec::new());
+        };
+        let mut there: BTreeMap<String, &AddFile> = BTreeMap::new();
+        for file in table.files.values() {
+            let bits = file.tag(BUCKET_TAG).ok_or_else(|| rewritten(&table.name, &file.path))?;
+            there.insert(bits.to_owned(), file);
+        }
+        let mut by_bucket: BTreeMap<String, RowUpdates> = BTreeMap::new();
+        for (key, cells) in updates {
+            let bits = bucket_of(key_hash(&key), &there);
+            by_bucket.entry(bits).or_default().insert(key, cells);
+        }
+        let mut actions = Vec::new();
+        for (bits, updates) in by_bucket {
+            let mut rows = Vec::new();
+            if let Some(file) = there.get(&bits) {
+                for row in self.read_rows(entity, &file.path, &tables.current_columns)? {
+                    let key = row.first().and_then(Cell::as_text).unwrap_or_default();
+                    if !updates.contains_key(key) {
+                        rows.push((key_hash(key), row));
+                    }
+                }
+                actions.push(Action::Remove(removed_file(file, true, now_millis)));
+            }
+            let new = updates
+                .into_iter()
+                .filter_map(|(key, cells)| Some((key_hash(&key), cells?)));
+            rows.extend(new);
+            for (bits, rows) in split_bucket(bits, rows, self.bucket_rows_max) {
+                let columns = &tables.current_columns;
+                let added = self.new_file(entity, columns, rows, (BUCKET_TAG, &bits), now_millis)?;
+                actions.push(Action::Add(added));
+            }
+        }
+        Ok(actions)
+    }
+
+    /// The rows of a data file, in the columns that the table has by now.
+    pub(crate) fn read_rows(&self, table: &str, path: &str, columns: &[Column]) -> Result<Vec<Vec<Cell>>, LakeError> {
+        let path = format!("{table}/{path}");
+        let bytes = self.files.get(&path).map_err(LakeError::file(&path))?;
+        let bytes = bytes.ok_or_else(|| LakeError::unreadable(&path, "it is gone"))?;
+        rows_of_file(columns, bytes).map_err(|error| LakeError::unreadable(&path, error))
+    }
+
+    /// Writes a data file that no table has yet.
+    pub(crate) fn new_file(
+        &self,
+        table: &str,
+        columns: &[Column],
+        rows: Vec<Vec<Cell>>,
+        (tag, value): (&str, &str),
+        now_millis: i64,
+    ) -> Result<AddFile, LakeError> {
+        let count = rows.len();
+        let bytes = file_of_rows(columns, rows)?;
+        let name = drawn_name().map_err(LakeError::file(table))?;
+        let name = format!("part-{name}.parquet");
+        let path = format!("{table}/{name}");
+        if !self.files.put_new(&path, &bytes).map_err(LakeError::file(&path))? {
+            return Err(LakeError::unreadable(&path, "a drawn name is taken"));
+        }
+        Ok(AddFile {
+            path: name,
+            partition_values: BTreeMap::new(),
+            size: i64::try_from(bytes.len()).unwrap_or(i64::MAX),
+            modification_time: now_millis,
+            data_change: true,
+            stats: Some(json!({ "numRecords": count }).to_string()),
+            tags: Some(BTreeMap::from([(tag.to_owned(), value.to_owned())])),
+        })
+    }
+
+    /// Puts the batch, and has the tables follow it.
+    pub(crate) fn commit(
+        &mut self,
+        draft: Draft,
+        operation: &str,
+        position: Option<&StreamPosition>,
+        now_millis: i64,
+    ) -> Result<Appended, LakeError> {
+        let position = match position {
+            None => self.batch.position.clone(),
+            Some(StreamPosition::After(position)) => Some(position.clone()),
+            Some(StreamPosition::Start | StreamPosition::Latest) => {
+                return Err(LakeError::Refused("a lake is at a place of the stream".to_owned()));
+            }
+        };
+        let batch = Batch {
+            lake: self.batch.lake.clone(),
+            number: self.batch.number + 1,
+            operation: operation.to_owned(),
+            at: now_millis,
+            position,
+            position_before: self.batch.position.clone(),
+            changes: draft.changes,
+            tables: draft.tables,
+        };
+        put_batch(self.files.as_ref(), &batch)?;
+        self.batch = batch;
+        self.follow_batch()?;
+        Ok(draft.appended)
+    }
+
+    /// Has every table follow the last batch, unless it did.
+    pub(crate) fn follow_batch(&mut self) -> Result<(), LakeError> {
+        let batch = self.batch.clone();
+        for (name, actions) in &batch.tables {
+            let mut is_done = false;
+            for _ in 0..TRIES_MAX {
+                let files = Arc::clone(&self.files);
+                let table = self.table(name)?;
+                let number = i64::try_from(batch.number).unwrap_or(i64::MAX);
+                if table.txn_version(&batch.lake).is_some_and(|done| done >= number) {
+                    is_done = true;
+                    break;
+                }
+                let entries = log_entries(&batch, actions, number);
+                if table.commit(files.as_ref(), &entries)? {
+                    is_done = true;
+                    break;
+                }
+                table.refresh(files.as_ref())?;
+                let gone = actions.iter().find(|action| match action {
+                    Action::Remove(remove) => !table.files.contains_key(&remove.path),
+                    _ => false,
+                });
+                if gone.is_some() && table.txn_version(&batch.lake).is_none_or(|done| done < number) {
+                    return Err(rewritten(name, "what the batch removes"));
+                }
+            }
+            if !is_done {
+                return Err(LakeError::Overtaken);
+            }
+        }
+        Ok(())
+    }
+
+    /// A table of the lake, read when it is first asked for.
+    pub(crate) fn table(&mut self, name: &str) -> Result<&mut TableLog, LakeError> {
+        if !self.tables.contains_key(name) {
+            let table = TableLog::load(self.files.as_ref(), name)?;
+            self.tables.insert(name.to_owned(), table);
+        }
+        self.tables.get_mut(name).ok_or(LakeError::Shape)
+    }
+}
+
+impl Draft {
+    pub(crate) fn add_action(&mut self, table: &str, action: Action) {
+        self.tables.entry(table.to_owned()).or_default().push(action);
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.tables.is_empty()
+    }
+
+    pub(crate) fn count_change(&mut self) {
+        self.changes += 1;
+        self.appended.changes += 1;
+    }
+
+    pub(crate) fn take_misfit(&mut self, unfitting: Unfitting) {
+        self.misfits.push(unfitting.cells(self.changes));
+        self.changes += 1;
+        self.appended.misfits += 1;
+    }
+}
+
+/// The entries of a table's log for a batch.
+fn log_entries(batch: &Batch, actions: &[Action], number: i64) -> Vec<Action> {
+    let info = json!({
+        "timestamp": batch.at,
+        "operation": batch.operation.to_uppercase(),
+        "operationParameters": {},
+        "engineInfo": concat!("singlet/", env!("CARGO_PKG_VERSION")),
+        "position": batch.position,
+    });
+    let txn = Txn {
+        app_id: batch.lake.clone(),
+        version: number,
+        last_updated: Some(batch.at),
+    };
+    let mut entries = vec![Action::CommitInfo(info), Action::Txn(txn)];
+    entries.extend(actions.iter().cloned());
+    entries
+}
+
+pub(crate) fn removed_file(file: &AddFile, data_change: bool, now_millis: i64) -> RemoveFile {
+    RemoveFile {
+        path: file.path.clone(),
+        deletion_timestamp: now_millis,
+        data_change,
+        extended_file_metadata: true,
+        partition_values: BTreeMap::new(),
+        size: file.size,
+    }
+}
+
+fn metadata_of(
+    name: &str,
+    columns: &[Column],
+    known: Option<&MetaData>,
+    now_millis: i64,
+) -> Result<MetaData, LakeError> {
+    let schema_string = schema_text(columns);
+    if let Some(known) = known {
+        return Ok(MetaData {
+            schema_string,
+            ..known.clone()
+        });
+    }
+    Ok(MetaData {
+        id: drawn_uuid().map_err(LakeError::file(name))?,
+        name: Some(name.to_owned()),
+        format: Format {
+            provider: "parquet".to_owned(),
+            options: BTreeMap::new(),
+        },
+        schema_string,
+        partition_columns: Vec::new(),
+        configuration: BTreeMap::new(),
+        created_time: Some(now_millis),
+    })
+}
+
+fn drawn_uuid() -> std::io::Result<String> {
+    let drawn = drawn_name()?;
+    let part = |from: usize, to: usize| drawn.get(from..to).unwrap_or_default();
+    Ok(format!(
+        "{}-{}-4{}-8{}-{}",
+        part(0, 8),
+        part(8, 12),
+        part(13, 16),
+        part(17, 20),
+        part(20, 32)
+    ))
+}
+
+fn rewritten(table: &str, path: &str) -> LakeError {
+    LakeError::unreadable(
+        &format!("{table}/{path}"),
+        "another has rewritten the table: only the lake writes here",
+    )
+}
