@@ -14,6 +14,7 @@ use super::layout::Layout;
 use super::order;
 use super::reach::Reach;
 use super::sort::{self, End, SortBound};
+use super::strangers;
 use super::thin;
 use crate::access::AccessPath;
 use crate::values::{self, Values};
@@ -506,6 +507,13 @@ fn attempt_fanned(
         reach: Reach::ONE,
         expected: Expected::NOTHING,
     };
+    // Entries of other kinds, which nothing tells apart, have keys of their own making: the rows behind all of them are got.
+    let reads_keys = !query.layout.told_by_keys.is_empty();
+    if reads_keys && strangers::is_mixed(wanted.model, &query) {
+        query.follow = is_thin;
+        query.decided_by_entries.clear();
+        query.layout = Layout::of(wanted.model, path.entity, path.index);
+    }
     query.reach = Reach::of(&query);
     Ok(query.with_expected(wanted))
 }
@@ -553,11 +561,17 @@ fn uses_nothing(partition: &[PartValues], sort: &SortBound) -> bool {
 /// Whether the path's rows have every attribute of the entity.
 fn carries_all(path: &AccessPath<'_>, wanted: &Wanted<'_>) -> bool {
     let projected = path.index.is_none_or(|index| index.projection == Projection::All);
-    let attributes = &wanted.entity.attributes;
-    let carried = path.entity.id == wanted.entity.id
-        || attributes
-            .iter()
-            .all(|attribute| path.entity.attribute(&attribute.name).is_some());
+    let mut attributes = wanted.entity.attributes.iter();
+    // What stands only in the key of a row is in its mirror where the mirror's key has it, too.
+    let is_told = |name: &str| {
+        let mut choices = path.entity.key.iter();
+        choices.all(|choice| choice.keys.iter().any(|key| key.gives_back(name)))
+    };
+    let is_held = |name: &str| {
+        let own = path.entity.attribute(name);
+        own.is_some_and(|own| own.stored != Stored::No || own.alias.is_some() || is_told(name))
+    };
+    let carried = path.entity.id == wanted.entity.id || attributes.all(|attribute| is_held(&attribute.name));
     projected && carried
 }
 

@@ -66,7 +66,13 @@ fn of_query(model: &Model, query: &Query) -> OneRow {
     // Each of several templates may have a row with these values; which one it is follows from its condition.
     let conditions = source.key.iter().filter_map(|choice| choice.when.as_ref());
     let chosen = conditions.flat_map(Expr::attributes).all(|name| facts.fixes(name));
-    let identified = !variables.is_empty() && variables.iter().all(|name| facts.fixes(name)) && chosen;
+    let parts = source
+        .key
+        .iter()
+        .flat_map(|choice| &choice.keys)
+        .flat_map(|key| &key.parts);
+    let each_fixed = source.key.len() == 1 || parts.into_iter().all(|part| facts.fixes(part.root()));
+    let identified = !variables.is_empty() && variables.iter().all(|name| facts.fixes(name)) && chosen && each_fixed;
     let unique = source.unique.iter().any(|guard| fixes_value(&facts, &guard.value));
     if (identified || unique) && is_one_version(source, &query.meaning) {
         return OneRow::Kept;

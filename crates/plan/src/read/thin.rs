@@ -134,7 +134,8 @@ fn key_that_tells(path: &AccessPath<'_>, wanted: &Wanted<'_>, name: &str) -> Opt
         attributes: vec![name.to_owned()],
     };
     let tells = |key: &&KeyTemplate| key.gives_back(name) && is_read_in_one_way(key);
-    let own = path.choice.keys.iter().find(tells);
+    // Among entries of other templates a key says nothing of what it was made of.
+    let own = path.choice.keys.iter().find(tells).filter(|_| path.stands_apart());
     if let Some(key) = own {
         return Some(told(key, path.index_in(wanted.model), path.choice_at));
     }

@@ -89,7 +89,8 @@ pub(super) fn estimates(rng: &mut Rng, entities: &[GeneratedEntity], reads: &[Ge
             .collect();
         let per = rng.choice(attributes).map(|name| format!(", per: {{{name}: 20}}"));
         let share = some(rng, 3, &[", top_share: 0.2"]);
-        let optional = entity.attributes.iter().find(|attribute| attribute.optional);
+        let mut attributes = entity.attributes.iter();
+        let optional = attributes.find(|attribute| attribute.optional && attribute.kind.is_plain());
         let shares = optional.map(|attribute| format!(", shares: {{{}: {{absent: 0.4}}}}", attribute.name));
         let shares = shares.filter(|_| !share.is_empty()).unwrap_or_default();
         let items = rng.choice([10, 1_000, 1_000_000]).unwrap_or(10);

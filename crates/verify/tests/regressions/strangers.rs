@@ -180,3 +180,76 @@ async fn a_key_that_would_be_empty_is_nobodys() {
     let read = outcome(EMPTY_KEY, &row, "r", &[("a", "x"), ("b", "")]).await;
     assert_eq!(read, Outcome::Same(0));
 }
+
+const TWO_KEYS: &str = r##"singlet: 1
+name: made
+table: {name: made, key: {partition: PK, sort: SK}}
+entities:
+  E:
+    attributes: {open: bool, a: string 1..9, day: date}
+    key: [{when: open, PK: "P#{day}", SK: "E#"}, {PK: "P#{a}", SK: "E#"}]
+reads:
+  r: {get: E, where: "day == args.day && !open && a in args.a", args: {a: list(string 1..9), day: date}, allow: "true"}
+"##;
+
+#[tokio::test]
+async fn the_key_of_another_template_does_not_tell_rows_apart() {
+    let rows: [(&str, &[_]); 2] = [
+        ("E", &[("open", "false"), ("a", "x"), ("day", "2026-11-16")]),
+        ("E", &[("open", "false"), ("a", "y"), ("day", "2026-11-16")]),
+    ];
+    let text = TWO_KEYS.replace("a in args.a", "a in [args.a, args.b]");
+    let text = text.replace(
+        "{a: list(string 1..9), day: date}",
+        "{a: string 1..9, b: string 1..9, day: date}",
+    );
+    let args = [("a", "x"), ("b", "y"), ("day", "2026-11-16")];
+    assert_eq!(outcome(&text, &rows, "r", &args).await, Outcome::Same(0));
+}
+
+const KEY_IN_NO_MIRROR: &str = r##"singlet: 1
+name: made
+table: {name: made, key: {partition: PK, sort: SK}}
+entities:
+  E:
+    attributes: {a: string 1..9, code: {type: string 1..9, stored: none}, n: int 0..9}
+    key: {PK: "P#{code}", SK: "E#"}
+  M: {mirrors: E, key: {PK: "M#{a}", SK: "N#{n}"}}
+reads:
+  r: {find: E, where: "a == args.a", args: {a: string 1..9}, allow: "true"}
+"##;
+
+#[tokio::test]
+async fn a_mirror_without_what_only_the_key_of_its_source_has_does_not_stand_for_it() {
+    let rows: [(&str, &[_]); 1] = [("E", &[("a", "x"), ("code", "c"), ("n", "1")])];
+    let outcome = outcome(KEY_IN_NO_MIRROR, &rows, "r", &[("a", "x")]).await;
+    assert!(matches!(outcome, Outcome::Unplanned(_)), "{outcome:?}");
+}
+
+const THIN_TEMPLATES: &str = r##"singlet: 1
+name: made
+table: {name: made, key: {partition: PK, sort: SK}, indexes: {GX1: {partition: GP, sort: GS, project: [n]}}}
+types: {Colour: {enum: [red, green]}}
+entities:
+  F:
+    attributes: {id: string 1..9, colour: Colour, n: int 0..9, word: string? ..6}
+    key: {PK: "P#{id}", SK: "F#"}
+    index:
+      GX1:
+        - {when: 'colour == "green"', GP: "I#{n}", GS: "S#"}
+        - {GP: "I#{n}", GS: "S#{word}"}
+reads:
+  r: {find: F, where: "word != absent && n == args.n", args: {n: int 0..9}, allow: "true"}
+"##;
+
+#[tokio::test]
+async fn a_key_among_those_of_another_template_is_not_read() {
+    let rows: [(&str, &[_]); 2] = [
+        ("F", &[("id", "a"), ("colour", "green"), ("n", "1")]),
+        ("F", &[("id", "b"), ("colour", "red"), ("n", "1"), ("word", "w")]),
+    ];
+    assert_eq!(
+        outcome(THIN_TEMPLATES, &rows, "r", &[("n", "1")]).await,
+        Outcome::Same(1)
+    );
+}
