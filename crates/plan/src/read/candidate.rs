@@ -563,13 +563,10 @@ fn carries_all(path: &AccessPath<'_>, wanted: &Wanted<'_>) -> bool {
     let projected = path.index.is_none_or(|index| index.projection == Projection::All);
     let mut attributes = wanted.entity.attributes.iter();
     // What stands only in the key of a row is in its mirror where the mirror's key has it, too.
-    let is_told = |name: &str| {
-        let mut choices = path.entity.key.iter();
-        choices.all(|choice| choice.keys.iter().any(|key| key.gives_back(name)))
-    };
     let is_held = |name: &str| {
         let own = path.entity.attribute(name);
-        own.is_some_and(|own| own.stored != Stored::No || own.alias.is_some() || is_told(name))
+        let is_told = || path.entity.key_that_holds(name).is_some();
+        own.is_some_and(|own| own.stored != Stored::No || own.alias.is_some() || is_told())
     };
     let carried = path.entity.id == wanted.entity.id || attributes.all(|attribute| is_held(&attribute.name));
     projected && carried
