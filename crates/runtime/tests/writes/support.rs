@@ -11,12 +11,15 @@ use singlet_model::{Model, Source};
 use singlet_runtime::{
     Attributes, Caller, Engine, Precondition, Request, RuntimeError, WriteRequest, Written, table, values,
 };
-use singlet_store::{ScanRequest, Store};
+use singlet_store::{PageAnswer, ScanRequest, Store};
 
 use super::place;
 
 /// 2026-11-16T12:00:00Z.
 pub const NOW: i64 = 1_794_830_400_000;
+
+/// How often a page is asked for, where connections are closed meanwhile.
+const SCANS_MAX: usize = 5;
 
 /// A system without rows.
 pub struct System {
@@ -195,7 +198,7 @@ impl System {
                 start,
                 ..ScanRequest::default()
             };
-            let page = self.engine.store().scan(&request).await.unwrap();
+            let page = self.scanned(&request).await;
             for item in page.items {
                 items.insert(key_text(model, &item), item);
             }
@@ -204,6 +207,17 @@ impl System {
                 return items;
             }
         }
+    }
+
+    /// A page of items. An endpoint may close a connection that was idle in the moment in which it is used; reading again is safe.
+    async fn scanned(&self, request: &ScanRequest) -> PageAnswer {
+        for _ in 0..SCANS_MAX {
+            match self.engine.store().scan(request).await {
+                Err(error) if error.is_unavailable() => {}
+                page => return page.unwrap(),
+            }
+        }
+        panic!("the store does not answer")
     }
 
     /// The keys of all items, in order.
