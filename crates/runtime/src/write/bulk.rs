@@ -357,6 +357,8 @@ impl<'o> Bulk<'o> {
                     self.progress = self.progress.after(element.as_ref(), false);
                     return Ok(());
                 }
+                // What another run of the same operation did since may be what refuses this one.
+                Err(Stop::Refused(_)) if self.is_overtaken().await? => return Err(RuntimeError::Conflict),
                 Err(Stop::Refused(refused)) => {
                     if self.turn == 0 {
                         self.forget().await?;
