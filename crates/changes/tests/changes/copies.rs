@@ -12,7 +12,7 @@ use singlet_item::{Item, Value};
 use singlet_runtime::{Attributes, Engine};
 use singlet_store::{PageAnswer, QueryRequest, Result, Store, StoreLayer};
 
-use crate::dying::Dying;
+use crate::dying::dying_engine;
 use crate::support::{NOW, System, followers_of};
 use crate::triggers::{of_kind, rest, rows, start};
 
@@ -117,12 +117,9 @@ async fn copies_follow_to_every_row_that_holds_one() {
 
 /// Follows until its process ends, or nothing is left.
 async fn dies(system: &System, calls: usize) -> bool {
-    let dying = Dying::after(Arc::clone(system.engine.store()), calls);
-    let ended = Arc::clone(&dying.ended);
-    let store: Arc<dyn Store> = Arc::new(dying);
-    let engine = Engine::open(Arc::clone(system.engine.model()), store, Attributes::new(), [7; 32]);
+    let (engine, ended) = dying_engine(&system.engine, calls);
     let follows = async {
-        let started = TriggerFollower::start(Arc::new(engine), Arc::new(Unobserved), NOW).await;
+        let started = TriggerFollower::start(engine, Arc::new(Unobserved), NOW).await;
         let Ok(mut follower) = started else { return };
         while !follower.is_at_head() {
             if follower.follow_page(&|| NOW).await.is_err() {

@@ -5,8 +5,18 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use async_trait::async_trait;
+use singlet_runtime::{Attributes, Engine};
 use singlet_store::{Store, StoreLayer};
 use tokio::sync::Notify;
+
+/// The engine of a process that ends at a call of its store, counted from 1, and what tells its end.
+pub fn dying_engine(engine: &Engine, calls: usize) -> (Arc<Engine>, Arc<Notify>) {
+    let dying = Dying::after(Arc::clone(engine.store()), calls);
+    let ended = Arc::clone(&dying.ended);
+    let model = Arc::clone(engine.model());
+    let engine = Engine::open(model, Arc::new(dying), Attributes::new(), [7; 32]);
+    (Arc::new(engine), ended)
+}
 
 #[derive(Debug)]
 pub struct Dying {

@@ -12,10 +12,10 @@ use singlet_changes::{
     WebhookSender,
 };
 use singlet_item::{Item, Value};
-use singlet_runtime::{Attributes, Engine, Request};
-use singlet_store::{ErrorKind, Store};
+use singlet_runtime::{Engine, Request};
+use singlet_store::ErrorKind;
 
-use crate::dying::Dying;
+use crate::dying::dying_engine;
 use crate::support::{NOW, System};
 use crate::triggers::{of_kind, rows};
 
@@ -89,15 +89,7 @@ struct Kills {
 
 /// Takes every lease, or believes to have it, and does all there is to do until nothing is left or its store is gone: whether it was killed.
 async fn dies(system: &System, receiver: &Arc<Receiver>, calls: usize, now: i64) -> bool {
-    let dying = Dying::after(Arc::clone(system.engine.store()), calls);
-    let ended = Arc::clone(&dying.ended);
-    let store: Arc<dyn Store> = Arc::new(dying);
-    let engine = Arc::new(Engine::open(
-        Arc::clone(system.engine.model()),
-        store,
-        Attributes::new(),
-        [7; 32],
-    ));
+    let (engine, ended) = dying_engine(&system.engine, calls);
     let work = async {
         // In any order, as the tasks of a service run.
         let (ran, told, counted) = tokio::join!(run(&engine, now), tell(&engine, receiver, now), tally(&engine, now));

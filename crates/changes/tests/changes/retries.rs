@@ -5,10 +5,8 @@ use std::sync::Arc;
 use serde_json::json;
 use singlet_changes::{FollowError, ParkedChanges, ParkedOrder, REFUSED_TRIES_MAX, TriggerFollower, Unobserved};
 use singlet_item::Value;
-use singlet_runtime::{Attributes, Engine};
-use singlet_store::Store;
 
-use crate::dying::Dying;
+use crate::dying::dying_engine;
 use crate::support::{NOW, System, followers_of};
 use crate::triggers::{number, of_kind, rows};
 
@@ -173,12 +171,9 @@ async fn a_zombie_that_ran_it_meanwhile_leaves_nothing_to_be_tried() {
 
 /// Ends at some call while refusals are kept and tried; whether it did.
 async fn dies(system: &System, calls: usize, now: i64) -> bool {
-    let dying = Dying::after(Arc::clone(system.engine.store()), calls);
-    let ended = Arc::clone(&dying.ended);
-    let store: Arc<dyn Store> = Arc::new(dying);
-    let engine = Engine::open(Arc::clone(system.engine.model()), store, Attributes::new(), [7; 32]);
+    let (engine, ended) = dying_engine(&system.engine, calls);
     let gone = async {
-        let Ok(mut follower) = TriggerFollower::start(Arc::new(engine), Arc::new(Unobserved), NOW).await else {
+        let Ok(mut follower) = TriggerFollower::start(engine, Arc::new(Unobserved), NOW).await else {
             return;
         };
         while !follower.is_at_head() {

@@ -7,9 +7,8 @@ use singlet_changes::{ParkedChanges, ParkedOrder, RunEnd, Ticker, TriggerObserve
 use singlet_item::{Item, Value};
 use singlet_model::Source;
 use singlet_runtime::{Attributes, Engine};
-use singlet_store::Store;
 
-use crate::dying::Dying;
+use crate::dying::dying_engine;
 use crate::support::{NOW, System, followers_of};
 use crate::triggers::rows;
 
@@ -177,15 +176,7 @@ async fn two_processes_that_both_tick_do_each_tick_once() {
 
 /// Runs what is due until the store is gone for this process.
 async fn dies(system: &System, now: i64, calls: usize) {
-    let dying = Dying::after(Arc::clone(system.engine.store()), calls);
-    let ended = Arc::clone(&dying.ended);
-    let store: Arc<dyn Store> = Arc::new(dying);
-    let engine = Arc::new(Engine::open(
-        Arc::clone(system.engine.model()),
-        store,
-        Attributes::new(),
-        [7; 32],
-    ));
+    let (engine, ended) = dying_engine(&system.engine, calls);
     let gone = async {
         let observer: Arc<dyn TriggerObserver> = Arc::new(Unobserved);
         for mut ticker in Ticker::start_all(&engine, &observer, now).await.unwrap() {

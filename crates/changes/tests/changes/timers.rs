@@ -5,10 +5,10 @@ use std::sync::Arc;
 use serde_json::json;
 use singlet_changes::{TriggerFollower, Unobserved};
 use singlet_item::Value;
-use singlet_runtime::{Attributes, Engine};
+use singlet_runtime::Engine;
 use singlet_store::ScanRequest;
 
-use crate::dying::Dying;
+use crate::dying::dying_engine;
 use crate::support::{NOW, System};
 use crate::triggers::{number, of_kind, rows, start};
 
@@ -116,8 +116,8 @@ async fn a_row_that_ends_by_a_clock_ahead_of_the_stores_has_expired() {
 
 /// Follows and fires what is due until there is no more, or the store is gone for this process.
 pub async fn dies_following(system: &System, calls: usize, now: i64) {
-    let gone = |engine: Engine| async move {
-        let started = TriggerFollower::start(Arc::new(engine), Arc::new(Unobserved), now).await;
+    let gone = |engine: Arc<Engine>| async move {
+        let started = TriggerFollower::start(engine, Arc::new(Unobserved), now).await;
         let Ok(mut follower) = started else { return };
         while follower.follow_page(&|| now).await.is_ok_and(|page| page.records > 0)
             || follower.fire_due(now).await.is_ok_and(|fired| fired > 0)
@@ -128,8 +128,8 @@ pub async fn dies_following(system: &System, calls: usize, now: i64) {
 
 /// Fires what is due until the store is gone for this process.
 async fn dies_firing(system: &System, calls: usize, now: i64) {
-    let gone = |engine: Engine| async move {
-        if let Ok(mut follower) = TriggerFollower::start(Arc::new(engine), Arc::new(Unobserved), now).await {
+    let gone = |engine: Arc<Engine>| async move {
+        if let Ok(mut follower) = TriggerFollower::start(engine, Arc::new(Unobserved), now).await {
             _ = follower.fire_due(now).await;
         }
     };
@@ -137,11 +137,8 @@ async fn dies_firing(system: &System, calls: usize, now: i64) {
 }
 
 /// Works until it is done, or until a call of its store, after which there is none.
-async fn dies<F: Future<Output = ()>>(system: &System, calls: usize, work: impl FnOnce(Engine) -> F) {
-    let dying = Dying::after(Arc::clone(system.engine.store()), calls);
-    let ended = Arc::clone(&dying.ended);
-    let model = Arc::clone(system.engine.model());
-    let engine = Engine::open(model, Arc::new(dying), Attributes::new(), [7; 32]);
+async fn dies<F: Future<Output = ()>>(system: &System, calls: usize, work: impl FnOnce(Arc<Engine>) -> F) {
+    let (engine, ended) = dying_engine(&system.engine, calls);
     tokio::select! {
         () = work(engine) => {}
         () = ended.notified() => {}

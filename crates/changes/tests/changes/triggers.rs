@@ -9,10 +9,10 @@ use singlet_changes::{
     Unobserved,
 };
 use singlet_item::{Item, Value};
-use singlet_runtime::{Attributes, Engine, load};
-use singlet_store::{ScanRequest, Store};
+use singlet_runtime::{Engine, load};
+use singlet_store::ScanRequest;
 
-use crate::dying::Dying;
+use crate::dying::dying_engine;
 use crate::support::{NOW, System, followers_of};
 
 pub const SHOP: &str = r#"
@@ -432,12 +432,9 @@ const LEASE_IS_OVER: i64 = NOW + 10 * LEASE_MILLIS;
 
 /// Takes the lease and follows until the store is gone for this process, or all is done: whether it was killed.
 async fn dies(system: &System, calls: usize, now: i64) -> bool {
-    let dying = Dying::after(Arc::clone(system.engine.store()), calls);
-    let ended = Arc::clone(&dying.ended);
-    let store: Arc<dyn Store> = Arc::new(dying);
-    let engine = Engine::open(Arc::clone(system.engine.model()), store, Attributes::new(), [7; 32]);
+    let (engine, ended) = dying_engine(&system.engine, calls);
     let gone = async {
-        let Ok(mut follower) = TriggerFollower::start(Arc::new(engine), Arc::new(Unobserved), now).await else {
+        let Ok(mut follower) = TriggerFollower::start(engine, Arc::new(Unobserved), now).await else {
             return;
         };
         // Whether it got the lease or somebody took it since: it believes to hold it, and goes on.

@@ -12,9 +12,8 @@ use singlet_changes::{
 };
 use singlet_item::Value;
 use singlet_runtime::{Attributes, Engine};
-use singlet_store::Store;
 
-use crate::dying::Dying;
+use crate::dying::dying_engine;
 use crate::support::{NOW, System, followers_of};
 use crate::triggers::start;
 
@@ -407,15 +406,7 @@ async fn a_change_that_is_told_again_makes_no_second_delivery() {
 
 /// Follows and sends until the store is gone for this process, or all is done: whether it was killed.
 async fn dies(system: &System, receiver: &Arc<Receiver>, calls: usize, clock: &AtomicI64) -> bool {
-    let dying = Dying::after(Arc::clone(system.engine.store()), calls);
-    let ended = Arc::clone(&dying.ended);
-    let store: Arc<dyn Store> = Arc::new(dying);
-    let engine = Arc::new(Engine::open(
-        Arc::clone(system.engine.model()),
-        store,
-        Attributes::new(),
-        [7; 32],
-    ));
+    let (engine, ended) = dying_engine(&system.engine, calls);
     let now = || clock.load(Ordering::SeqCst);
     let work = async {
         let mut follower = TriggerFollower::start(Arc::clone(&engine), Arc::new(Unobserved), now())
