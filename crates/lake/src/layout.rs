@@ -187,7 +187,7 @@ impl EntityTables {
 }
 
 /// The attributes that tell of a person and stand in columns that were not marked so.
-fn readable_attributes<'e>(entity: &'e Entity, changes: &[Column]) -> impl Iterator<Item = String> {
+fn readable_attributes(entity: &Entity, changes: &[Column]) -> impl Iterator<Item = String> + use<> {
     let fields = match changes.get(CHANGE_AFTER).map(|column| &column.ty) {
         Some(ColumnType::Struct(fields)) => fields.as_slice(),
         _ => &[],

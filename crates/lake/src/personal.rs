@@ -66,13 +66,13 @@ impl EntityPersons {
         let names: BTreeSet<String> = entity.attributes.iter().filter(is_personal).map(name_of).collect();
         let shown = (!names.is_empty()).then(|| {
             let hidden = entity.attributes.iter().filter(is_personal);
-            let hidden: BTreeSet<&str> = hidden.flat_map(|hidden| names_in_item(hidden)).collect();
+            let hidden: BTreeSet<&str> = hidden.flat_map(names_in_item).collect();
             let others = entity
                 .attributes
                 .iter()
                 .filter(|attribute| attribute.personal.is_none());
             // Keys may be made of what is personal, and what the model does not know may be anything.
-            let names = others.flat_map(|other| names_in_item(other));
+            let names = others.flat_map(names_in_item);
             names.filter(|name| !hidden.contains(name)).map(str::to_owned).collect()
         });
         EntityPersons {
