@@ -27,6 +27,7 @@ pub mod keys;
 pub mod load;
 pub mod lower;
 mod open;
+mod random;
 mod read_on;
 mod retry;
 pub mod row;
