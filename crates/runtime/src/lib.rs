@@ -23,6 +23,7 @@ mod engine;
 mod error;
 pub mod find;
 mod guard_form;
+mod keyed;
 pub mod keys;
 pub mod load;
 pub mod lower;

@@ -19,6 +19,10 @@ impl Environment for Generating<'_> {
         self.0.attribute(name)
     }
 
+    fn in_place(&self, name: &ExprKind) -> Option<&Value> {
+        self.0.in_place(name)
+    }
+
     fn row(&self) -> Option<Value> {
         self.0.row()
     }
