@@ -20,6 +20,7 @@ mod assets;
 pub mod auth;
 mod body;
 mod call;
+mod client;
 mod clock;
 mod connections;
 pub mod etag;
@@ -47,6 +48,7 @@ mod trust;
 mod watch;
 pub mod webhooks;
 
+pub use client::typescript_client;
 pub use clock::Clock;
 pub use proxies::Proxies;
 pub use server::{Server, TlsFiles};

@@ -570,7 +570,17 @@ async fn keys_of_issuer(issuer: &str, authorities: Option<&Path>) -> Result<JwtK
 fn key_route(authorities: Option<&Path>) -> Result<KeyRoute, String> {
     let unread = |path: &Path, error| format!("`{}` cannot be read: {error}", path.display());
     let authorities = authorities.map(|path| std::fs::read(path).map_err(|error| unread(path, error)));
-    Ok(KeyRoute::from_environment().vouched_by(authorities.transpose()?))
+    let route = KeyRoute::default().vouched_by(authorities.transpose()?);
+    let said = |names: [&str; 2]| {
+        let values = names.into_iter().filter_map(|name| std::env::var(name).ok());
+        values.into_iter().find(|value| !value.is_empty())
+    };
+    let proxy = said(["HTTPS_PROXY", "https_proxy"]).or_else(|| said(["ALL_PROXY", "all_proxy"]));
+    let without = said(["NO_PROXY", "no_proxy"]).unwrap_or_default();
+    Ok(match proxy {
+        Some(proxy) => route.through(&proxy, &without),
+        None => route,
+    })
 }
 
 impl Deployment {
