@@ -22,6 +22,7 @@ mod body;
 mod call;
 mod clock;
 mod connections;
+mod console;
 pub mod etag;
 mod field_errors;
 mod home;
@@ -48,6 +49,7 @@ mod watch;
 pub mod webhooks;
 
 pub use clock::Clock;
+pub use console::{AnswerConsole, CONSOLE_PATH, ConsoleRequest, ConsoleShown};
 pub use proxies::Proxies;
 pub use server::{Server, TlsFiles};
 pub use service::Service;

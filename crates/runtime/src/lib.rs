@@ -42,7 +42,7 @@ pub use audit::{AuditDepth, AuditOptions, RowAudit, RowMisfit, RowMisfitKind, au
 pub use budget::{Memory, Turns};
 pub use control::{OpenError, TableOpening, TableState, TableUse, table_differences};
 pub use copies::StaleCopy;
-pub use engine::{Answer, Engine, Preview, Previewed, Request, Watched, WatchedRows, unwatchable};
+pub use engine::{Answer, Engine, Preview, Previewed, Request, Watched, WatchedRows, range_text, unwatchable};
 pub use error::RuntimeError;
 pub use open::{Deployment, Unsound};
 pub use scope::{Attributes, Caller, Scope, Setting};
