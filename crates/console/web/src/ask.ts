@@ -35,6 +35,8 @@ export class AskView extends Part {
   declare busy: boolean;
   declare search: string;
   private args: Record<string, string> = {};
+  /** Arguments that are sent as null: what they stand for is cleared. */
+  private nulls = new Set<string>();
   private limit = "";
   private key = "";
   private version = "";
@@ -64,6 +66,7 @@ export class AskView extends Part {
     if (name !== this.name) {
       this.name = name;
       this.args = {};
+      this.nulls = new Set();
       this.key = "";
       this.version = "";
       this.answer = null;
@@ -102,8 +105,10 @@ export class AskView extends Part {
 
   private asked(more: object = {}): any {
     const args: Record<string, string> = {};
-    for (const [name, value] of Object.entries(this.args)) if (value !== "") args[name] = value;
-    return { name: this.name, args, caller: this.caller, ...more };
+    for (const [name, value] of Object.entries(this.args)) if (value !== "" && !this.nulls.has(name)) args[name] = value;
+    const json: Record<string, string> = {};
+    for (const name of this.nulls) json[name] = "null";
+    return { name: this.name, args, json, caller: this.caller, ...more };
   }
 
   private writeAsked(): any {
@@ -227,15 +232,32 @@ export class AskView extends Part {
       this.requestUpdate();
     };
     const value = this.args[argument.name] ?? "";
+    if (this.operation.kind === "write" && argument.optional) return html`<div class="clearable">${this.plainField(argument, value, set)}${this.nullBox(argument.name)}</div>`;
+    return this.plainField(argument, value, set);
+  }
+
+  private nullBox(name: string): TemplateResult {
+    const change = (event: Event): void => {
+      const nulls = new Set(this.nulls);
+      if ((event.target as HTMLInputElement).checked) nulls.add(name);
+      else nulls.delete(name);
+      this.nulls = nulls;
+      this.requestUpdate();
+    };
+    return html`<label class="null"><input type="checkbox" .checked=${this.nulls.has(name)} @change=${change} />null<span class="hidden"> for ${name}: it is cleared</span></label>`;
+  }
+
+  private plainField(argument: any, value: string, set: (event: Event) => void): TemplateResult {
+    const off = this.nulls.has(argument.name);
     const label = html`<span>${argument.name}${argument.optional ? "" : " *"} <small>${argument.type}${argument.default ? `, default ${argument.default}` : ""}</small></span>`;
     if (argument.members || argument.isBool) {
       const members: string[] = argument.members ?? ["true", "false"];
-      return html`<label class="field">${label}<select @change=${set}><option value="" ?selected=${value === ""}></option>${members.map((one) => html`<option value=${one} ?selected=${one === value}>${one}</option>`)}</select></label>`;
+      return html`<label class="field">${label}<select ?disabled=${off} @change=${set}><option value="" ?selected=${value === ""}></option>${members.map((one) => html`<option value=${one} ?selected=${one === value}>${one}</option>`)}</select></label>`;
     }
     if (argument.json) {
-      return html`<label class="field">${label}<textarea rows="2" spellcheck="false" placeholder="JSON" .value=${value} @input=${set}></textarea></label>`;
+      return html`<label class="field">${label}<textarea ?disabled=${off} rows="2" spellcheck="false" placeholder="JSON" .value=${value} @input=${set}></textarea></label>`;
     }
-    return html`<label class="field">${label}<input type="text" spellcheck="false" .value=${value} @input=${set} /></label>`;
+    return html`<label class="field">${label}<input type="text" spellcheck="false" ?disabled=${off} .value=${value} @input=${set} /></label>`;
   }
 
   private claim(claim: string): TemplateResult {

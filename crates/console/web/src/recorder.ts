@@ -35,6 +35,7 @@ export function recordStep(system: string, asked: any, answer: any): void {
   recording.steps.push({
     name: asked.name,
     args: asked.args,
+    json: asked.json,
     caller: asked.caller,
     key: asked.key ?? null,
     version: asked.version ?? null,
