@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 
 use serde::Deserialize;
 use singlet_item::Value;
-use singlet_model::model::Argument;
+use singlet_model::model::{Argument, Callers};
 use singlet_model::types::Type;
 use singlet_runtime::values::{self, Tree};
-use singlet_runtime::{Attributes, Caller};
+use singlet_runtime::{Attributes, Caller, claim_from_text, claim_type};
 
 use crate::answer::ConsoleError;
 
@@ -24,15 +24,22 @@ pub(crate) struct CallerAsked {
 }
 
 impl CallerAsked {
-    pub fn caller(&self) -> Caller {
-        let claims = self.claims.iter();
-        Caller {
+    /// The caller, with claims of the types that the model gives them. An id is taken though the model names none, as `call --as` does.
+    pub fn caller(&self, callers: &Callers) -> Result<Caller, ConsoleError> {
+        let mut caller = Caller {
             authenticated: self.authenticated,
-            claims: claims
-                .filter(|(_, value)| !value.is_empty())
-                .map(|(name, value)| (name.clone(), Value::S(value.clone())))
-                .collect(),
+            ..Caller::default()
+        };
+        for (name, text) in self.claims.iter().filter(|(_, text)| !text.is_empty()) {
+            let value = match claim_type(callers, name) {
+                Ok(ty) => claim_from_text(text, &ty)
+                    .map_err(|invalid| ConsoleError::invalid(format!("`{name}`: {invalid}")))?,
+                Err(_) if name == "id" => Value::S(text.clone()),
+                Err(reason) => return Err(ConsoleError::invalid(reason)),
+            };
+            caller = caller.with_claim(name, value);
         }
+        Ok(caller)
     }
 }
 

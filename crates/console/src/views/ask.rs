@@ -66,6 +66,7 @@ pub(crate) struct Asked {
 pub(super) fn operations(asking: &Asking<'_>) -> Json {
     let model = asking.system.model();
     let callers = &model.callers;
+    let claims = callers.claim_types();
     let reads = model.reads.iter().map(|read| read_form(model, read));
     // What runs after changes or by the clock alone is nobody's to call.
     let writes = model.writes.iter().filter(|write| !write.is_uncalled());
@@ -73,7 +74,8 @@ pub(super) fn operations(asking: &Asking<'_>) -> Json {
     json!({
         "readOnly": asking.is_read_only(),
         "callers": {
-            "claims": callers.claims.iter().map(|(name, _)| name).collect::<Vec<_>>(),
+            "claims": claims.iter().map(|(name, _)| name).collect::<Vec<_>>(),
+            "types": claims.iter().map(|(_, ty)| ty.to_string()).collect::<Vec<_>>(),
             "roles": callers.roles,
             "apiKeys": callers.api_key_header.is_some(),
         },
@@ -147,7 +149,7 @@ pub(super) async fn read(asking: &Asking<'_>, asked: Asked) -> Result<Json, Cons
     let now = asked.now.unwrap_or_else(|| asking.service.now());
     let request = Request {
         args: arguments(&read.name, &read.args, &asked.args, &asked.json)?,
-        caller: asked.caller.caller(),
+        caller: asked.caller.caller(&model.callers)?,
         limit: asked.limit,
         cursor: asked.cursor.clone().filter(|cursor| !cursor.is_empty()),
         now,
@@ -244,7 +246,7 @@ pub(super) fn write_request(asking: &Asking<'_>, write: &Write, asked: &Asked) -
     };
     Ok(WriteRequest {
         args: arguments(&write.name, &write.args, &asked.args, &asked.json)?,
-        caller: asked.caller.caller(),
+        caller: asked.caller.caller(&asking.system.model().callers)?,
         now: asked.now.unwrap_or_else(|| asking.service.now()),
         idempotency_key: asked.key.clone().filter(|key| !key.is_empty()),
         precondition,

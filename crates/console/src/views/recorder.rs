@@ -253,8 +253,14 @@ impl Writer<'_> {
             let role = caller.claims.get("role").map_or("", String::as_str);
             return quoted(role);
         }
+        let made = caller.caller(&self.model.callers).unwrap_or_default();
         let claims: Vec<String> = claims
-            .map(|(name, value)| format!("{}: {}", quoted(name), quoted(value)))
+            .map(|(name, text)| {
+                // A list stays one.
+                let value = made.claims.get(name).filter(|value| value.as_list().is_some());
+                let value = value.map_or_else(|| quoted(text), |list| with_braces(&json_text::of(list)));
+                format!("{}: {value}", quoted(name))
+            })
             .collect();
         format!("{{{}}}", claims.join(", "))
     }

@@ -272,7 +272,9 @@ export class AskView extends Part {
     if (claim === "role" && roles.length) {
       return html`<label class="field"><span>role</span><select ?disabled=${off} @change=${set}><option value="" ?selected=${value === ""}></option>${roles.map((role) => html`<option value=${role} ?selected=${role === value}>${role}</option>`)}</select></label>`;
     }
-    return html`<label class="field"><span>${claim}</span><input type="text" spellcheck="false" ?disabled=${off} .value=${value} @input=${set} /></label>`;
+    const at = this.forms.callers.claims.indexOf(claim);
+    const type: string = this.forms.callers.types[at] ?? "";
+    return html`<label class="field"><span>${claim}${type.startsWith("list") ? html` <small>${type}, with commas</small>` : nothing}</span><input type="text" spellcheck="false" ?disabled=${off} .value=${value} @input=${set} /></label>`;
   }
 
   private refusal(refusal: any): TemplateResult {
