@@ -1,7 +1,6 @@
 //! Writes that run after changes, or by the clock, and webhooks, while a process serves or only follows.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -12,6 +11,7 @@ use singlet_changes::{
 };
 use singlet_face::Company;
 use singlet_http::Service;
+use singlet_lake::LakePlace;
 use singlet_runtime::{Engine, RuntimeError};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
@@ -206,7 +206,7 @@ pub fn start(
     service: Arc<Service>,
     company: Company,
     webhooks: Arc<WebhookDeployment>,
-    lake: Option<PathBuf>,
+    lake: Option<LakePlace>,
 ) -> Following {
     let (ending, ended) = watch::channel(false);
     let task = tokio::spawn(async move {
@@ -262,8 +262,8 @@ struct FollowedEngine {
     company: Company,
     /// Who sends its webhooks; none where deliveries wait.
     sent_by: Option<Arc<dyn PostWebhook>>,
-    /// The folder of the lakes that changes are brought into.
-    lake: Option<PathBuf>,
+    /// The place of the lakes that changes are brought into.
+    lake: Option<LakePlace>,
 }
 
 /// Follows the changes of one system until it is told to end.

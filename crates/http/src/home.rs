@@ -46,7 +46,7 @@ fn section(system: &System, surfaces: Surfaces) -> String {
         html.push_str(&format!("<span class=\"entity\">{}</span>\n", escaped(&entity.name)));
     }
     html.push_str("</p>\n<table>\n");
-    for place in system.routes.places() {
+    for place in system.routes.places().iter().filter(|place| !place.is_own_address) {
         html.push_str(&rows(&prefix, place));
     }
     html.push_str("</table>\n");

@@ -20,6 +20,7 @@ mod assets;
 pub mod auth;
 mod body;
 mod call;
+mod client;
 mod clock;
 mod connections;
 mod console;
@@ -48,6 +49,7 @@ mod trust;
 mod watch;
 pub mod webhooks;
 
+pub use client::typescript_client;
 pub use clock::Clock;
 pub use console::{AnswerConsole, CONSOLE_PATH, ConsoleRequest, ConsoleShown};
 pub use proxies::Proxies;

@@ -1,6 +1,6 @@
 //! All systems of a process, and what every answer has.
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::panic::AssertUnwindSafe;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock, PoisonError, RwLock};
@@ -175,12 +175,12 @@ impl Service {
     }
 
     /// The system of a path, and the path within it.
-    fn system_of(&self, path: &str) -> Option<(Arc<System>, String)> {
+    fn system_of<'p>(&self, path: &'p str) -> Option<(Arc<System>, &'p str)> {
         let systems = self.systems.read().unwrap_or_else(PoisonError::into_inner);
         let within = |system: &Arc<System>| {
             let rest = path.strip_prefix(system.prefix.as_str())?;
             let whole = rest.is_empty() || rest.starts_with('/');
-            whole.then(|| (Arc::clone(system), rest.to_owned()))
+            whole.then(|| (Arc::clone(system), rest))
         };
         systems.iter().find_map(within)
     }
@@ -366,9 +366,12 @@ pub(crate) fn panic_text(reason: &(dyn std::any::Any + Send)) -> Option<String> 
 }
 
 /// Whose request it is, and its place among those of the same client where it came through a proxy.
-fn client_of(service: &Service, parts: &axum::http::request::Parts) -> Result<(String, Option<Connected>), Problem> {
+fn client_of(
+    service: &Service,
+    parts: &axum::http::request::Parts,
+) -> Result<(Option<IpAddr>, Option<Connected>), Problem> {
     let Some(peer) = parts.extensions.get::<Peer>() else {
-        return Ok((String::new(), None));
+        return Ok((None, None));
     };
     let address = peer.address.ip();
     let client = service.settings.proxies.client(address, &parts.headers);
@@ -376,7 +379,7 @@ fn client_of(service: &Service, parts: &axum::http::request::Parts) -> Result<(S
         true => None,
         false => Some(peer.connections.admit(client).ok_or_else(too_many_at_once)?),
     };
-    Ok((counted_as(client).to_string(), place))
+    Ok((Some(counted_as(client)), place))
 }
 
 fn too_many_at_once() -> Problem {
@@ -430,23 +433,23 @@ async fn dispatch(
         let missing = Problem::new(StatusCode::NOT_FOUND, "no_such_route", "there is nothing at this path");
         return Done::without_cost(Err(missing));
     };
-    let found = system.routes.find(&rest, &parts.method);
+    let found = system.routes.find(rest, &parts.method);
     let described = surfaces.docs && reads && found.is_none();
     if let Some(response) = described
-        .then(|| assets::of_system(&system, &rest, &parts.headers))
+        .then(|| assets::of_system(&system, rest, &parts.headers))
         .flatten()
     {
         return Done::without_cost(Ok(response));
     }
     let incoming = Incoming {
-        full_path: path.to_owned(),
+        full_path: path,
         path: rest,
-        query: parts.uri.query().unwrap_or_default().to_owned(),
+        query: parts.uri.query().unwrap_or_default(),
         method: parts.method,
         headers: parts.headers,
         peer: client,
         explains: surfaces.explain,
-        request_id: request_id.to_owned(),
+        request_id,
     };
     of.system.clone_from(&system.name);
     let surroundings = Surroundings {

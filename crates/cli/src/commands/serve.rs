@@ -23,6 +23,7 @@ use std::time::Duration;
 use clap::Args;
 use singlet_http::auth::{ApiKey, ApiKeys, FetchedKeys, JwksTiming, JwtKeys, JwtSettings, KeyRoute, Secret};
 use singlet_http::{Limits, Proxies, Server, Service, Settings, Surfaces, System, SystemSettings, TlsFiles};
+use singlet_lake::LakePlace;
 use singlet_model::Model;
 use singlet_model::model::Rate;
 use singlet_protocol::{Endpoint, Guard};
@@ -100,9 +101,9 @@ pub struct Serve {
     /// Run no writes after changes or by the clock: another process does, `singlet follow` or another service on the same table.
     #[arg(long, env = "SINGLET_NO_FOLLOW")]
     no_follow: bool,
-    /// Bring every change into lakes: a folder, with one for each system. Where nothing is followed there is none.
-    #[arg(long, env = "SINGLET_LAKE", value_name = "DIR")]
-    lake: Option<PathBuf>,
+    /// Bring every change into lakes: a folder or `s3://BUCKET/PREFIX`, with one for each system. Where nothing is followed there is none.
+    #[arg(long, env = "SINGLET_LAKE", value_name = "PLACE")]
+    lake: Option<LakePlace>,
     /// The secrets that sign webhooks, a TOML file: `[system]` and `webhook = "whsec_…"`, or a list while they change.
     #[arg(long, env = "SINGLET_WEBHOOK_SECRETS", value_name = "FILE")]
     webhook_secrets: Option<PathBuf>,
@@ -291,10 +292,11 @@ impl Serve {
             surfaces: settings.surfaces,
         };
         let follows = !deployment.read_only && !self.no_follow && !file.no_follow.unwrap_or_default();
-        let lake = self.lake.clone().or(file.lake.take());
-        if let Some(folder) = &lake {
+        let of_file = file.lake.take().map(|lake| lake.parse::<LakePlace>()).transpose();
+        let lake = self.lake.clone().or(of_file.map_err(|error| fail(&error.to_string()))?);
+        if let Some(place) = &lake {
             let models = systems.iter().map(|system| system.engine.model());
-            lake_following::check_lakes(folder, follows, models).map_err(|reason| fail(&reason))?;
+            lake_following::check_lakes(place, follows, models).map_err(|reason| fail(&reason))?;
         }
         let webhooks = self.webhooks(&mut file).map_err(|reason| fail(&reason))?;
         if follows {
@@ -607,7 +609,17 @@ async fn keys_of_issuer(issuer: &str, authorities: Option<&Path>) -> Result<JwtK
 fn key_route(authorities: Option<&Path>) -> Result<KeyRoute, String> {
     let unread = |path: &Path, error| format!("`{}` cannot be read: {error}", path.display());
     let authorities = authorities.map(|path| std::fs::read(path).map_err(|error| unread(path, error)));
-    Ok(KeyRoute::from_environment().vouched_by(authorities.transpose()?))
+    let route = KeyRoute::default().vouched_by(authorities.transpose()?);
+    let said = |names: [&str; 2]| {
+        let values = names.into_iter().filter_map(|name| std::env::var(name).ok());
+        values.into_iter().find(|value| !value.is_empty())
+    };
+    let proxy = said(["HTTPS_PROXY", "https_proxy"]).or_else(|| said(["ALL_PROXY", "all_proxy"]));
+    let without = said(["NO_PROXY", "no_proxy"]).unwrap_or_default();
+    Ok(match proxy {
+        Some(proxy) => route.through(&proxy, &without),
+        None => route,
+    })
 }
 
 impl Deployment {

@@ -57,7 +57,7 @@ impl Engine {
         };
         let read = &prepared.forward.read;
         let sent = arguments::checked(read, &request.args)?;
-        let args = arguments::filled(read, &sent, scope)?;
+        let args = arguments::filled(read, sent, scope)?;
         let scope = Scope { args: &args, ..scope };
         let planned = prepared.directed(scope)?;
         let combination = super::combination(&planned.read, &planned.plan, &args)?;
