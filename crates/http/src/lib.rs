@@ -23,6 +23,7 @@ mod call;
 mod client;
 mod clock;
 mod connections;
+mod console;
 pub mod etag;
 mod field_errors;
 mod home;
@@ -50,6 +51,7 @@ pub mod webhooks;
 
 pub use client::typescript_client;
 pub use clock::Clock;
+pub use console::{AnswerConsole, CONSOLE_PATH, ConsoleRequest, ConsoleShown};
 pub use proxies::Proxies;
 pub use server::{Server, TlsFiles};
 pub use service::Service;

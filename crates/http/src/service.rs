@@ -3,7 +3,7 @@
 use std::net::{IpAddr, SocketAddr};
 use std::panic::AssertUnwindSafe;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 
 use axum::Router;
@@ -22,6 +22,7 @@ use crate::admission::Admission;
 use crate::call::{Call, DEBUG, Incoming, Surroundings, internal};
 use crate::clock::Clock;
 use crate::connections::{Connected, Connections, counted_as};
+use crate::console::{AnswerConsole, ConsoleRequest, is_of_console};
 use crate::long_reads::LongReads;
 use crate::metrics::{Metrics, Operation};
 use crate::problem::Problem;
@@ -50,6 +51,7 @@ pub struct Service {
     tasks: TaskTracker,
     clock: Clock,
     watchers: Watchers,
+    console: OnceLock<Arc<dyn AnswerConsole>>,
 }
 
 /// Where a request came from.
@@ -66,6 +68,10 @@ pub(crate) struct Front {
     pub surfaces: Surfaces,
     /// Whether it is reached by TLS.
     pub over_tls: bool,
+    /// The address.
+    pub address: Option<SocketAddr>,
+    /// Whether the console is shown there.
+    pub console: bool,
 }
 
 /// What a browser is told of every answer: nothing of it is a page to be framed, guessed at or led away from. Pages say what
@@ -104,12 +110,23 @@ impl Service {
             closing: AtomicBool::new(false),
             tasks: TaskTracker::new(),
             watchers: Watchers::default(),
+            console: OnceLock::new(),
         })
     }
 
     /// What the deployment decided.
     pub fn settings(&self) -> &Settings {
         &self.settings
+    }
+
+    /// Gives the service its console, once. Where it is shown is in the settings.
+    pub fn set_console(&self, console: Arc<dyn AnswerConsole>) {
+        let _ = self.console.set(console);
+    }
+
+    /// The instant, by the clock of its operations.
+    pub fn now(&self) -> i64 {
+        self.clock.now()
     }
 
     /// The figures of the service.
@@ -293,7 +310,7 @@ async fn answer(State((service, front)): State<(Arc<Service>, Front)>, request: 
     let wants_capacity = request.headers().get(DEBUG).is_some_and(|value| value == "capacity");
     let request_id = underway.request_id.clone();
     let done = caught(
-        dispatch(&service, front.surfaces, request, &request_id, &mut underway.of),
+        dispatch(&service, front, request, &request_id, &mut underway.of),
         &request_id,
     )
     .await;
@@ -372,11 +389,12 @@ fn too_many_at_once() -> Problem {
 
 async fn dispatch(
     service: &Service,
-    surfaces: Surfaces,
+    front: Front,
     request: Request<Body>,
     request_id: &str,
     of: &mut Operation,
 ) -> Done {
+    let surfaces = front.surfaces;
     let (parts, body) = request.into_parts();
     let path = parts.uri.path();
     let reads = parts.method == Method::GET || parts.method == Method::HEAD;
@@ -384,8 +402,9 @@ async fn dispatch(
         Ok(known) => known,
         Err(problem) => return Done::without_cost(Err(problem)),
     };
+    let shows_console = front.console && service.console.get().is_some();
     let own = match path {
-        "/" if reads && surfaces.home => Some(Ok(home::page(&service.systems(), surfaces))),
+        "/" if reads && surfaces.home => Some(Ok(home::page(&service.systems(), surfaces, shows_console))),
         "/health" if reads => Some(Ok(assets::text("application/json", "{\"status\":\"alive\"}\n"))),
         "/ready" if reads => Some(service.ready().await),
         "/metrics" if reads && surfaces.metrics => {
@@ -396,6 +415,19 @@ async fn dispatch(
     };
     if let Some(result) = own {
         return Done::without_cost(result);
+    }
+    if let Some(console) = service.console.get().filter(|_| front.console && is_of_console(path)) {
+        let peer = parts.extensions.get::<Peer>().map(|peer| peer.address);
+        let request = ConsoleRequest {
+            by_named_proxy: peer.is_some_and(|peer| service.settings.proxies.contain(peer.ip())),
+            parts,
+            body,
+            peer,
+            address: front.address,
+            over_tls: front.over_tls,
+            request_id: request_id.to_owned(),
+        };
+        return Done::without_cost(Ok(Arc::clone(console).answer(request).await));
     }
     let Some((system, rest)) = service.system_of(path) else {
         let missing = Problem::new(StatusCode::NOT_FOUND, "no_such_route", "there is nothing at this path");

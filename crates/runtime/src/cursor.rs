@@ -117,6 +117,7 @@ pub fn random_key() -> [u8; 32] {
 }
 
 /// Seals and opens cursors.
+#[derive(Clone)]
 pub struct Sealer {
     cipher: XChaCha20Poly1305,
 }

@@ -27,7 +27,7 @@ use singlet_plan::read::{Combination, PartPlan, ReadPlan, SelectionPlan};
 use singlet_plan::write::{WritePlan, plan_write};
 use singlet_store::{Consumed, Store};
 
-pub use preview::{Preview, Previewed};
+pub use preview::{Preview, Previewed, range_text};
 pub use watched::{Watched, WatchedRows, unwatchable};
 
 use self::asked::Asked;
@@ -44,9 +44,9 @@ use crate::scope::{Attributes, Caller, Scope, Setting};
 pub struct Engine {
     model: Arc<Model>,
     store: Arc<dyn Store>,
-    reads: BTreeMap<String, Prepared>,
-    write_plans: BTreeMap<String, WritePlan>,
-    setting: Setting,
+    reads: Arc<BTreeMap<String, Prepared>>,
+    write_plans: Arc<BTreeMap<String, WritePlan>>,
+    setting: Arc<Setting>,
     sealer: Sealer,
     turns: Turns,
 }
@@ -86,11 +86,11 @@ impl Engine {
             .map(|write| (write.name.clone(), plan_write(&model, write)))
             .collect();
         Engine {
-            setting: Setting::of(&model, settings),
+            setting: Arc::new(Setting::of(&model, settings)),
             sealer: Sealer::new(cursor_key),
             turns: Turns::of_this_machine(),
-            reads: prepared::reads(&model),
-            write_plans,
+            reads: Arc::new(prepared::reads(&model)),
+            write_plans: Arc::new(write_plans),
             model,
             store,
         }
@@ -137,8 +137,22 @@ impl Engine {
     /// The same with other bounds; none of them is below 1.
     #[must_use]
     pub fn bounded(mut self, bounds: Bounds) -> Self {
-        self.setting.bounds = bounds;
+        Arc::make_mut(&mut self.setting).bounds = bounds;
         self
+    }
+
+    /// The same model with the same plans on another store, such as a layer in front of its own.
+    #[must_use]
+    pub fn on_store(&self, store: Arc<dyn Store>) -> Self {
+        Engine {
+            model: Arc::clone(&self.model),
+            store,
+            reads: Arc::clone(&self.reads),
+            write_plans: Arc::clone(&self.write_plans),
+            setting: Arc::clone(&self.setting),
+            sealer: self.sealer.clone(),
+            turns: self.turns.clone(),
+        }
     }
 
     /// The same with turns that it takes with other engines.
@@ -160,8 +174,12 @@ impl Engine {
 
     /// Changes the plans of reads, in the model's order, before anything is asked: so a mistake is planted that tests must find.
     pub fn change_plans(&mut self, change: &mut dyn FnMut(&mut ReadPlan)) {
+        // Nobody shares the plans of an engine that nothing was asked of.
+        let Some(reads) = Arc::get_mut(&mut self.reads) else {
+            return;
+        };
         for read in &self.model.reads {
-            if let Some(prepared) = self.reads.get_mut(&read.name) {
+            if let Some(prepared) = reads.get_mut(&read.name) {
                 change(&mut prepared.forward.plan);
             }
         }

@@ -46,7 +46,7 @@ pub use budget::{Memory, Turns};
 pub use claims::{CLAIM_ELEMENTS_MAX, claim_from_json, claim_from_text, claim_type, put_claim};
 pub use control::{OpenError, TableOpening, TableState, TableUse, table_differences};
 pub use copies::StaleCopy;
-pub use engine::{Answer, Engine, Preview, Previewed, Request, Watched, WatchedRows, unwatchable};
+pub use engine::{Answer, Engine, Preview, Previewed, Request, Watched, WatchedRows, range_text, unwatchable};
 pub use error::RuntimeError;
 pub use open::{Deployment, Unsound};
 pub use scope::{Attributes, Caller, Scope, Setting};

@@ -66,6 +66,18 @@ pub struct Setting {
     guard_form: RwLock<Option<GuardForm>>,
 }
 
+impl Clone for Setting {
+    fn clone(&self) -> Self {
+        let form = self.guard_form.read().unwrap_or_else(PoisonError::into_inner);
+        Setting {
+            zone: self.zone.clone(),
+            settings: self.settings.clone(),
+            bounds: self.bounds,
+            guard_form: RwLock::new(form.clone()),
+        }
+    }
+}
+
 impl Setting {
     /// The zone of a model, UTC where it is unknown here; what is not given at deployment has the default that the model says.
     pub fn of(model: &Model, settings: BTreeMap<String, Value>) -> Self {

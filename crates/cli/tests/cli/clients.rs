@@ -1,5 +1,5 @@
 //! Clients that nobody here wrote. Of the service, made from the OpenAPI documents: requests by schemathesis, and a generated
-//! client for each system; the client in TypeScript that is written here, seen by `tsc`; the verifier of Standard Webhooks, and `EventSource`; readers of Delta tables. Of DynamoDB's protocol: boto3, the AWS SDK for JavaScript, ElectroDB, and a public suite. They come from
+//! client for each system; the client in TypeScript that is written here, seen by `tsc`; the verifier of Standard Webhooks, and `EventSource`; readers of Delta tables; the console in a browser. Of DynamoDB's protocol: boto3, the AWS SDK for JavaScript, ElectroDB, and a public suite. They come from
 //! PyPI and npm; where they cannot be had, a loud line says so.
 
 use std::io::Write;
@@ -134,6 +134,21 @@ fn readers_of_delta_tables_read_every_table_of_the_lakes() {
     assert_eq!(
         printed.lines().filter(|line| line.starts_with("ok: ")).count(),
         8,
+        "{printed}"
+    );
+}
+
+/// Also that the bundle of the console is what its sources become.
+#[test]
+fn the_console_works_in_a_browser() {
+    let Some(printed) = run("console-browser", &[]) else {
+        // Where everything is tested, a browser can be had.
+        assert_ne!(std::env::var("CI").as_deref(), Ok("true"), "no browser in CI");
+        return;
+    };
+    assert_eq!(
+        printed.lines().filter(|line| line.starts_with("ok: ")).count(),
+        10,
         "{printed}"
     );
 }
