@@ -43,6 +43,7 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Command {
+    Init(commands::init::Init),
     Check(commands::check::Check),
     Explain(commands::explain::Explain),
     Plan(commands::plan::Plan),
@@ -69,6 +70,7 @@ enum Command {
 
 fn main() -> ExitCode {
     match Cli::parse().command {
+        Command::Init(command) => command.run(),
         Command::Check(command) => command.run(),
         Command::Explain(command) => command.run(),
         Command::Plan(command) => command.run(),

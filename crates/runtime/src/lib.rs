@@ -15,6 +15,7 @@ mod admit;
 mod audit;
 mod budget;
 mod by_key;
+mod claims;
 mod control;
 pub mod copies;
 mod cursor;
@@ -40,6 +41,7 @@ mod write;
 
 pub use audit::{AuditDepth, AuditOptions, RowAudit, RowMisfit, RowMisfitKind, audit_rows};
 pub use budget::{Memory, Turns};
+pub use claims::{CLAIM_ELEMENTS_MAX, claim_from_json, claim_from_text, claim_type, put_claim};
 pub use control::{OpenError, TableOpening, TableState, TableUse, table_differences};
 pub use copies::StaleCopy;
 pub use engine::{Answer, Engine, Preview, Previewed, Request, Watched, WatchedRows, unwatchable};
