@@ -134,14 +134,18 @@ pub fn bind<'a>(part: &KeyPart, entity: &Entity, conjuncts: &[&'a Expr], local: 
 fn settle_decided<'a>(part: &KeyPart, conjuncts: &[&'a Expr], bound: &mut Bound<'a>) {
     let values: Vec<&Literal> = match &bound.values {
         Values::One(value) => value.literal().into_iter().collect(),
-        Values::Each(list) => match &list.kind {
-            ExprKind::List(elements) => {
-                let all: Option<Vec<&Literal>> = elements.iter().map(Expr::literal).collect();
-                all.unwrap_or_default()
-            }
-            _ => Vec::new(),
-        },
-        _ => Vec::new(),
+        Values::Each(list) => {
+            let elements = if let ExprKind::List(elements) = &list.kind {
+                elements.as_slice()
+            } else {
+                &[]
+            };
+            let all: Option<Vec<&Literal>> = elements.iter().map(Expr::literal).collect();
+            all.unwrap_or_default()
+        }
+        Values::Formed(_) | Values::EachFormed(_) | Values::Days(_) | Values::Cells { .. } | Values::All(_) => {
+            Vec::new()
+        }
     };
     // Instants and days may be written in several ways.
     let is_plain = matches!(
