@@ -41,3 +41,29 @@ pub(crate) fn endpoints(routes: &Routes) -> Vec<(String, String, &Endpoint)> {
     }
     all.into_values().collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What a model calls like something of the client's own, or of the language, does not hide it.
+    #[test]
+    fn names_that_are_taken_have_a_stroke_after_them() {
+        let text = "singlet: 1\nname: odd-one\ntable: {name: odd, key: {partition: PK, sort: SK}, type: kind}\n\
+            types: {Answer: {enum: [\"it's\", '`a`${b} \"c\"']}}\n\
+            entities:\n  Page: {attributes: {id: string 1..9, said: Answer}, key: {PK: \"P#{id}\", SK: \"P\"}}\n\
+            reads:\n  constructor: {get: Page, where: id == args.id, allow: true, http: \"GET /pages/{id}\"}\n  \
+            then: {find: Page, where: id in args.ids, args: {ids: 'list(Page.id) 1..5'}, allow: true, http: GET /pages?ids}\n";
+        let loaded = singlet_model::load(&singlet_model::Source::new("odd", text));
+        let client = typescript_client(&loaded.model.unwrap());
+        for part in [
+            "export class OddOneClient {",
+            "export type Page_ = { readonly id: PageId; readonly said: Answer_ };",
+            "export type Answer_ = (\"it's\" | \"`a`${b} \\\"c\\\"\");",
+            "  constructor_(args: { readonly id: PageId }, options: CallOptions = {}): Promise<Answer<Page_, ConstructorRefusal>> {",
+            "  then_(args: { readonly ids: ReadonlyArray<PageId> }, options: PageOptions = {}): Listed<Page_, ThenRefusal> {",
+        ] {
+            assert!(client.contains(part), "{part}\n{client}");
+        }
+    }
+}

@@ -13,16 +13,18 @@ use crate::openapi::{ClientOperation, ID_EXTENSION, pascal_case};
 const SERVICE: &str = include_str!("service.ts");
 
 /// Names that the client has for itself, or that it needs from the language.
-const TAKEN: [&str; 32] = [
+const TAKEN: [&str; 39] = [
+    "AbortController",
+    "AbortSignal",
     "Answer",
     "Array",
-    "AbortSignal",
     "AsyncGenerator",
     "AsyncIterable",
     "CallOptions",
     "ClientOptions",
     "Done",
     "Error",
+    "Headers",
     "Id",
     "JSON",
     "Listed",
@@ -40,11 +42,16 @@ const TAKEN: [&str; 32] = [
     "Record",
     "Refused",
     "RefusedError",
+    "RequestInit",
     "Response",
+    "Sent",
     "Service",
     "ServiceError",
     "String",
+    "Symbol",
+    "TypeError",
     "URL",
+    "URLSearchParams",
     "WriteOptions",
 ];
 
@@ -86,7 +93,7 @@ pub(super) fn client_text(model: &Model, document: &ClientDocument) -> String {
     for operation in &document.operations {
         let method = Method::of(operation, document, &mut names);
         out.push_str(&method.refusal_type());
-        methods.push_str(&method.text(&names));
+        methods.push_str(&method.text());
     }
     let _ = write!(
         out,
@@ -356,10 +363,11 @@ impl<'d> Method<'d> {
         format!("export type {} = {all};\n\n", self.refusal_name)
     }
 
-    fn text(&self, names: &Names) -> String {
-        let _ = names;
+    fn text(&self) -> String {
         let name = match self.operation.name.as_str() {
             "constructor" => "constructor_",
+            // What has a `then` is waited for.
+            "then" => "then_",
             name => name,
         };
         let refusal = &self.refusal_name;

@@ -44,9 +44,11 @@ fn id_name(entity: &str, attribute: &str) -> String {
     }
 }
 
-/// `task_id` and `taskId` as `TaskId`.
+/// `task_id`, `task-id` and `taskId` as `TaskId`.
 pub(crate) fn pascal_case(name: &str) -> String {
-    let words = name.split('_').filter(|word| !word.is_empty());
+    let words = name
+        .split(|char: char| !char.is_alphanumeric())
+        .filter(|word| !word.is_empty());
     words
         .map(|word| {
             let mut letters = word.chars();
