@@ -22,6 +22,7 @@ use crate::error::RuntimeError;
 use crate::keys::OneKey;
 use crate::lower;
 use crate::scope::{Attributes, Scope};
+use crate::searched::SearchIndex;
 use crate::stream::{Follow, RowStream, is_of};
 use crate::{keys, retry, row};
 
@@ -47,6 +48,8 @@ pub struct Reading<'a> {
     /// After how many requests a page is given short, where the read says. Every range is looked at once in any case: a
     /// merge cannot begin before.
     pub requests_max: Option<usize>,
+    /// What has the words of rows, where anything follows them.
+    pub(crate) search: Option<&'a Arc<dyn SearchIndex>>,
     /// What the request may read.
     pub(crate) budget: &'a ReadBudget,
 }
@@ -106,6 +109,9 @@ impl<'a> Reading<'a> {
     ///
     /// Where the store fails for good, an expression leaves its range, or it would read on and on.
     pub async fn page(&self, limit: usize, onward: &Onward) -> Result<Found, RuntimeError> {
+        if let Some(search) = &self.plan.search {
+            return Box::pin(self.searched_page(search, limit, onward)).await;
+        }
         let positions = match onward {
             Onward::Start => None,
             Onward::At(positions) => Some(positions),
@@ -288,6 +294,7 @@ impl<'a> Reading<'a> {
                 .map(|stream| Position::After(stream.own_part(key.clone())))
                 .collect(),
             passed: None,
+            searched: None,
         }))
     }
 
@@ -609,5 +616,6 @@ fn positions(branches: &[Branch<'_>]) -> Positions {
         ranges: identity(branches),
         each: streams.map(place).collect(),
         passed: None,
+        searched: None,
     }
 }

@@ -1,0 +1,6 @@
+//! What is found, against going through all rows; kills; what is left in files.
+
+mod erasure;
+mod found;
+mod kills;
+mod support;
