@@ -38,21 +38,34 @@ pub(crate) struct LookedUp {
 struct Part<'s> {
     segment: &'s SegmentReader,
     words: Vec<Vec<(DocId, u32)>>,
+    /// The rows that have the last word as it is, where it may be the beginning of one: they match better.
+    whole: Vec<(DocId, u32)>,
 }
 
 /// The keys of the rows that have all words, the best first.
 pub(crate) fn look_up(searcher: &Searcher, fields: Fields, request: &SearchRequest) -> Result<LookedUp, SearchError> {
     let mut parts = Vec::new();
     let wanted_words = request.query.words.len() + usize::from(request.query.prefix.is_some());
-    let mut counts = vec![0_u64; wanted_words + 1];
+    let mut counts = vec![0_u64; wanted_words + 2];
     for segment in searcher.segment_readers() {
         let rows = rows_of(segment, fields, request)?;
         let words = words_in(segment, fields, request, &rows)?;
+        let whole = match &request.query.prefix {
+            Some(prefix) => rows_with(
+                &segment.inverted_index(fields.words)?,
+                fields,
+                &request.entity,
+                prefix,
+                &rows,
+            )?,
+            None => Vec::new(),
+        };
         let found = std::iter::once(rows.len()).chain(words.iter().map(Vec::len));
+        let found = found.chain([whole.len()]);
         for (count, found) in counts.iter_mut().zip(found) {
             *count += found as u64;
         }
-        parts.push(Part { segment, words });
+        parts.push(Part { segment, words, whole });
     }
     if let Some(after) = &request.after {
         counts.clone_from(&after.counts);
@@ -114,18 +127,29 @@ fn words_in(
     let words = segment.inverted_index(fields.words)?;
     let mut all = Vec::new();
     for word in &request.query.words {
-        let term = Term::from_field_text(fields.words, &word_text(&request.entity, word));
-        let mut having = Vec::new();
-        if let Some(mut postings) = words.read_postings(&term, IndexRecordOption::WithFreqs)? {
-            join(rows, &mut postings, |row, times| having.push((row, times)));
-        }
-        all.push(having);
+        all.push(rows_with(&words, fields, &request.entity, word, rows)?);
     }
     if let Some(prefix) = &request.query.prefix {
         let text = word_text(&request.entity, prefix);
         all.push(beginning_with(&words, text.as_bytes(), segment.max_doc(), rows)?);
     }
     Ok(all)
+}
+
+/// The rows that have a word, and how often.
+fn rows_with(
+    words: &InvertedIndexReader,
+    fields: Fields,
+    entity: &str,
+    word: &str,
+    rows: &[DocId],
+) -> Result<Vec<(DocId, u32)>, SearchError> {
+    let term = Term::from_field_text(fields.words, &word_text(entity, word));
+    let mut having = Vec::new();
+    if let Some(mut postings) = words.read_postings(&term, IndexRecordOption::WithFreqs)? {
+        join(rows, &mut postings, |row, times| having.push((row, times)));
+    }
+    Ok(having)
 }
 
 /// The rows that have a word with a beginning, and how many such words.
@@ -211,6 +235,10 @@ fn best_of(
                 Some((known, times)) if known == row => score += points(counts, at + 2, *times, length),
                 _ => continue 'rows,
             }
+        }
+        let whole = part.whole.binary_search_by_key(row, |(known, _)| *known);
+        if let Some((_, times)) = whole.ok().and_then(|at| part.whole.get(at)) {
+            score += points(counts, part.words.len() + 1, *times, length);
         }
         let Some(key) = keys.ords().first(*row) else { continue };
         let is_after = after.is_none_or(|(last, first)| score < last || score == last && key >= first);

@@ -223,6 +223,18 @@ async fn the_best_match_comes_first_and_ties_by_key() {
     let ids = |found: Vec<(String, String)>| found.into_iter().map(|(_, id)| id).collect::<Vec<_>>();
     assert_eq!(ids(bench.found("mine", &ada, "bread ", 10).await), ["d", "b", "c", "a"]);
     assert_eq!(ids(bench.found("mine", &ada, "bre", 2).await), ["d", "b", "c", "a"]);
+    // Who has the word as it is matches better than who has one that begins with it.
+    bench.put("ada", "f", titled("Rental"), None).await;
+    bench
+        .put(
+            "ada",
+            "g",
+            titled("Pay the rent for all of the year in which we live here"),
+            None,
+        )
+        .await;
+    bench.follow(&mut follower).await;
+    assert_eq!(ids(bench.found("mine", &ada, "rent", 5).await), ["g", "f"]);
 }
 
 #[tokio::test]

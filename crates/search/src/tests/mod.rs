@@ -3,4 +3,5 @@
 mod erasure;
 mod found;
 mod kills;
+mod speed;
 mod support;
