@@ -213,7 +213,7 @@ async fn watch_all(address: SocketAddr, count: usize) -> Outcome<Vec<tokio::task
         let token = LocalToken {
             audience: Some("todo".to_owned()),
             issuer: None,
-            claims: [("sub".to_owned(), format!("watcher-{number}"))].into(),
+            claims: [("sub".to_owned(), format!("watcher-{number}").into())].into_iter().collect(),
             expires: now() / 1_000 + 3_600,
         };
         let token = token.sign(&secret).map_err(Failure)?;

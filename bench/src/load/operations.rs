@@ -83,7 +83,7 @@ impl Tokens {
             LocalToken {
                 audience: Some(audience.to_owned()),
                 issuer: None,
-                claims: [("sub".to_owned(), "ada".to_owned())].into(),
+                claims: [("sub".to_owned(), "ada".into())].into_iter().collect(),
                 expires: now_seconds() + TOKEN_SECONDS,
             }
             .sign(&secret)

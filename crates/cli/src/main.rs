@@ -44,6 +44,7 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Command {
+    Init(commands::init::Init),
     Check(commands::check::Check),
     Explain(commands::explain::Explain),
     Plan(commands::plan::Plan),
@@ -70,6 +71,7 @@ enum Command {
 
 fn main() -> ExitCode {
     match Cli::parse().command {
+        Command::Init(command) => command.run(),
         Command::Check(command) => command.run(),
         Command::Explain(command) => command.run(),
         Command::Plan(command) => command.run(),

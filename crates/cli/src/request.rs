@@ -4,9 +4,9 @@ use clap::Args;
 use singlet_item::Value;
 use singlet_model::Model;
 use singlet_model::diagnostic::nearest;
-use singlet_model::model::{Argument, Read, Write};
+use singlet_model::model::{Argument, Callers, Read, Write};
 use singlet_runtime::values::Tree;
-use singlet_runtime::{Attributes, Caller, values};
+use singlet_runtime::{Attributes, Caller, claim_from_text, claim_type, values};
 
 /// Who calls.
 #[derive(Args)]
@@ -14,15 +14,22 @@ pub struct CallerArgs {
     /// Who calls: the caller's id. Nobody, unless said.
     #[arg(long = "as", value_name = "ID")]
     id: Option<String>,
-    /// Another claim of the caller, `name=value`.
+    /// Another claim of the caller by the model's name, `role=admin`; a list has commas: `groups=desk,night`.
     #[arg(long = "claim", value_name = "NAME=VALUE")]
     claims: Vec<String>,
 }
 
 impl CallerArgs {
     /// The caller that the flags say.
-    pub fn caller(&self) -> Result<Caller, String> {
-        caller(self.id.as_deref(), &self.claims)
+    pub fn caller(&self, model: &Model) -> Result<Caller, String> {
+        let caller = match &self.id {
+            Some(id) => Caller::with_id(id),
+            None => Caller::anonymous(),
+        };
+        let claims = claims(&model.callers, &self.claims)?;
+        Ok(claims
+            .into_iter()
+            .fold(caller, |caller, (name, value)| caller.with_claim(name, value)))
     }
 }
 
@@ -86,16 +93,16 @@ pub fn arguments(operation: &str, known: &[Argument], given: &[String]) -> Resul
     Ok(args)
 }
 
-fn caller(id: Option<&str>, claims: &[String]) -> Result<Caller, String> {
-    let mut caller = match id {
-        Some(id) => Caller::with_id(id),
-        None => Caller::anonymous(),
-    };
-    for pair in claims {
-        let (name, value) = pair
+/// Claims by the model's names, each `name=value`.
+pub fn claims(callers: &Callers, given: &[String]) -> Result<Attributes, String> {
+    let mut claims = Attributes::new();
+    for pair in given {
+        let (name, text) = pair
             .split_once('=')
             .ok_or_else(|| format!("`{pair}` is not `name=value`"))?;
-        caller = caller.claim(name, value);
+        let ty = claim_type(callers, name)?;
+        let value = claim_from_text(text, &ty).map_err(|invalid| format!("`{name}`: {invalid}"))?;
+        claims.insert(name.to_owned(), value);
     }
-    Ok(caller)
+    Ok(claims)
 }

@@ -14,16 +14,22 @@ use crate::place::Place;
 #[derive(Args)]
 pub struct StoreArgs {
     /// `memory`, `embedded:DIR` for a folder that survives, or `dynamodb`.
-    #[arg(long, default_value = "memory", env = "SINGLET_STORE", value_name = "STORE")]
+    #[arg(
+        long,
+        global = true,
+        default_value = "memory",
+        env = "SINGLET_STORE",
+        value_name = "STORE"
+    )]
     store: String,
     /// With `dynamodb`: another endpoint than the region's own.
-    #[arg(long, env = "SINGLET_ENDPOINT_URL", value_name = "URL")]
+    #[arg(long, global = true, env = "SINGLET_ENDPOINT_URL", value_name = "URL")]
     endpoint_url: Option<String>,
     /// With `dynamodb`: the region; what the environment says, unless given.
-    #[arg(long, env = "SINGLET_REGION", value_name = "REGION")]
+    #[arg(long, global = true, env = "SINGLET_REGION", value_name = "REGION")]
     region: Option<String>,
     /// A value for one of the model's `settings`.
-    #[arg(long = "set", value_name = "NAME=VALUE")]
+    #[arg(long = "set", global = true, value_name = "NAME=VALUE")]
     set: Vec<String>,
 }
 

@@ -23,6 +23,7 @@ mod writes;
 use std::fmt::Write as _;
 
 use singlet_model::Model;
+use singlet_model::types::Type;
 
 use escape::{code, markdown};
 use table::Table;
@@ -270,7 +271,13 @@ fn callers(model: &Model) -> String {
         let claims: Vec<String> = callers
             .claims
             .iter()
-            .map(|(name, claim)| format!("{} from {}", code(&format!("caller.{name}")), code(claim)))
+            .map(|claim| {
+                let name = code(&format!("caller.{}", claim.name));
+                match &claim.ty {
+                    Type::Text(_) => format!("{name} from {}", code(&claim.place())),
+                    ty => format!("{name} from {}, {}", code(&claim.place()), code(&ty.to_string())),
+                }
+            })
             .collect();
         let audience = callers
             .audience

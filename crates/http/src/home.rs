@@ -16,7 +16,7 @@ pub fn page(systems: &[Arc<System>], surfaces: Surfaces) -> Response {
         "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<title>Singlet</title>\n<style>\n",
     );
     html.push_str(include_str!("../assets/home.css"));
-    html.push_str("</style>\n</head>\n<body>\n<h1>What is served here</h1>\n");
+    html.push_str("</style>\n</head>\n<body>\n<h1>Systems on this server</h1>\n");
     html.push_str("<p><a href=\"/health\">health</a> · <a href=\"/ready\">ready</a>");
     if surfaces.metrics {
         html.push_str(" · <a href=\"/metrics\">metrics</a>");

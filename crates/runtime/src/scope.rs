@@ -44,6 +44,13 @@ impl Caller {
         self.claims.insert(name.into(), Value::S(value.into()));
         self
     }
+
+    /// The same with another claim, which need not be text.
+    #[must_use]
+    pub fn with_claim(mut self, name: impl Into<String>, value: Value) -> Self {
+        self.claims.insert(name.into(), value);
+        self
+    }
 }
 
 /// What does not change while one operation runs.

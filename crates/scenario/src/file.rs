@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use singlet_model::Span;
 use singlet_model::node::Node;
 use singlet_model::text::Text;
+use singlet_runtime::Value;
 
 /// The scenarios of a model.
 #[derive(Debug, Default)]
@@ -71,7 +72,7 @@ pub(crate) enum Caller {
     /// Somebody without credentials.
     Nobody,
     /// Somebody with a token that says so, by the model's names.
-    Token(BTreeMap<String, String>),
+    Token(BTreeMap<String, Value>),
     /// Somebody with an API key of that role.
     ApiKey(String),
 }

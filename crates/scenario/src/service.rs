@@ -13,7 +13,7 @@ use singlet_changes::{
 use singlet_http::auth::{ApiKeys, JwtKeys, JwtSettings, LocalToken, Secret};
 use singlet_http::{Clock, Server, Service, Settings, System, SystemSettings};
 use singlet_model::Model;
-use singlet_runtime::{Attributes, Engine, table};
+use singlet_runtime::{Attributes, Engine, put_claim, table, values};
 use singlet_search::{IndexPlace, SearchFollower};
 use singlet_store::Store;
 use singlet_store_embedded::EmbeddedStore;
@@ -257,16 +257,20 @@ impl Running {
                 Ok(Some((header, self.secret.local_api_key(&model.name, role))))
             }
             Caller::Token(said) => {
-                let claims = said.iter().map(|(name, value)| {
-                    let claim = model.callers.claims.iter().find(|(known, _)| known == name);
-                    let claim = claim.map_or_else(|| name.clone(), |(_, claim)| claim.clone());
-                    (claim, value.clone())
-                });
+                let mut claims = serde_json::Map::new();
+                for (name, value) in said {
+                    match model.callers.claim(name) {
+                        Some(claim) => put_claim(claim, value, &mut claims),
+                        None => {
+                            claims.insert(name.clone(), values::to_json(value));
+                        }
+                    }
+                }
                 let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
                 let token = LocalToken {
                     audience: model.callers.audience.clone(),
                     issuer: None,
-                    claims: claims.collect(),
+                    claims,
                     expires: i64::try_from(since.as_secs() + TOKEN_SECONDS).unwrap_or(i64::MAX),
                 };
                 let token = token.sign(&self.secret)?;

@@ -51,13 +51,10 @@ pub(crate) fn look_up(searcher: &Searcher, fields: Fields, request: &SearchReque
         let rows = rows_of(segment, fields, request)?;
         let words = words_in(segment, fields, request, &rows)?;
         let whole = match &request.query.prefix {
-            Some(prefix) => rows_with(
-                &segment.inverted_index(fields.words)?,
-                fields,
-                &request.entity,
-                prefix,
-                &rows,
-            )?,
+            Some(prefix) => {
+                let words = segment.inverted_index(fields.words)?;
+                rows_with(&words, fields, &request.entity, prefix, &rows)?
+            }
             None => Vec::new(),
         };
         let found = std::iter::once(rows.len()).chain(words.iter().map(Vec::len));

@@ -50,6 +50,12 @@ impl fmt::Display for Mismatch {
         if let Some(id) = case.caller.claims.get("id").and_then(Value::as_str) {
             write!(out, " --as {}", quoted(id))?;
         }
+        for (name, value) in case.caller.claims.iter().filter(|(name, _)| *name != "id") {
+            let said = value
+                .as_str()
+                .map_or_else(|| values::to_json(value).to_string(), str::to_owned);
+            write!(out, " --claim {}", quoted(&format!("{name}={said}")))?;
+        }
         write!(out, " --limit {}", case.page)?;
         for (name, value) in &case.args {
             let text = match values::to_json(value) {

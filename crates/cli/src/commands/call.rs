@@ -83,7 +83,7 @@ impl Call {
         };
         let args = request::arguments(&self.name, known, &self.args).map_err(|reason| model::fail(&reason))?;
         self.check_flags(reads).map_err(|reason| model::fail(&reason))?;
-        let caller = self.caller.caller().map_err(|reason| model::fail(&reason))?;
+        let caller = self.caller.caller(&loaded).map_err(|reason| model::fail(&reason))?;
         let used_for = if reads && !self.sample {
             TableUse::Reading
         } else {

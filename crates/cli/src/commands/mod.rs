@@ -12,6 +12,7 @@ pub mod dump;
 pub mod dynamodb;
 pub mod explain;
 pub mod follow;
+pub mod init;
 pub mod lake;
 pub mod load;
 pub mod plan;

@@ -86,7 +86,7 @@ impl Plan {
             return match read.filter(|_| !self.args.is_empty()) {
                 None => Ok(format!("{plans:#}\n")),
                 Some(read) => {
-                    let request = self.request(read).map_err(|reason| model::fail(&reason))?;
+                    let request = self.request(&model, read).map_err(|reason| model::fail(&reason))?;
                     let name = read.name.clone();
                     let asked = asked(model, &name, &request, json::asked).map_err(|reason| model::fail(&reason))?;
                     Ok(format!("{:#}\n", json::with_asked(plans, asked)))
@@ -108,7 +108,7 @@ impl Plan {
         if self.args.is_empty() {
             return Ok(text);
         }
-        let request = self.request(read).map_err(|reason| model::fail(&reason))?;
+        let request = self.request(&model, read).map_err(|reason| model::fail(&reason))?;
         let name = read.name.clone();
         asked(model, &name, &request, asked_text).map_err(|reason| model::fail(&reason))
     }
@@ -125,10 +125,10 @@ impl Plan {
         })
     }
 
-    fn request(&self, read: &singlet_model::model::Read) -> Result<Request, String> {
+    fn request(&self, model: &Model, read: &singlet_model::model::Read) -> Result<Request, String> {
         Ok(Request {
             args: request::arguments(&read.name, &read.args, &self.args)?,
-            caller: self.caller.caller()?,
+            caller: self.caller.caller(model)?,
             now: now(),
             ..Request::default()
         })

@@ -2,6 +2,7 @@
 
 pub mod bundled;
 mod config;
+mod first_call;
 mod give_back;
 mod greeting;
 pub mod log;
@@ -19,7 +20,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use clap::Args;
-use singlet_http::auth::{ApiKey, ApiKeys, FetchedKeys, JwksTiming, JwtKeys, JwtSettings, Secret};
+use singlet_http::auth::{ApiKey, ApiKeys, FetchedKeys, JwksTiming, JwtKeys, JwtSettings, KeyRoute, Secret};
 use singlet_http::{Limits, Proxies, Server, Service, Settings, Surfaces, System, SystemSettings, TlsFiles};
 use singlet_model::Model;
 use singlet_model::model::Rate;
@@ -98,7 +99,7 @@ pub struct Serve {
 
     /// Keep the words by which rows are found in this folder, one process's alone; beside the data unless said. With DynamoDB nothing is
     /// found by words without it.
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, value_name = "DIR", env = "SINGLET_SEARCH_INDEX")]
     search_index: Option<PathBuf>,
     /// The secrets that sign webhooks, a TOML file: `[system]` and `webhook = "whsec_…"`, or a list while they change.
     #[arg(long, env = "SINGLET_WEBHOOK_SECRETS", value_name = "FILE")]
@@ -119,11 +120,13 @@ pub struct Serve {
     /// taken.
     #[arg(long, env = "SINGLET_JWKS", value_name = "FILE|URL")]
     jwks: Option<String>,
-    /// The authorities that vouch for the `https://` address of `--jwks`, a PEM file, in place of those whom the machine trusts.
+    /// The authorities that vouch for the `https://` address of `--jwks` or `--issuer`, a PEM file, in place of those whom the
+    /// machine trusts.
     #[arg(long, env = "SINGLET_JWKS_CA", value_name = "FILE")]
     jwks_ca: Option<PathBuf>,
-    /// Who must have issued tokens.
-    #[arg(long, env = "SINGLET_ISSUER")]
+    /// Who must have issued tokens. The keys of one with an `https://` address are found by OpenID Connect Discovery, unless
+    /// `--jwks` says where they are.
+    #[arg(long, env = "SINGLET_ISSUER", value_name = "ISSUER")]
     issuer: Option<String>,
     /// An origin whose pages may call; `*` for every one.
     #[arg(long, env = "SINGLET_CORS", value_name = "ORIGIN", value_delimiter = ',')]
@@ -258,6 +261,7 @@ impl Serve {
             ),
             None => None,
         };
+        say_opening(&sources, &deployment.place);
         let mut systems = Vec::new();
         for (source, model) in sources.iter().zip(models) {
             systems.push(deployment.system(source, model).await.map_err(|reason| fail(&reason))?);
@@ -418,12 +422,13 @@ impl Serve {
             }
             None => secret::create(place.folder())?,
         };
-        let jwt_keys = match self.jwks.as_ref().or(file.jwks.as_ref()) {
-            Some(place) => {
-                let authorities = self.jwks_ca.as_deref().or(file.jwks_ca.as_deref());
-                jwks(place, authorities).await?
-            }
-            None => JwtKeys::Secret(secret.clone()),
+        let issuer = self.issuer.clone().or(file.issuer.take());
+        let jwks = self.jwks.as_deref().or(file.jwks.as_deref());
+        let authorities = self.jwks_ca.as_deref().or(file.jwks_ca.as_deref());
+        let jwt_keys = match (jwks, &issuer) {
+            (Some(place), _) => keys_at(place, authorities).await?,
+            (None, Some(issuer)) if issuer.contains("://") => keys_of_issuer(issuer, authorities).await?,
+            (None, _) => JwtKeys::Secret(secret.clone()),
         };
         let rate = self.rate.clone().or(file.rate.take());
         if let Some(folder) = place.folder() {
@@ -436,9 +441,7 @@ impl Serve {
             place,
             secret,
             jwt_keys,
-            jwt: JwtSettings {
-                issuer: self.issuer.clone().or(file.issuer.take()),
-            },
+            jwt: JwtSettings { issuer },
             rate: rate.as_deref().map(config::rate).transpose()?,
             is_proxied: !self.proxy.is_empty() || file.proxy.as_ref().is_some_and(|named| !named.is_empty()),
             read_only: self.read_only || file.read_only.unwrap_or_default(),
@@ -540,18 +543,39 @@ async fn until_its_end(beside: Option<impl Future<Output = bool>>) -> bool {
     }
 }
 
+/// Says on a terminal what is being done: tables that are made are filled, which may take a while.
+fn say_opening(sources: &[Source], place: &Place) {
+    use std::io::IsTerminal;
+    if std::io::stderr().is_terminal() {
+        let systems = crate::table::counted(sources.len(), "system");
+        eprintln!("opening {systems}, data {} …", place.shown());
+    }
+}
+
 /// The keys of a JWKS file, or those at an address.
-async fn jwks(place: &str, authorities: Option<&Path>) -> Result<JwtKeys, String> {
+async fn keys_at(place: &str, authorities: Option<&Path>) -> Result<JwtKeys, String> {
     let named = |reason: String| format!("`{place}`: {reason}");
     if place.contains("://") {
-        let unread = |path: &Path, error| format!("`{}` cannot be read: {error}", path.display());
-        let authorities = authorities.map(|path| std::fs::read(path).map_err(|error| unread(path, error)));
-        let authorities = authorities.transpose()?;
-        let keys = FetchedKeys::start(place, JwksTiming::default(), authorities.as_deref()).await;
-        return keys.map(JwtKeys::Fetched).map_err(named);
+        let keys = FetchedKeys::start(place, JwksTiming::default(), key_route(authorities)?).await;
+        return keys.map(JwtKeys::Fetched).map_err(|error| named(error.to_string()));
     }
     let text = std::fs::read_to_string(place).map_err(|error| named(format!("this cannot be read: {error}")))?;
     JwtKeys::from_jwks(&text).map_err(named)
+}
+
+/// The keys of an issuer, found by OpenID Connect Discovery.
+async fn keys_of_issuer(issuer: &str, authorities: Option<&Path>) -> Result<JwtKeys, String> {
+    let keys = FetchedKeys::start_of_issuer(issuer, JwksTiming::default(), key_route(authorities)?).await;
+    keys.map(JwtKeys::Fetched).map_err(|error| {
+        format!("the keys of the issuer `{issuer}` are not to be had: {error}; `--jwks` names a file or an address that has them")
+    })
+}
+
+/// How keys are fetched: through the proxy of the environment, from whom the authorities vouch for.
+fn key_route(authorities: Option<&Path>) -> Result<KeyRoute, String> {
+    let unread = |path: &Path, error| format!("`{}` cannot be read: {error}", path.display());
+    let authorities = authorities.map(|path| std::fs::read(path).map_err(|error| unread(path, error)));
+    Ok(KeyRoute::from_environment().vouched_by(authorities.transpose()?))
 }
 
 impl Deployment {

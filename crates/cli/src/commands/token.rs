@@ -1,17 +1,19 @@
 //! `singlet token`.
 
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::Args;
 use singlet_http::auth::LocalToken;
+use singlet_item::Value;
 use singlet_model::Model;
-use singlet_runtime::values;
+use singlet_runtime::{Attributes, put_claim, values};
 
 use super::serve::{DATA_FOLDER, bundled, secret};
 use crate::model::{self, fail};
+use crate::place::Place;
 use crate::private_file::Readers;
+use crate::request;
 use crate::store::now;
 
 /// A signed token, or an API key, for a service on this machine.
@@ -25,7 +27,8 @@ pub struct Token {
     /// Who calls: the caller's id.
     #[arg(long = "as", value_name = "ID")]
     caller: Option<String>,
-    /// Another claim by the model's name, `role=admin`; of a system with API keys, the role of the key.
+    /// Another claim by the model's name, `role=admin`; a list has commas: `groups=desk,night`. Of a system with API keys, the role
+    /// of the key.
     #[arg(long = "claim", value_name = "NAME=VALUE")]
     claims: Vec<String>,
     /// How long it is good: `12h`, `30d`.
@@ -34,9 +37,12 @@ pub struct Token {
     /// Who issues it.
     #[arg(long, env = "SINGLET_ISSUER")]
     issuer: Option<String>,
-    /// The folder of the service's data, which holds its secret.
-    #[arg(long, default_value = DATA_FOLDER, value_name = "DIR")]
-    data: PathBuf,
+    /// The folder of the service's data, which holds its secret [default: that of `--store`, else singlet-data]
+    #[arg(long, value_name = "DIR")]
+    data: Option<PathBuf>,
+    /// The store of the service, as `serve` has it: `embedded:DIR`.
+    #[arg(long, env = "SINGLET_STORE", value_name = "STORE", conflicts_with = "data")]
+    store: Option<String>,
     /// A file with the secret; `SINGLET_SECRET` holds the secret itself.
     #[arg(long, env = "SINGLET_SECRET_FILE", value_name = "FILE")]
     secret_file: Option<PathBuf>,
@@ -61,24 +67,37 @@ impl Token {
             true => Readers::Others,
             false => Readers::OwnerAlone,
         };
-        let secret = secret::find(self.secret_file.as_deref(), given.as_deref(), Some(&self.data), readers)
-            .map_err(|reason| fail(&reason))?;
+        let folder = self.data_folder().map_err(|reason| fail(&reason))?;
+        let secret = secret::find(
+            self.secret_file.as_deref(),
+            given.as_deref(),
+            folder.as_deref(),
+            readers,
+        )
+        .map_err(|reason| fail(&reason))?;
         let Some(secret) = secret else {
-            let folder = self.data.display();
-            return Err(fail(&format!(
-                "there is no secret in `{folder}`: run `singlet serve` here once, or set `SINGLET_SECRET` or `--secret-file`"
-            )));
+            return Err(fail(&match folder {
+                Some(folder) => format!(
+                    "there is no secret in `{}`: run `singlet serve` here once, say `--store` as the service does (`--store embedded:DIR`), or set `SINGLET_SECRET` or `--secret-file`",
+                    folder.display()
+                ),
+                None => "a service without a folder keeps no secret: start it with `SINGLET_SECRET` or `--secret-file`, and say the same here".to_owned(),
+            }));
         };
-        let claims = self.claims().map_err(|reason| fail(&reason))?;
+        let claims = request::claims(&model.callers, &self.claims).map_err(|reason| fail(&reason))?;
         if model.callers.api_key_header.is_some() && model.callers.claims.is_empty() {
-            let role = claims.get("role").ok_or_else(|| {
+            let role = claims.get("role").and_then(Value::as_str).ok_or_else(|| {
                 fail(&format!(
                     "an API key has a role: `--claim role={}`",
                     model.callers.roles.join("|")
                 ))
             })?;
-            if !model.callers.roles.contains(role) {
-                return Err(fail(&format!("`{}` has no role `{role}`", model.name)));
+            if !model.callers.roles.iter().any(|known| known == role) {
+                let known = model.callers.roles.join("`, `");
+                return Err(fail(&format!(
+                    "`{}` has no role `{role}`; there are `{known}`",
+                    model.name
+                )));
             }
             return Ok(secret.local_api_key(&model.name, role));
         }
@@ -89,6 +108,15 @@ impl Token {
             expires: self.end().map_err(|reason| fail(&reason))?,
         };
         token.sign(&secret).map_err(|reason| fail(&reason))
+    }
+
+    /// Where the service keeps its secret; nowhere, where it has no folder.
+    fn data_folder(&self) -> Result<Option<PathBuf>, String> {
+        match (&self.data, &self.store) {
+            (Some(folder), _) => Ok(Some(folder.clone())),
+            (None, Some(store)) => Ok(Place::parse(store, None, None)?.folder().map(Path::to_owned)),
+            (None, None) => Ok(Some(PathBuf::from(DATA_FOLDER))),
+        }
     }
 
     fn model(&self) -> Result<Model, ExitCode> {
@@ -103,35 +131,27 @@ impl Token {
         }
     }
 
-    fn claims(&self) -> Result<BTreeMap<String, String>, String> {
-        let mut claims = BTreeMap::new();
-        if let Some(id) = &self.caller {
-            claims.insert("id".to_owned(), id.clone());
+    /// The claims as a token has them.
+    fn named(&self, model: &Model, claims: Attributes) -> Result<serde_json::Map<String, serde_json::Value>, String> {
+        let mut claims = claims;
+        match &self.caller {
+            Some(id) => {
+                claims.insert("id".to_owned(), Value::S(id.clone()));
+            }
+            None if model.callers.claim("id").is_some() => {
+                return Err("a token says who calls: `--as ID`".to_owned());
+            }
+            None => {}
         }
-        for pair in &self.claims {
-            let (name, value) = pair
-                .split_once('=')
-                .ok_or_else(|| format!("`{pair}` is not `name=value`"))?;
-            claims.insert(name.to_owned(), value.to_owned());
+        let mut token = serde_json::Map::new();
+        for (name, value) in &claims {
+            let claim = model
+                .callers
+                .claim(name)
+                .ok_or_else(|| format!("`{}` knows no claim `{name}`", model.name))?;
+            put_claim(claim, value, &mut token);
         }
-        Ok(claims)
-    }
-
-    /// The claims under the token's own names.
-    fn named(&self, model: &Model, claims: BTreeMap<String, String>) -> Result<BTreeMap<String, String>, String> {
-        if self.caller.is_none() && model.callers.claims.iter().any(|(name, _)| name == "id") {
-            return Err("a token says who calls: `--as ID`".to_owned());
-        }
-        let known = |name: &str| {
-            let found = model.callers.claims.iter().find(|(known, _)| known == name);
-            found
-                .map(|(_, claim)| claim.clone())
-                .ok_or_else(|| format!("`{}` knows no claim `{name}`", model.name))
-        };
-        claims
-            .into_iter()
-            .map(|(name, value)| Ok((known(&name)?, value)))
-            .collect()
+        Ok(token)
     }
 
     fn end(&self) -> Result<i64, String> {

@@ -429,3 +429,43 @@ fn no_test_needs_the_usual_port() {
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(said.contains("`todo` has no setting `speed`"), "{said}");
 }
+
+/// From an empty folder to the first answer: what is printed works as it stands, also where a list needs more than an id.
+#[test]
+fn the_call_that_is_shown_for_a_model_of_ones_own_is_answered() {
+    let folder = Folder::new("first-call");
+    let done = singlet(["init"]).current_dir(folder.path()).status().unwrap();
+    assert!(done.success());
+    let served = Served::start(&folder, &["model.yaml", "--sample", "--store", "embedded:own"]);
+    let (header, path) = served.calls().remove(0);
+    let (status, body) = ask(&served.address(), "GET", &path, &header, "").unwrap();
+    assert!(status == 200 && body.contains("printer"), "{status} {body}");
+    // The token of a folder that is not the usual one.
+    let token = singlet(["token", "model.yaml", "--as", "ada", "--store", "embedded:own"])
+        .current_dir(folder.path())
+        .env_remove("SINGLET_SECRET")
+        .output()
+        .unwrap();
+    let token = String::from_utf8(token.stdout).unwrap();
+    let header = format!("Authorization: Bearer {}", token.trim());
+    let (status, body) = ask(&served.address(), "GET", "/desk/tickets", &header, "").unwrap();
+    assert!(status == 200 && body.contains("engine"), "{status} {body}");
+    drop(served);
+    for allow in [
+        "caller.role == \\\"desk\\\"",
+        "caller.role in [\\\"boss\\\", \\\"desk\\\"]",
+        "\\\"night\\\" in caller.groups && caller.authenticated",
+    ] {
+        let model = format!(
+            "singlet: 1\nname: own\ntable: {{name: own, key: {{partition: PK, sort: SK}}, type: kind, recovery: point_in_time}}\n\
+             callers: {{jwt: {{audience: own, claims: {{id: user_id, role: role, groups: {{claim: realm.groups, type: list(string)}}}}}}}}\n\
+             entities:\n  Note:\n    attributes: {{who: string 1..9, at: date}}\n    key: {{PK: \"WHO#{{who}}\", SK: \"{{at}}\"}}\n\
+             reads:\n  notes: {{find: Note, where: who == caller.id, allow: \"{allow}\", http: GET /notes}}\n"
+        );
+        fs::write(folder.path().join("own.yaml"), model).unwrap();
+        let served = Served::start(&folder, &["own.yaml", "--store", "memory"]);
+        let (header, path) = served.calls().remove(0);
+        let answered = ask(&served.address(), "GET", &path, &header, "").unwrap();
+        assert_eq!(answered.0, 200, "{allow}: {}", answered.1);
+    }
+}

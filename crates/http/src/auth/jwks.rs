@@ -1,23 +1,17 @@
-//! Public keys at an address: fetched at the start, then now and then, and when a token names a key that is not known.
+//! Public keys at an address, or wherever an issuer says that they are: fetched at the start, then now and then, and when a token
+//! names a key that is not known.
 
 use std::sync::{Arc, PoisonError, RwLock, Weak};
 use std::time::{Duration, Instant};
 
-use axum::body::Body;
-use axum::http::{Request, StatusCode, Uri, header};
-use futures_util::TryFutureExt;
-use hyper::client::conn::http1;
-use hyper_util::rt::TokioIo;
-use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::net::TcpStream;
-use tokio_rustls::TlsConnector;
-use tokio_rustls::rustls::pki_types::ServerName;
+use axum::http::Uri;
+use serde_json::Value as Json;
 
+use super::fetch::{FetchError, Fetcher, KeyRoute};
 use super::jwt::{PublicKey, public_keys};
-use crate::trust::tls_connector;
 
-/// The longest set of keys, in bytes.
-const JWKS_BYTES_MAX: usize = 256 * 1024;
+/// Where an issuer describes itself, after its own address.
+const DISCOVERY_PATH: &str = "/.well-known/openid-configuration";
 
 /// How keys are fetched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,11 +34,29 @@ impl Default for JwksTiming {
     }
 }
 
-/// The keys at an address. Those that are known stay where they cannot be fetched again.
+/// Where keys are.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum KeyPlace {
+    /// At an address.
+    Address(Uri),
+    /// Where an issuer's own description says, which lies at an address.
+    Issuer { name: String, description: Uri },
+}
+
+impl KeyPlace {
+    fn address(&self) -> &Uri {
+        match self {
+            KeyPlace::Address(address) => address,
+            KeyPlace::Issuer { description, .. } => description,
+        }
+    }
+}
+
+/// The keys of an issuer. Those that are known stay where they cannot be fetched again.
 pub struct FetchedKeys {
-    address: Uri,
+    place: KeyPlace,
     timing: JwksTiming,
-    tls: Option<TlsConnector>,
+    fetcher: Fetcher,
     keys: RwLock<Arc<Vec<PublicKey>>>,
     /// When keys were last asked for. Held while they are, so that one request asks for all.
     tried: tokio::sync::Mutex<Instant>,
@@ -52,31 +64,39 @@ pub struct FetchedKeys {
 
 impl std::fmt::Debug for FetchedKeys {
     fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(out, "keys at {}", self.address)
+        write!(out, "keys at {}", self.place.address())
     }
 }
 
 impl FetchedKeys {
-    /// Fetches the keys, and goes on to do so for as long as somebody holds them. Who answers by TLS is vouched for by one of
-    /// `authorities`, certificates as PEM text, or by one of those whom the machine trusts where none are given.
+    /// Fetches the keys at an address, and goes on to do so for as long as somebody holds them.
     ///
     /// # Errors
     ///
     /// Where the address is none that can be trusted, or has no keys.
-    pub async fn start(address: &str, timing: JwksTiming, authorities: Option<&[u8]>) -> Result<Arc<Self>, String> {
-        let address: Uri = address
-            .parse()
-            .map_err(|error| format!("this is no address: {error}"))?;
-        let tls = match (address.scheme_str(), address.host()) {
-            (Some("https"), Some(_)) => Some(tls_connector(authorities)?),
-            // Who can change an answer on its way could sign every token.
-            (Some("http"), Some("localhost" | "127.0.0.1" | "[::1]")) => None,
-            _ => return Err("keys are fetched by `https://`, or by `http://` on this machine".to_owned()),
+    pub async fn start(address: &str, timing: JwksTiming, route: KeyRoute) -> Result<Arc<Self>, FetchError> {
+        Self::start_at(KeyPlace::Address(parsed(address)?), timing, route).await
+    }
+
+    /// Fetches the keys of an issuer, which OpenID Connect Discovery finds, and goes on to do so.
+    ///
+    /// # Errors
+    ///
+    /// Where the issuer cannot be trusted, calls itself otherwise, or has no keys.
+    pub async fn start_of_issuer(issuer: &str, timing: JwksTiming, route: KeyRoute) -> Result<Arc<Self>, FetchError> {
+        let place = KeyPlace::Issuer {
+            name: issuer.to_owned(),
+            description: parsed(&format!("{}{DISCOVERY_PATH}", issuer.trim_end_matches('/')))?,
         };
+        Self::start_at(place, timing, route).await
+    }
+
+    async fn start_at(place: KeyPlace, timing: JwksTiming, route: KeyRoute) -> Result<Arc<Self>, FetchError> {
+        let fetcher = Fetcher::new(place.address(), route, timing.fetch_time_max)?;
         let fetched = FetchedKeys {
-            address,
+            place,
             timing,
-            tls,
+            fetcher,
             keys: RwLock::default(),
             tried: tokio::sync::Mutex::new(Instant::now()),
         };
@@ -98,61 +118,49 @@ impl FetchedKeys {
             return;
         }
         if let Err(reason) = self.fetch().await {
-            tracing::warn!(address = %self.address, reason, "the keys that are known are kept");
+            tracing::warn!(address = %self.place.address(), %reason, "the keys that are known are kept");
         }
         *tried = Instant::now();
     }
 
-    async fn fetch(&self) -> Result<(), String> {
-        let asked = tokio::time::timeout(self.timing.fetch_time_max, self.ask()).await;
-        let text = asked.map_err(|_| "there was no answer in time".to_owned())??;
-        let keys = public_keys(&text)?;
+    async fn fetch(&self) -> Result<(), FetchError> {
+        let text = match &self.place {
+            KeyPlace::Address(address) => self.fetcher.fetch(address).await?,
+            // The description is asked each time: an issuer may move its keys.
+            KeyPlace::Issuer { name, description } => {
+                let described = self.fetcher.fetch(description).await?;
+                self.fetcher.fetch(&keys_address(&described, name)?).await?
+            }
+        };
+        let keys = public_keys(&text).map_err(FetchError::Content)?;
         *self.keys.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(keys);
         Ok(())
     }
+}
 
-    async fn ask(&self) -> Result<String, String> {
-        let host = self.address.host().unwrap_or_default();
-        let named = host.trim_start_matches('[').trim_end_matches(']');
-        let port = self
-            .address
-            .port_u16()
-            .unwrap_or(if self.tls.is_some() { 443 } else { 80 });
-        let stream = TcpStream::connect((named, port))
-            .map_err(|error| format!("no connection: {error}"))
-            .await?;
-        match &self.tls {
-            None => self.ask_on(stream).await,
-            Some(tls) => {
-                let name = ServerName::try_from(named.to_owned()).map_err(|error| error.to_string())?;
-                let stream = tls
-                    .connect(name, stream)
-                    .map_err(|error| format!("no TLS: {error}"))
-                    .await?;
-                self.ask_on(stream).await
-            }
-        }
-    }
+fn parsed(address: &str) -> Result<Uri, FetchError> {
+    address
+        .parse()
+        .map_err(|error: axum::http::uri::InvalidUri| FetchError::NoAddress(error.to_string()))
+}
 
-    async fn ask_on(&self, stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static) -> Result<String, String> {
-        let failed = |error: hyper::Error| format!("the answer broke off: {error}");
-        let (mut sender, connection) = http1::handshake(TokioIo::new(stream)).await.map_err(failed)?;
-        tokio::spawn(connection);
-        let path = self.address.path_and_query().map_or("/", |path| path.as_str());
-        let host = self.address.authority().map_or("", |authority| authority.as_str());
-        let request = Request::get(path)
-            .header(header::HOST, host)
-            .header(header::ACCEPT, "application/json")
-            .body(Body::empty())
-            .map_err(|error| error.to_string())?;
-        let answer = sender.send_request(request).await.map_err(failed)?;
-        if answer.status() != StatusCode::OK {
-            return Err(format!("the answer is {}", answer.status()));
+/// Where an issuer that describes itself has its keys. It must call itself as tokens must: another's description says nothing of it.
+fn keys_address(described: &str, issuer: &str) -> Result<Uri, FetchError> {
+    let wrong = |reason: String| FetchError::Content(reason);
+    let described: Json = serde_json::from_str(described)
+        .map_err(|error| wrong(format!("the issuer's description is no JSON: {error}")))?;
+    let text = |name: &str| described.get(name).and_then(Json::as_str);
+    match text("issuer") {
+        Some(own) if own == issuer => {}
+        Some(own) => {
+            return Err(wrong(format!(
+                "the issuer calls itself `{own}`, and so its tokens do: write it so"
+            )));
         }
-        let bytes = axum::body::to_bytes(Body::new(answer.into_body()), JWKS_BYTES_MAX).await;
-        let bytes = bytes.map_err(|_| format!("the answer broke off, or has more than {JWKS_BYTES_MAX} bytes"))?;
-        String::from_utf8(bytes.into()).map_err(|_| "the answer is not text".to_owned())
+        None => return Err(wrong("the issuer's description does not say who it is".to_owned())),
     }
+    let keys = text("jwks_uri").ok_or_else(|| wrong("the issuer's description names no `jwks_uri`".to_owned()))?;
+    parsed(keys)
 }
 
 /// Fetches keys on a schedule, until nobody holds them any more.

@@ -1,15 +1,14 @@
 //! JSON Web Tokens: verified by a shared secret, or by the public keys of whoever issues them. Never by both, so that a public
 //! key can never be taken for a secret.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use jsonwebtoken::jwk::{Jwk, KeyAlgorithm};
 use jsonwebtoken::{Algorithm, DecodingKey, EncodingKey, Header, Validation, decode, decode_header, encode};
 use serde_json::{Map, Value as Json};
 use singlet_item::Value;
-use singlet_model::model::Callers;
-use singlet_runtime::Caller;
+use singlet_model::model::{AudienceClaim, CallerClaim, Callers, TokenUse};
+use singlet_runtime::{Caller, claim_from_json};
 
 use super::Secret;
 use super::jwks::FetchedKeys;
@@ -147,8 +146,10 @@ pub struct JwtSettings {
 pub struct Jwt {
     keys: JwtKeys,
     audience: Option<String>,
+    audience_claim: AudienceClaim,
+    token_use: Option<TokenUse>,
     issuer: Option<String>,
-    claims: Vec<(String, String)>,
+    claims: Vec<CallerClaim>,
     verified: Verified,
 }
 
@@ -165,6 +166,8 @@ pub enum TokenError {
     Audience,
     /// Somebody else issued it.
     Issuer,
+    /// It is no token for calling a service, or not the kind that the model wants.
+    Use,
     /// It does not say who calls, or has no end.
     Claims,
 }
@@ -178,6 +181,7 @@ impl TokenError {
             TokenError::Early => "the token is not valid yet",
             TokenError::Audience => "the token is for another audience",
             TokenError::Issuer => "the token is from another issuer",
+            TokenError::Use => "the token is for another use",
             TokenError::Claims => "the token lacks a claim that is needed",
         }
     }
@@ -188,6 +192,8 @@ impl Jwt {
         Jwt {
             keys,
             audience: callers.audience.clone(),
+            audience_claim: callers.audience_claim,
+            token_use: callers.token_use,
             issuer: settings.issuer.clone(),
             claims: callers.claims.clone(),
             verified: Verified::default(),
@@ -202,6 +208,10 @@ impl Jwt {
             return Ok(caller);
         }
         let header = decode_header(token).map_err(|_| TokenError::Signature)?;
+        // What must be understood is not: nothing is, here.
+        if header.crit.is_some() {
+            return Err(TokenError::Signature);
+        }
         let mut outcome = Err(TokenError::Signature);
         for (algorithm, key) in self.keys.candidates(&header).await {
             outcome = self.claims(token, algorithm, &key);
@@ -210,6 +220,9 @@ impl Jwt {
             }
         }
         let claims = outcome?;
+        self.check_issuer(&claims)?;
+        self.check_audience(&claims)?;
+        self.check_use(&header, &claims)?;
         let caller = self.named(&claims)?;
         let end = claims.get("exp").and_then(Json::as_u64).unwrap_or_default();
         self.verified.remember(token, keys, &caller, end);
@@ -220,47 +233,102 @@ impl Jwt {
         let mut wanted = Validation::new(algorithm);
         wanted.leeway = LEEWAY_SECONDS;
         wanted.validate_nbf = true;
-        let mut required = vec!["exp"];
-        match &self.audience {
-            Some(audience) => {
-                wanted.set_audience(&[audience]);
-                required.push("aud");
-            }
-            None => wanted.validate_aud = false,
-        }
-        if let Some(issuer) = &self.issuer {
-            wanted.set_issuer(&[issuer]);
-            required.push("iss");
-        }
-        wanted.set_required_spec_claims(&required);
+        // Who it is for and from is looked at below: there, a list is a list of texts, and Cognito's tokens are known.
+        wanted.validate_aud = false;
+        wanted.set_required_spec_claims(&["exp"]);
         decode::<Map<String, Json>>(token, key, &wanted)
             .map(|token| token.claims)
             .map_err(|error| reason(error.kind()))
     }
 
-    /// The claims under the model's names. Only plain values count: a list of roles is no role.
+    fn check_issuer(&self, claims: &Map<String, Json>) -> Result<(), TokenError> {
+        match (&self.issuer, claims.get("iss")) {
+            (None, _) => Ok(()),
+            (Some(issuer), Some(Json::String(said))) if said == issuer => Ok(()),
+            (Some(_), Some(_)) => Err(TokenError::Issuer),
+            (Some(_), None) => Err(TokenError::Claims),
+        }
+    }
+
+    fn check_audience(&self, claims: &Map<String, Json>) -> Result<(), TokenError> {
+        let Some(audience) = &self.audience else {
+            return Ok(());
+        };
+        let is = |said: &Json| said.as_str() == Some(audience.as_str());
+        let said = match self.audience_claim {
+            AudienceClaim::AuthorizedParty => claims.get("azp"),
+            AudienceClaim::ClientId => claims.get("client_id"),
+            // Cognito's access tokens have no audience, and say for which client they were made.
+            AudienceClaim::Audience => claims.get("aud").or_else(|| {
+                let is_access = claims.get("token_use").and_then(Json::as_str) == Some("access");
+                claims.get("client_id").filter(|_| is_access)
+            }),
+        };
+        let named = match said {
+            None => return Err(TokenError::Claims),
+            Some(Json::Array(all)) => all.iter().all(Json::is_string) && all.iter().any(is),
+            Some(one) => is(one),
+        };
+        if named { Ok(()) } else { Err(TokenError::Audience) }
+    }
+
+    fn check_use(&self, header: &Header, claims: &Map<String, Json>) -> Result<(), TokenError> {
+        let said = said_use(header, claims)?;
+        match self.token_use.is_none() || said == self.token_use {
+            true => Ok(()),
+            false => Err(TokenError::Use),
+        }
+    }
+
+    /// The claims under the model's names. What is not of its type says nothing: a list of roles is no role, and a role no list.
     fn named(&self, claims: &Map<String, Json>) -> Result<Caller, TokenError> {
-        let mut caller = Caller {
-            claims: BTreeMap::new(),
+        let known = self.claims.iter();
+        let caller = Caller {
+            claims: known
+                .filter_map(|claim| Some((claim.name.clone(), claim_from_json(claim, claims)?)))
+                .collect(),
             authenticated: true,
         };
-        for (name, claim) in &self.claims {
-            let value = match claims.get(claim) {
-                Some(Json::String(text)) if !text.is_empty() => Value::S(text.clone()),
-                Some(Json::Bool(truth)) => Value::Bool(*truth),
-                Some(Json::Number(number)) => match number.to_string().parse() {
-                    Ok(number) => Value::N(number),
-                    Err(_) => continue,
-                },
-                _ => continue,
-            };
-            caller.claims.insert(name.clone(), value);
-        }
-        let needs_id = self.claims.iter().any(|(name, _)| name == "id");
+        let needs_id = self.claims.iter().any(|claim| claim.name == "id");
         match needs_id && !matches!(caller.claims.get("id"), Some(Value::S(_))) {
             true => Err(TokenError::Claims),
             false => Ok(caller),
         }
+    }
+}
+
+/// What a token says it is for, if anything: by its type, by Cognito's `token_use` or by Keycloak's `typ`.
+///
+/// # Errors
+///
+/// Where it says that it is for something else than calling a service or telling who has signed in.
+fn said_use(header: &Header, claims: &Map<String, Json>) -> Result<Option<TokenUse>, TokenError> {
+    let of_type = match header.typ.as_deref().map(str::to_ascii_lowercase).as_deref() {
+        None => None,
+        Some(typ) => match typ.strip_prefix("application/").unwrap_or(typ) {
+            "jwt" => None,
+            "at+jwt" => Some(TokenUse::Access),
+            // Such as `logout+jwt`: whoever gets hold of one must not call with it.
+            _ => return Err(TokenError::Use),
+        },
+    };
+    let of_cognito = match claims.get("token_use") {
+        None => None,
+        Some(Json::String(said)) if said == "id" => Some(TokenUse::Id),
+        Some(Json::String(said)) if said == "access" => Some(TokenUse::Access),
+        Some(_) => return Err(TokenError::Use),
+    };
+    let of_keycloak = match claims.get("typ").and_then(Json::as_str) {
+        Some("Bearer") => Some(TokenUse::Access),
+        Some("ID") => Some(TokenUse::Id),
+        Some("Refresh" | "Offline" | "Logout") => return Err(TokenError::Use),
+        _ => None,
+    };
+    let mut said = [of_type, of_cognito, of_keycloak].into_iter().flatten();
+    let first = said.next();
+    match said.all(|other| Some(other) == first) {
+        true => Ok(first),
+        false => Err(TokenError::Use),
     }
 }
 
@@ -269,8 +337,6 @@ fn reason(kind: &jsonwebtoken::errors::ErrorKind) -> TokenError {
     match kind {
         ErrorKind::ExpiredSignature => TokenError::Expired,
         ErrorKind::ImmatureSignature => TokenError::Early,
-        ErrorKind::InvalidAudience => TokenError::Audience,
-        ErrorKind::InvalidIssuer => TokenError::Issuer,
         ErrorKind::MissingRequiredClaim(_) => TokenError::Claims,
         _ => TokenError::Signature,
     }
@@ -283,8 +349,8 @@ pub struct LocalToken {
     pub audience: Option<String>,
     /// The issuer.
     pub issuer: Option<String>,
-    /// The claims, by the token's own names.
-    pub claims: BTreeMap<String, String>,
+    /// The claims, as the token has them.
+    pub claims: Map<String, Json>,
     /// When it ends, in epoch seconds.
     pub expires: i64,
 }
@@ -296,10 +362,7 @@ impl LocalToken {
     ///
     /// Where it cannot be signed.
     pub fn sign(&self, secret: &Secret) -> Result<String, String> {
-        let mut claims = Map::new();
-        for (name, value) in &self.claims {
-            claims.insert(name.clone(), Json::from(value.as_str()));
-        }
+        let mut claims = self.claims.clone();
         if let Some(audience) = &self.audience {
             claims.insert("aud".to_owned(), Json::from(audience.as_str()));
         }

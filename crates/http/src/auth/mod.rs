@@ -1,12 +1,14 @@
 //! Who calls: a verified token or an API key, as the model names them.
 
 mod api_keys;
+mod fetch;
 mod jwks;
 mod jwt;
 mod secret;
 mod verified;
 
 pub use api_keys::{ApiKey, ApiKeys};
+pub use fetch::{FetchError, KeyRoute};
 pub use jwks::{FetchedKeys, JwksTiming};
 pub use jwt::{Jwt, JwtKeys, JwtSettings, LocalToken, TokenError};
 pub use secret::{SECRET_BYTES_MIN, Secret};

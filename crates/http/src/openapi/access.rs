@@ -22,7 +22,7 @@ pub fn problems(model: &Model, allows: &[&Expr], problems: &mut Problems) {
 
 /// Whether a caller who is known by no id may be answered.
 pub fn admits_without_id(model: &Model, allow: &Expr) -> bool {
-    let names_id = model.callers.claims.iter().any(|(name, _)| name == "id");
+    let names_id = model.callers.claim("id").is_some();
     is_open(allow) || !(names_id || model.callers.api_key_header.is_some())
 }
 

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use axum::Router;
 use axum::routing::get;
 use serde_json::{Value as Json, json};
-use singlet_http::auth::{FetchedKeys, JwksTiming};
+use singlet_http::auth::{FetchedKeys, JwksTiming, KeyRoute};
 use singlet_http::{Limits, Server, TlsFiles};
 
 use crate::callers::{refused, with_token};
@@ -179,9 +179,10 @@ async fn an_address_that_cannot_be_trusted_or_has_no_keys_is_refused_at_the_star
             fetch_time_max: Duration::from_millis(300),
             ..JwksTiming::default()
         };
-        FetchedKeys::start(address, timing, None)
+        FetchedKeys::start(address, timing, KeyRoute::default())
             .await
             .err()
+            .map(|error| error.to_string())
             .unwrap_or_else(|| panic!("`{address}` was taken"))
     };
     assert!(start("http://login.example/keys").await.contains("`https://`"));
@@ -239,8 +240,12 @@ fn keys_come_by_tls_from_whom_an_authority_vouches_for() {
 #[tokio::test]
 async fn keys_of_whom_nobody_vouches_for_are_not_taken() {
     let refused = async |address: &str, authorities: Option<&[u8]>| {
-        let started = FetchedKeys::start(address, JwksTiming::default(), authorities).await;
-        started.err().unwrap_or_else(|| panic!("`{address}` was taken"))
+        let route = KeyRoute::default().vouched_by(authorities.map(<[u8]>::to_vec));
+        let started = FetchedKeys::start(address, JwksTiming::default(), route).await;
+        started
+            .err()
+            .map(|error| error.to_string())
+            .unwrap_or_else(|| panic!("`{address}` was taken"))
     };
     let issuer = issuer();
     // Another authority, the machine's own, and none that can be read.

@@ -14,6 +14,8 @@ mod callers;
 mod client;
 mod documented;
 mod hostile;
+mod issuers;
+mod issuing;
 mod jwks;
 mod notes;
 mod openapi;

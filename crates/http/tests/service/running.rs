@@ -1,13 +1,12 @@
 //! A service on a free port, in memory, with the sample data of the five systems.
 
-use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicI64;
 use std::sync::{Arc, LazyLock};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use singlet_http::auth::{ApiKeys, FetchedKeys, JwksTiming, JwtKeys, JwtSettings, LocalToken, Secret};
+use singlet_http::auth::{ApiKeys, FetchedKeys, JwksTiming, JwtKeys, JwtSettings, KeyRoute, LocalToken, Secret};
 use singlet_http::{Clock, Limits, Proxies, Server, Service, Settings, Surfaces, System, SystemSettings, TlsFiles};
 use singlet_model::Model;
 use singlet_runtime::{Attributes, Engine, load, table};
@@ -44,6 +43,8 @@ pub struct Options {
     /// Who vouches for that address, as PEM text.
     pub jwks_authorities: Option<Vec<u8>>,
     pub issuer: Option<String>,
+    /// The keys are where that issuer says.
+    pub discovered: Option<(JwksTiming, KeyRoute)>,
     /// Keep the rates of the models.
     pub rates: bool,
     pub tls: Option<TlsFiles>,
@@ -65,6 +66,7 @@ pub fn model(system: &str) -> Model {
         "notes" => include_str!("models/notes.yaml").to_owned(),
         "desks" => include_str!("models/desks.yaml").to_owned(),
         "shapes" => include_str!("models/shapes.yaml").to_owned(),
+        "cognito" | "auth0" | "keycloak" | "strict" => crate::issuers::model_text(system),
         system => std::fs::read_to_string(folder(system).join("model.yaml")).unwrap(),
     };
     singlet_model::load(&singlet_model::Source::new(system, text))
@@ -86,10 +88,16 @@ pub async fn settings(model: &Model, sample: String, options: &Options) -> Syste
         jwt_keys: match (&options.jwks, &options.jwks_address) {
             (Some(text), _) => JwtKeys::from_jwks(text).unwrap(),
             (_, Some((address, timing))) => {
-                let authorities = options.jwks_authorities.as_deref();
-                JwtKeys::Fetched(FetchedKeys::start(address, *timing, authorities).await.unwrap())
+                let route = KeyRoute::default().vouched_by(options.jwks_authorities.clone());
+                JwtKeys::Fetched(FetchedKeys::start(address, *timing, route).await.unwrap())
             }
-            (None, None) => JwtKeys::Secret(secret()),
+            (None, None) => match (&options.discovered, &options.issuer) {
+                (Some((timing, route)), Some(issuer)) => {
+                    let keys = FetchedKeys::start_of_issuer(issuer, *timing, route.clone()).await;
+                    JwtKeys::Fetched(keys.unwrap())
+                }
+                _ => JwtKeys::Secret(secret()),
+            },
         },
         jwt: JwtSettings {
             issuer: options.issuer.clone(),
@@ -189,9 +197,9 @@ pub fn now() -> i64 {
 
 /// Claims that are good for a minute.
 pub fn token(audience: &str, claims: &[(&str, &str)]) -> LocalToken {
-    let claims: BTreeMap<String, String> = claims
+    let claims = claims
         .iter()
-        .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
+        .map(|(name, value)| ((*name).to_owned(), (*value).into()))
         .collect();
     LocalToken {
         audience: Some(audience.to_owned()),

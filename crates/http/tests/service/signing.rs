@@ -86,7 +86,12 @@ impl RsaKey {
     }
 
     pub fn sign(&self, claims: &Json) -> String {
-        signed("RS256", self.id, claims, |message| {
+        self.sign_under(&json!({"alg": "RS256", "typ": "JWT", "kid": self.id}), claims)
+    }
+
+    /// Under another header, by RS256 whatever that says.
+    pub fn sign_under(&self, header: &Json, claims: &Json) -> String {
+        signed_under(header, claims, |message| {
             let mut signature = vec![0; self.pair.public_modulus_len()];
             let random = aws_lc_rs::rand::SystemRandom::new();
             let padding = &aws_lc_rs::signature::RSA_PKCS1_SHA256;
@@ -96,9 +101,21 @@ impl RsaKey {
     }
 }
 
+/// Signed by HMAC with any bytes as the secret, such as a public key that was taken for one.
+pub fn sign_hs256(secret: &[u8], key_id: &str, claims: &Json) -> String {
+    use aws_lc_rs::hmac;
+    let key = hmac::Key::new(hmac::HMAC_SHA256, secret);
+    signed("HS256", key_id, claims, |message| {
+        hmac::sign(&key, message).as_ref().to_vec()
+    })
+}
+
 fn signed(algorithm: &str, key_id: &str, claims: &Json, sign: impl Fn(&[u8]) -> Vec<u8>) -> String {
-    let header = json!({"alg": algorithm, "typ": "JWT", "kid": key_id});
+    signed_under(&json!({"alg": algorithm, "typ": "JWT", "kid": key_id}), claims, sign)
+}
+
+fn signed_under(header: &Json, claims: &Json, sign: impl Fn(&[u8]) -> Vec<u8>) -> String {
     let part = |json: &Json| base64url(json.to_string().as_bytes());
-    let message = format!("{}.{}", part(&header), part(claims));
+    let message = format!("{}.{}", part(header), part(claims));
     format!("{message}.{}", base64url(&sign(message.as_bytes())))
 }

@@ -1,6 +1,7 @@
 //! A model, resolved: every name is bound, every expression typed. What the linter, the planner and the surfaces work on.
 
 mod attribute_list;
+mod callers;
 mod entity;
 mod read;
 mod schedule;
@@ -11,6 +12,7 @@ mod webhook;
 mod write;
 
 pub use attribute_list::AttributeList;
+pub use callers::{AudienceClaim, CallerClaim, Callers, ClaimSpelling, TokenUse};
 pub use entity::{
     Attribute, Copy, Entity, EntityClaims, Guard, History, Holding, IndexEntry, IndexEntryKind, Kept, KeyChoice,
     KeyPart, KeyTemplate, Lapse, Mirror, Move, PartFunction, Role, States, Stored,
@@ -22,8 +24,8 @@ pub use read::{
 pub use schedule::{INTERVAL_MINUTES_MAX, INTERVAL_MINUTES_MIN, NoSchedule, Schedule, Tick};
 pub use search::{HIGHLIGHTS, Matching, Search};
 pub use table::{
-    ABSENT_VALUE, Accepted, Billing, Callers, Estimate, Index, IndexId, KeyAttribute, KeyType, Projection,
-    ProvisionedUnits, Rate, Table, TableClaims, TableSpans, ValueShares,
+    ABSENT_VALUE, Accepted, Billing, Estimate, Index, IndexId, KeyAttribute, KeyType, Projection, ProvisionedUnits,
+    Rate, Table, TableClaims, TableSpans, ValueShares,
 };
 pub use tally::{Tally, TallyGroup, TallyId, TallyUse};
 pub use webhook::{WEBHOOK_BODY_BYTES_MAX, Webhook};

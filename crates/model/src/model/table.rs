@@ -181,21 +181,6 @@ pub enum Projection {
     Include(Vec<String>),
 }
 
-/// Who may call.
-#[derive(Debug, Default)]
-pub struct Callers {
-    /// The audience that tokens must name.
-    pub audience: Option<String>,
-    /// Names used as `caller.name`, and the token's claim of each.
-    pub claims: Vec<(String, String)>,
-    /// The header of API keys.
-    pub api_key_header: Option<String>,
-    /// The roles of API keys.
-    pub roles: Vec<String>,
-    /// Requests per caller.
-    pub rate: Option<Rate>,
-}
-
 /// How often.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Rate {

@@ -2,8 +2,8 @@
 //!
 //! Passes, in order; each reports what it finds and goes on with what is left:
 //!
-//! 1. [`table`]: the table, its indexes, the callers.
-//! 2. [`types`]: named types, and the type of every attribute.
+//! 1. [`table`]: the table and its indexes.
+//! 2. [`types`]: named types, and the type of every attribute; [`callers`], whose claims have types.
 //! 3. [`attributes`]: defaults, computed values, copies; the types of computed attributes are inferred.
 //! 4. [`keys`]: templates of the primary key and of index entries.
 //! 5. [`promises`]: unique, states, expiry, history, exclusions, mirrors; [`cycles`]; what DynamoDB takes ([`limits`]).
@@ -14,6 +14,7 @@ mod answers;
 mod assignments;
 mod attributes;
 mod built_in_types;
+mod callers;
 mod chosen_keys;
 mod cycles;
 mod estimates;
@@ -54,7 +55,7 @@ use std::collections::{HashMap, HashSet};
 use crate::catalog::Catalog;
 use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::expression::{self, Absence, Claim, Expr, Known, RowWord, Scope, Setting, Words};
-use crate::model::{Argument, Callers, Entity, Model, Role, Search, Table, Tally};
+use crate::model::{Argument, Entity, Model, Role, Search, Table, Tally};
 use crate::node::{Entry, Node};
 use crate::rules;
 use crate::source::Span;
@@ -79,7 +80,6 @@ pub(crate) fn resolve(root: &Node, out: &mut Diagnostics) -> Model {
     check_version(root, out);
     limits::check_model_name(root.get("name"), out);
     let (table, index_names) = table::table(root.get("table"), out);
-    let callers = table::callers(root.get("callers"), out);
     let mut resolver = Resolver {
         out,
         entity_nodes: by_name(root.get("entities")),
@@ -87,7 +87,7 @@ pub(crate) fn resolve(root: &Node, out: &mut Diagnostics) -> Model {
         type_nodes: by_name(root.get("types")),
         names: Names {
             catalog: Catalog::default(),
-            claims: claims(&callers),
+            claims: Vec::new(),
             settings: Vec::new(),
         },
         index_names,
@@ -99,6 +99,8 @@ pub(crate) fn resolve(root: &Node, out: &mut Diagnostics) -> Model {
     resolver.declare_entities(root);
     let mut types = types::TypeTable::default();
     resolver.attribute_types(&mut types);
+    let callers = resolver.callers(root.get("callers"), &mut types);
+    resolver.names.claims = callers::claims(&callers);
     resolver.declare_key_variables();
     let settings = resolver.settings(root.get("settings"), &mut types);
     let mut entities = resolver.entities(&mut types);
@@ -393,23 +395,6 @@ fn zone(node: Option<&Node>, out: &mut Diagnostics) -> String {
         );
     }
     text.text.clone()
-}
-
-/// What expressions know of the caller.
-fn claims(callers: &Callers) -> Vec<Claim> {
-    let text = |name: &str| Claim {
-        name: name.to_owned(),
-        ty: Type::text(),
-    };
-    let mut claims: Vec<Claim> = callers.claims.iter().map(|(name, _)| text(name)).collect();
-    if callers.api_key_header.is_some() {
-        for name in ["id", "role"] {
-            if !claims.iter().any(|claim| claim.name == name) {
-                claims.push(text(name));
-            }
-        }
-    }
-    claims
 }
 
 /// Checks a condition; stands in for one that is missing or misshapen, which was reported.

@@ -1,4 +1,4 @@
-//! Pass 1: the table, its indexes, the callers; and at the end acceptances.
+//! Pass 1: the table and its indexes; and at the end acceptances.
 
 use std::collections::HashMap;
 
@@ -9,8 +9,8 @@ use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::entries::Entries;
 use crate::grammar::listed;
 use crate::model::{
-    Accepted, Billing, Callers, Index, IndexId, KeyAttribute, KeyType, Projection, ProvisionedUnits, Table,
-    TableClaims, TableSpans,
+    Accepted, Billing, Index, IndexId, KeyAttribute, KeyType, Projection, ProvisionedUnits, Table, TableClaims,
+    TableSpans,
 };
 use crate::node::{Entry, Node};
 use crate::rules;
@@ -235,52 +235,6 @@ fn key_attributes(node: &Node) -> Vec<KeyAttribute> {
             span: text.span,
         }],
     }
-}
-
-pub(super) fn callers(node: Option<&Node>, out: &mut Diagnostics) -> Callers {
-    let Some(node) = node else {
-        return Callers::default();
-    };
-    let jwt = node.get("jwt");
-    let key = node.get("api_key");
-    let named = jwt.and_then(|jwt| jwt.get("claims")).map_or(&[][..], Node::entries);
-    for entry in named.iter().filter(|entry| entry.key.text == "authenticated") {
-        let message = "`caller.authenticated` says whether there are credentials, and is no claim";
-        out.push(Diagnostic::new(&rules::RESERVED_NAME, entry.key.span, message).help("give the claim another name"));
-    }
-    for entry in named.iter().filter(|entry| !super::is_identifier(&entry.key.text)) {
-        let message = format!("`{}` cannot name a claim", entry.key.text);
-        let help = "names begin with a letter and have letters, digits and `_`";
-        out.push(Diagnostic::new(&rules::RESERVED_NAME, entry.key.span, message).help(help));
-    }
-    let claims = jwt
-        .and_then(|jwt| jwt.get("claims"))
-        .map_or(&[][..], Node::entries)
-        .iter()
-        .filter_map(|entry| Some((entry.key.text.clone(), entry.value.str()?.to_owned())))
-        .collect();
-    Callers {
-        audience: jwt.and_then(|jwt| word(jwt, "audience")),
-        claims,
-        api_key_header: key.and_then(|key| header(key.get("header"), out)),
-        roles: names(key.and_then(|key| key.get("roles"))),
-        rate: node
-            .get("rate")
-            .and_then(Node::text)
-            .and_then(|text| numbers::caller_rate(text, out)),
-    }
-}
-
-/// The name of a header, as HTTP takes it.
-fn header(node: Option<&Node>, out: &mut Diagnostics) -> Option<String> {
-    let text = node?.text()?;
-    let spelled = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
-    if text.text.is_empty() || !text.text.bytes().all(spelled) {
-        let message = format!("`{}` is no name of a header", text.text);
-        out.push(Diagnostic::new(&rules::WRONG_SHAPE, text.span, message).help("such as `X-Api-Key`"));
-        return None;
-    }
-    Some(text.text.clone())
 }
 
 pub(super) fn accepted(node: Option<&Node>) -> Vec<Accepted> {

@@ -4,7 +4,10 @@ use std::collections::BTreeMap;
 
 use singlet_model::node::Node;
 use singlet_model::text::Text;
+use singlet_model::types::Type;
 use singlet_model::{Diagnostic, Span};
+use singlet_runtime::values::{self, Invalid};
+use singlet_runtime::{Value, claim_from_text, claim_type};
 
 use super::Reader;
 use crate::file::Caller;
@@ -22,21 +25,48 @@ impl Reader<'_> {
                 let tokens = &self.model.callers.claims;
                 let known: Vec<String> = match tokens.is_empty() {
                     true => vec!["role".to_owned()],
-                    false => tokens.iter().map(|(name, _)| name.clone()).collect(),
+                    false => tokens.iter().map(|claim| claim.name.clone()).collect(),
                 };
                 self.words(
                     node,
                     &[&known.iter().map(String::as_str).collect::<Vec<_>>()],
                     "a caller",
                 );
-                let said = claims
-                    .iter()
-                    .filter_map(|claim| Some((claim.key.text.clone(), claim.value.str()?.to_owned())));
-                let said: BTreeMap<String, String> = said.collect();
-                match said.get("role").filter(|_| tokens.is_empty()) {
-                    Some(role) => self.api_key(role.clone(), node.span()),
+                let is_key = tokens.is_empty();
+                let mut said = BTreeMap::new();
+                for claim in claims.iter() {
+                    let value = self.claim(&claim.key.text, &claim.value);
+                    said.extend(value.map(|value| (claim.key.text.clone(), value)));
+                }
+                match said.get("role").and_then(Value::as_str).filter(|_| is_key) {
+                    Some(role) => self.api_key(role.to_owned(), node.span()),
                     None => Caller::Token(said),
                 }
+            }
+        }
+    }
+
+    /// A claim as the model has it: one value, or a list of them.
+    fn claim(&mut self, name: &str, node: &Node) -> Option<Value> {
+        let ty = claim_type(&self.model.callers, name).ok()?;
+        let value = match (&ty, node) {
+            (Type::List(element, _), Node::List(nodes, _)) => {
+                let texts = nodes.iter().map(|node| node.str().unwrap_or_default());
+                let elements: Result<Vec<Value>, Invalid> =
+                    texts.map(|text| values::from_text(text, element)).collect();
+                elements.and_then(|elements| values::checked(&Value::L(elements), &ty))
+            }
+            (_, Node::Scalar(text)) => claim_from_text(&text.text, &ty),
+            _ => {
+                self.mistake(node.span(), &format!("the claim `{name}` is one value"));
+                return None;
+            }
+        };
+        match value {
+            Ok(value) => Some(value),
+            Err(invalid) => {
+                self.mistake(node.span(), &format!("the claim `{name}`: {invalid}"));
+                None
             }
         }
     }
@@ -51,7 +81,7 @@ impl Reader<'_> {
         if self.model.callers.claims.is_empty() {
             return self.api_key(text.text.clone(), text.span);
         }
-        Caller::Token(BTreeMap::from([("id".to_owned(), text.text.clone())]))
+        Caller::Token(BTreeMap::from([("id".to_owned(), Value::S(text.text.clone()))]))
     }
 
     fn api_key(&mut self, role: String, span: Span) -> Caller {

@@ -278,6 +278,7 @@ impl Writer<'_> {
                 let arg = self.arg(attribute, part.function, false);
                 format!("{}({name}) == {arg}", part.function)
             }
+            6 if kind.free_text && self.rng.u8(..4) == 0 => format!("{name} in caller.groups"),
             6 if kind.free_text => format!("{name} == caller.id"),
             7 if kind.shape == Shape::Bool && !attribute.optional => name.clone(),
             8 if kind.shape == Shape::Bool && !attribute.optional => format!("(!{name})"),
@@ -399,6 +400,7 @@ impl Writer<'_> {
                 let arg = self.arg(&attribute, "", false);
                 format!("{name}.{call}({arg})")
             }
+            6 if kind.free_text && self.rng.bool() => format!("!({name} in caller.groups)"),
             6 if kind.free_text => format!("{name} != caller.id"),
             3 | 4 => {
                 let list = self.list(&attribute);
@@ -528,6 +530,8 @@ impl Writer<'_> {
             (3, Some(attribute)) => format!("{} != caller.id", attribute.name),
             (2, _) => "caller.authenticated".to_owned(),
             (4, _) if self.rng.u8(..4) == 0 => "caller.role in [\"clerk\", \"boss\"]".to_owned(),
+            (6, Some(attribute)) if self.rng.u8(..4) == 0 => format!("!({} in caller.groups)", attribute.name),
+            (6, _) if self.rng.u8(..4) == 0 => "\"desk\" in caller.groups".to_owned(),
             (5, Some(attribute)) if !self.bound.is_empty() && attribute.is_sure() => {
                 let bound = self.rng.choice(&self.bound).cloned().unwrap_or_default();
                 format!("{bound}.{} == caller.id", attribute.name)

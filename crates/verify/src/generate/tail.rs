@@ -40,7 +40,9 @@ pub(super) fn table(rng: &mut Rng) -> String {
 pub(super) fn callers(rng: &mut Rng) -> String {
     let key = some(rng, 5, &["  api_key: {header: x-api-key, roles: [clerk, boss]}\n"]);
     let rate = some(rng, 8, &["  rate: 100/min\n"]);
-    format!("callers:\n  jwt: {{audience: made, claims: {{id: sub, role: role}}}}\n{key}{rate}")
+    format!(
+        "callers:\n  jwt: {{audience: made, claims: {{id: sub, role: role, groups: {{claim: groups, type: list(string) 0..6}}}}}}\n{key}{rate}"
+    )
 }
 
 /// Settings, and what they are.

@@ -32,12 +32,10 @@ pub(super) enum Edge {
     Argument(Vec<String>, End),
     /// Nobody calls.
     Anonymous,
-    /// The caller has a claim that no row knows.
-    Stranger(String),
     /// The caller lacks a claim.
     Without(String),
     /// The caller has this word as a claim.
-    Claims(String, String),
+    Claims(String, Value),
 }
 
 /// An end of a type's limits.
@@ -91,13 +89,10 @@ impl Edges {
 fn callers(judge: &Judge<'_>) -> Vec<Edge> {
     let callers = &judge.model.callers;
     let mut all = vec![Edge::Anonymous];
-    let mut names: Vec<String> = callers.claims.iter().map(|(name, _)| name.clone()).collect();
-    if callers.api_key_header.is_some() {
-        names.extend(["id".to_owned(), "role".to_owned()]);
-    }
-    names.sort();
-    names.dedup();
-    for name in names {
+    let mut known = callers.claim_types();
+    known.sort_by_key(|(name, _)| *name);
+    for (name, ty) in known {
+        let name = name.to_owned();
         let written = judge.hints.literals(&Name::Claim(name.clone()));
         let mut words: Vec<String> = written.iter().filter_map(Value::as_str).map(str::to_owned).collect();
         if name == "role" {
@@ -105,8 +100,26 @@ fn callers(judge: &Judge<'_>) -> Vec<Edge> {
         }
         words.sort();
         words.dedup();
-        all.extend(words.into_iter().map(|word| Edge::Claims(name.clone(), word)));
-        all.push(Edge::Stranger(name.clone()));
+        let valued = |word: String| match &ty {
+            Type::List(..) => Value::L(vec![Value::S(word)]),
+            _ => Value::S(word),
+        };
+        for word in words {
+            // A longer word that holds it is another.
+            let longer = format!("x{word}-y");
+            all.extend([word, longer].map(|word| Edge::Claims(name.clone(), valued(word))));
+        }
+        match &ty {
+            Type::Bool => {
+                all.extend([true, false].map(|truth| Edge::Claims(name.clone(), Value::Bool(truth))));
+            }
+            Type::List(..) => {
+                all.push(Edge::Claims(name.clone(), Value::L(Vec::new())));
+                all.push(Edge::Claims(name.clone(), valued(STRANGER.to_owned())));
+            }
+            ty if ty.is_textual() => all.push(Edge::Claims(name.clone(), Value::from(STRANGER))),
+            _ => {}
+        }
         if name != "id" {
             all.push(Edge::Without(name));
         }
@@ -164,14 +177,11 @@ pub(super) fn with_edge(
             sent.insert(name.clone(), value);
         }
         Edge::Anonymous => *caller = Caller::anonymous(),
-        Edge::Stranger(claim) => {
-            caller.claims.insert(claim.clone(), Value::from(STRANGER));
-        }
         Edge::Without(claim) => {
             caller.claims.remove(claim);
         }
-        Edge::Claims(claim, word) => {
-            caller.claims.insert(claim.clone(), Value::S(word.clone()));
+        Edge::Claims(claim, value) => {
+            caller.claims.insert(claim.clone(), value.clone());
         }
     }
     Some(())

@@ -185,8 +185,8 @@ impl Call {
             text.push_str(&format!(" --as {}", quoted(id)));
         }
         for (name, value) in self.caller.claims.iter().filter(|(name, _)| *name != "id") {
-            let value = value.as_str().unwrap_or_default();
-            text.push_str(&format!(" --claim {}", quoted(&format!("{name}={value}"))));
+            let said = value.as_str().map_or_else(|| value_text(value), str::to_owned);
+            text.push_str(&format!(" --claim {}", quoted(&format!("{name}={said}"))));
         }
         if let Some(page) = self.page {
             text.push_str(&format!(" --limit {page}"));

@@ -5,7 +5,7 @@ use singlet_item::{Number, Value};
 use singlet_model::Model;
 use singlet_model::evaluate::time;
 use singlet_model::model::{Argument, Entity, IdempotencyNeed, Read, Write};
-use singlet_model::types::{EntityId, ObjectType, Type};
+use singlet_model::types::{EntityId, LengthLimits, ObjectType, Type};
 use singlet_runtime::{Attributes, Caller, Request, WriteRequest, values};
 
 use super::hints::{AT, Hints, Name};
@@ -119,20 +119,41 @@ impl<'j> RequestDraw<'j> {
             authenticated: true,
             ..Caller::default()
         };
-        let mut names: Vec<String> = model.callers.claims.iter().map(|(name, _)| name.clone()).collect();
-        if model.callers.api_key_header.is_some() {
-            names.extend(["id".to_owned(), "role".to_owned()]);
-        }
-        names.sort();
-        names.dedup();
-        for name in names {
+        let mut known = model.callers.claim_types();
+        known.sort_by_key(|(name, _)| *name);
+        for (name, ty) in known {
             if name != "id" && self.values.chance(8) {
                 continue;
             }
-            let value = self.claim(&name, about);
-            caller.claims.extend(value.map(|value| (name, value)));
+            let value = match &ty {
+                Type::List(element, limits) => self.claim_list(name, element, *limits, about),
+                ty if ty.is_textual() => self.claim(name, about),
+                ty => self.values.fresh(ty),
+            };
+            caller.claims.extend(value.map(|value| (name.to_owned(), value)));
         }
         caller
+    }
+
+    /// Some of the words that a claim is asked about, and a longer one that holds one of them.
+    fn claim_list(&mut self, name: &str, element: &Type, limits: LengthLimits, about: About<'_>) -> Option<Value> {
+        let count = self.values.count(limits);
+        let mut elements = Vec::new();
+        for _ in 0..count {
+            let element = match element.is_textual() {
+                true => self.claim(name, about),
+                false => self.values.fresh(element),
+            };
+            let longer = element
+                .as_ref()
+                .and_then(Value::as_str)
+                .map(|word| format!("x{word}-y"));
+            match longer.filter(|_| self.values.chance(20)) {
+                Some(longer) => elements.push(Value::S(longer)),
+                None => elements.extend(element),
+            }
+        }
+        Some(Value::L(elements))
     }
 
     fn claim(&mut self, name: &str, about: About<'_>) -> Option<Value> {

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use fastrand::Rng;
+use singlet_item::Value;
 use singlet_runtime::Caller;
 
 use super::coverage::Coverage;
@@ -160,6 +161,17 @@ fn valid(generated: Generated, tally: &mut ReadTally) -> Generated {
     generated.without(|read| wrong.contains(&read.name))
 }
 
+/// The same, mostly in some groups: one that is asked for, one whose name is within or around it, one that a row names.
+fn in_groups(rng: &mut Rng, caller: Caller, id: &str) -> Caller {
+    if rng.u8(..4) == 0 {
+        return caller;
+    }
+    let names = ["desk", "helpdesk-guest", "des", "", id];
+    let groups = (0..rng.usize(..4)).filter_map(|_| rng.choice(names).map(Value::from));
+    let groups = Value::L(groups.collect());
+    caller.with_claim("groups", groups)
+}
+
 fn case_of(rng: &mut Rng, read: &GeneratedRead, bench: &Bench) -> Case {
     let row = read.some_row(rng, bench.rows());
     let texts = row
@@ -172,6 +184,7 @@ fn case_of(rng: &mut Rng, read: &GeneratedRead, bench: &Bench) -> Case {
         1..5 => Caller::with_id(id).claim("role", "clerk"),
         _ => Caller::with_id(id),
     };
+    let caller = in_groups(rng, caller, id);
     Case {
         read: read.name.clone(),
         args: read.arguments(rng, row),

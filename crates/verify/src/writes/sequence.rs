@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use singlet_item::{Item, Value};
 use singlet_model::model::Write;
+use singlet_model::types::Type;
 use singlet_model::{Model, Source};
 use singlet_runtime::{Attributes, Caller, Engine, Refused, RuntimeError, Scope, WriteRequest, Written, table, values};
 use singlet_store::Store;
@@ -503,7 +504,11 @@ fn parsed_line(model: &Model, line: &str) -> Option<Op> {
         ..Caller::default()
     };
     for (claim, value) in claims.as_object()? {
-        caller = caller.claim(claim, value.as_str()?);
+        let value = match value {
+            serde_json::Value::String(text) => Value::from(text.as_str()),
+            other => values::from_json(other, &Type::Json).ok()?,
+        };
+        caller = caller.with_claim(claim, value);
     }
     let mut args = Attributes::new();
     for (name, json) in sent.as_object()? {

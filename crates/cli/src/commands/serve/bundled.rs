@@ -6,6 +6,8 @@ pub struct Bundled {
     pub name: &'static str,
     /// The model file.
     pub model: &'static str,
+    /// What it must do.
+    pub scenarios: &'static str,
     /// Rows for its table.
     pub sample: &'static str,
     /// A caller who has rows in the sample: claims by the token's names, or the role of an API key.
@@ -19,6 +21,7 @@ macro_rules! bundled {
         Bundled {
             name: $name,
             model: include_str!(concat!("../../../../../systems/", $name, "/model.yaml")),
+            scenarios: include_str!(concat!("../../../../../systems/", $name, "/scenarios.yaml")),
             sample: include_str!(concat!("../../../../../systems/", $name, "/sample.jsonl")),
             caller: $caller,
             path: $path,

@@ -1,12 +1,12 @@
 //! What `serve` says when it is ready.
 
-use std::collections::BTreeMap;
 use std::net::SocketAddr;
 
+use serde_json::{Map, Value as Json};
 use singlet_http::auth::{JwtKeys, LocalToken};
 use singlet_http::{Surfaces, System};
-use singlet_model::model::SelectionKind;
 
+use super::first_call::admitted_read;
 use super::{Deployment, bundled};
 use crate::place::Place;
 use crate::store::now;
@@ -68,18 +68,21 @@ pub fn text(addresses: &Addresses, systems: &[System], deployment: &Deployment) 
 /// A call that works as it stands, where credentials can be made here.
 fn call(system: &System, base: &str, deployment: &Deployment) -> Option<String> {
     let known = bundled::named(&system.name);
-    let path = match known {
-        Some(known) => known.path.to_owned(),
-        None => plain_path(system)?,
-    };
     let callers = &system.model().callers;
+    let (path, claims) = match known {
+        Some(known) => (known.path.to_owned(), of_bundled(known)),
+        None => {
+            let shown = admitted_read(system.model())?;
+            (shown.path.to_owned(), shown.token)
+        }
+    };
     let credentials = match &callers.api_key_header {
         Some(header) => {
             if !deployment.takes_local_keys(system.model()) {
                 return None;
             }
             let role = known.and_then(|known| known.caller.first()).map(|(_, role)| *role);
-            let role = role.or(callers.roles.first().map(String::as_str))?;
+            let role = role.or_else(|| claims.get("role").and_then(Json::as_str))?;
             format!(
                 "-H '{header}: {}' ",
                 deployment.secret.local_api_key(&system.name, role)
@@ -90,14 +93,6 @@ fn call(system: &System, base: &str, deployment: &Deployment) -> Option<String> 
             // Where others issue tokens, one signed here is refused.
             let JwtKeys::Secret(secret) = &deployment.jwt_keys else {
                 return None;
-            };
-            let claims: BTreeMap<String, String> = match known {
-                Some(known) => known
-                    .caller
-                    .iter()
-                    .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
-                    .collect(),
-                None => BTreeMap::from([("sub".to_owned(), "me".to_owned())]),
             };
             let token = LocalToken {
                 audience: callers.audience.clone(),
@@ -111,20 +106,9 @@ fn call(system: &System, base: &str, deployment: &Deployment) -> Option<String> 
     Some(format!("curl {credentials}'{base}{path}'"))
 }
 
-/// The path of the first list that needs nothing but a caller.
-fn plain_path(system: &System) -> Option<String> {
-    let reads = system.model().reads.iter();
-    let mut plain = reads.filter(|read| {
-        let list = read
-            .selection
-            .as_ref()
-            .is_some_and(|own| own.kind == SelectionKind::Find);
-        list && read.args.iter().all(|arg| arg.optional)
-    });
-    plain.find_map(|read| {
-        read.http
-            .as_ref()
-            .filter(|route| route.query.is_empty())
-            .map(|route| route.path.clone())
-    })
+fn of_bundled(known: &bundled::Bundled) -> Map<String, Json> {
+    let caller = known.caller.iter();
+    caller
+        .map(|(name, value)| ((*name).to_owned(), (*value).into()))
+        .collect()
 }

@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use serde_json::{Map, Value as Json};
 use singlet_model::Model;
 use singlet_model::model::{Argument, ParamValue, Route};
+use singlet_model::types::Type;
 use singlet_runtime::values;
 use singlet_scenario::{Outcome, Target};
 use singlet_verify::probe;
@@ -112,7 +113,13 @@ fn caller(model: &Model, target: &Target, status: u16) -> String {
         _ if callers.api_key_header.is_some() => callers.roles.last().cloned().unwrap_or_else(|| "nobody".to_owned()),
         _ if callers.claims.is_empty() => "nobody".to_owned(),
         _ => {
-            let claims = callers.claims.iter().map(|(name, _)| (name.clone(), Json::from("ada")));
+            let claims = callers.claims.iter().map(|claim| {
+                let said = match &claim.ty {
+                    Type::List(..) => Json::from(vec!["ada"]),
+                    _ => Json::from("ada"),
+                };
+                (claim.name.clone(), said)
+            });
             Json::Object(claims.collect()).to_string()
         }
     }

@@ -54,6 +54,7 @@ impl<'s, 'c> Checker<'s, 'c> {
 
     /// A whole expression of an expected type.
     pub fn whole(&mut self, node: &Node, expected: Option<&Type>) -> Expr {
+        self.hint = expected.cloned();
         let mut expr = self.node(node, self.is_left_out());
         if let Some(expected) = expected {
             self.assign(node, &mut expr, expected);

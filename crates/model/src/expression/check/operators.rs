@@ -264,8 +264,13 @@ impl Checker<'_, '_> {
                     self.describe(&ty)
                 );
                 // Text within text is no membership: `contains` would take `helpdesk` for `desk`.
-                let help = match ty {
-                    Type::Text(_) => format!(
+                let help = match (ty, &right_expr.kind) {
+                    (Type::Text(_), ExprKind::Caller(name)) => format!(
+                        "it is one text, so compare it whole with `{} == {}`; where tokens have a list, say so under `claims`: `{name}: {{claim: {name}, type: list(string)}}`",
+                        self.source(right),
+                        self.source(left)
+                    ),
+                    (Type::Text(_), _) => format!(
                         "it is one text: compare it whole with `{} == {}`; `in` takes a list or a set",
                         self.source(right),
                         self.source(left)

@@ -12,7 +12,7 @@ pub use read::{READ, READ_PART};
 pub use table::TABLE;
 pub use write::{STEP, WRITE};
 
-use super::Shape::{Either, List, Name, Names, Record as Map, Text, Type, Whole};
+use super::Shape::{Either, Flag, List, Name, Names, Record as Map, Text, Type, Whole, Words};
 use super::{Field, Record, Shape, optional, required};
 use entity::{ENTITY_CLAIM, HISTORY, STATES, TYPE};
 use read::{CLAIM, COMPARISON, EACH, LET_READ, USING};
@@ -110,8 +110,36 @@ static JWT: Record = record(
         required("audience", Text, "The audience that tokens must name."),
         required(
             "claims",
-            Names("claim", &Text),
-            "Names used as `caller.name`, and the token's claim of each.",
+            Names("claim", &Either(&[Text, List(&Text), Map(&CALLER_CLAIM)])),
+            "Names used as `caller.name`, and where each stands in a token: `sub`, `realm_access.roles`, or the steps as a list.",
+        ),
+        optional(
+            "audience_in",
+            Words(&["aud", "azp", "client_id"]),
+            "The claim that names the audience; `aud` unless said, and `client_id` of a Cognito access token, which has no `aud`.",
+        ),
+        optional(
+            "token_use",
+            Words(&["id", "access"]),
+            "What tokens must say they are for, by Cognito's `token_use`, Keycloak's `typ` or the type `at+jwt`. Unless said, any that may call.",
+        ),
+    ],
+);
+
+static CALLER_CLAIM: Record = record(
+    "caller claim",
+    "A claim that is more than one text.",
+    &[
+        required("claim", Either(&[Text, List(&Text)]), "Where it stands in a token."),
+        optional(
+            "type",
+            Type,
+            "What it must be: `list(string)`, `bool`, `int`. A token that has something else there says nothing.",
+        ),
+        optional(
+            "words",
+            Flag,
+            "The token has it as one text with spaces between its words, as `scope` is; here it is the list of them.",
         ),
     ],
 );
@@ -180,6 +208,7 @@ pub static RECORDS: &[&Record] = &[
     &TYPE,
     &CALLERS,
     &JWT,
+    &CALLER_CLAIM,
     &API_KEY,
     &ENTITY,
     &ENTITY_CLAIM,
