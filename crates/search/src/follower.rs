@@ -140,8 +140,9 @@ impl SearchFollower {
         };
         step.records = page.told.len() + page.nothing + page.unknown + page.earlier;
         step.newest_at = newest_of(&page);
-        let is_head = page.told.is_empty();
-        if !is_head {
+        let is_quiet = page.told.is_empty();
+        let at_head = opened.reader.as_ref().is_some_and(ChangeReader::is_at_head);
+        if !is_quiet {
             if opened.pending == 0 {
                 opened.pending_since = began;
             }
@@ -150,12 +151,16 @@ impl SearchFollower {
             opened = self.put_told(opened, page.told).await?;
         }
         let has_waited = now().saturating_sub(opened.pending_since) >= COMMIT_MILLIS;
-        let is_due = opened.pending > 0 && (is_head || has_waited || opened.pending >= COMMIT_CHANGES_MAX);
+        let is_due = opened.pending > 0 && (is_quiet || has_waited || opened.pending >= COMMIT_CHANGES_MAX);
         let is_old = self.place.is_kept() && now().saturating_sub(opened.committed_at) >= IDLE_MILLIS;
         if is_due || is_old {
             opened = self.commit(opened, now()).await?;
         }
-        if opened.pending == 0 && is_head {
+        if opened.pending == 0 && (is_quiet || at_head) {
+            // Not before: what an earlier process left may be far behind.
+            if !self.served.is_shown() {
+                self.served.show(opened.words.searcher(), opened.words.fields);
+            }
             self.served.is_as_of(began);
         }
         if now().saturating_sub(opened.erased_at) >= ERASE_MILLIS && opened.pending == 0 {
@@ -201,7 +206,9 @@ impl SearchFollower {
             return Ok(opened);
         }
         let opened = in_index(opened, |opened| opened.words.erase()).await?;
-        self.served.show(opened.words.searcher(), opened.words.fields);
+        if self.served.is_shown() {
+            self.served.show(opened.words.searcher(), opened.words.fields);
+        }
         Ok(opened)
     }
 
@@ -236,7 +243,6 @@ impl SearchFollower {
         };
         if opened.is_known {
             self.note(&mut opened, now).await?;
-            self.served.show(opened.words.searcher(), opened.words.fields);
         }
         Ok(opened)
     }
@@ -279,7 +285,9 @@ impl SearchFollower {
         opened = in_index(opened, move |opened| opened.words.commit(mark)).await?;
         opened.pending = 0;
         opened.committed_at = now;
-        self.served.show(opened.words.searcher(), opened.words.fields);
+        if self.served.is_shown() {
+            self.served.show(opened.words.searcher(), opened.words.fields);
+        }
         self.note(&mut opened, now).await?;
         Ok(opened)
     }

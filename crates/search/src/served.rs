@@ -56,6 +56,11 @@ impl ServedIndex {
         });
     }
 
+    /// Whether anything is shown.
+    pub(crate) fn is_shown(&self) -> bool {
+        self.shown.borrow().searcher.is_some()
+    }
+
     /// Shows nothing: the rows are read anew.
     pub(crate) fn hide(&self) {
         self.shown.send_modify(|shown| shown.searcher = None);
