@@ -284,6 +284,16 @@ impl ChangeDecoder {
         Some(self.identity(entity, &row))
     }
 
+    /// What identifies the row of which an item's key names a version; nothing where the entity has no versions, or the key does not tell.
+    pub fn versioned_key(&self, entity: &str, key: &Item) -> Option<Attributes> {
+        let entity = self
+            .model
+            .entity_named(entity)
+            .filter(|entity| entity.history.is_some())?;
+        let key = self.identity_of_key(entity, key).ok()?;
+        (!key.is_empty()).then_some(key)
+    }
+
     /// What identifies a row.
     pub(crate) fn identity(&self, entity: &Entity, row: &Attributes) -> Attributes {
         let names = self.model.catalog.names(entity.id);

@@ -21,12 +21,18 @@ use crate::source::{ChangeSource, KeptPut, TURN};
 const KIND: &str = "follower";
 /// What the row with all names is called.
 const NAMES_KIND: &str = "followers";
+/// What the row with the key of values is called.
+const SECRET_KIND: &str = "lakekey";
 
 const NAMES: &str = "$names";
 const POSITION: &str = "$position";
 const NOTED_AT: &str = "$at";
 const GAPS: &str = "$gaps";
 const RUN: &str = "$run";
+const SECRET: &str = "$key";
+
+/// How many bytes the key of values has.
+const SECRET_BYTES: usize = 32;
 
 /// The most followers of a table.
 pub const FOLLOWERS_MAX: usize = 32;
@@ -277,6 +283,29 @@ impl Followers {
                     Ok(())
                 })
                 .await;
+        }
+        Err(FollowError::Overtaken)
+    }
+
+    /// The key under which values are hashed that leave the table and tell of a person. It is drawn once, and stays in the table: who has
+    /// the hashes alone cannot try values until one fits.
+    ///
+    /// # Errors
+    ///
+    /// Where the store fails, or the row cannot be read.
+    pub async fn value_secret(&self) -> Result<Vec<u8>, FollowError> {
+        for _ in 0..TRIES_MAX {
+            let mut row = self.row(SECRET_KIND, &[])?;
+            if let Some(item) = self.get(&row).await? {
+                let secret = item.get(SECRET).and_then(Value::as_bytes);
+                let secret = secret.filter(|secret| secret.len() == SECRET_BYTES);
+                return secret.map(<[u8]>::to_vec).ok_or_else(unreadable);
+            }
+            let mut drawn = vec![0; SECRET_BYTES];
+            getrandom::fill(&mut drawn).map_err(|error| FollowError::Refused(error.to_string()))?;
+            row.insert(SECRET.to_owned(), Value::B(drawn));
+            // Of two who draw one, both read what the first has put.
+            self.put_item(row, None).await?;
         }
         Err(FollowError::Overtaken)
     }

@@ -1,7 +1,6 @@
 //! Writes that run after changes, or by the clock, and webhooks, while a process serves or only follows.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -12,6 +11,7 @@ use singlet_changes::{
 };
 use singlet_face::Company;
 use singlet_http::Service;
+use singlet_lake::LakePlace;
 use singlet_runtime::{Engine, RuntimeError};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
@@ -214,7 +214,7 @@ pub fn start(
     service: Arc<Service>,
     company: Company,
     webhooks: Arc<WebhookDeployment>,
-    lake: Option<PathBuf>,
+    lake: Option<LakePlace>,
     search: SearchPlace,
 ) -> Following {
     let (ending, ended) = watch::channel(false);
@@ -272,8 +272,8 @@ struct FollowedEngine {
     company: Company,
     /// Who sends its webhooks; none where deliveries wait.
     sent_by: Option<Arc<dyn PostWebhook>>,
-    /// The folder of the lakes that changes are brought into.
-    lake: Option<PathBuf>,
+    /// The place of the lakes that changes are brought into.
+    lake: Option<LakePlace>,
     /// Where the words of its rows are kept.
     search: SearchPlace,
 }

@@ -1,21 +1,15 @@
 //! Changes that are brought into lakes while a process serves.
 
-use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use singlet_changes::ChangeSource;
 use singlet_face::Company;
-use singlet_lake::{LakeFollower, LakeStep, LocalFiles, check_model};
+use singlet_lake::{LakeFollower, LakePlace, LakeStep, check_model};
 use singlet_model::Model;
 use singlet_runtime::Engine;
 
 use crate::following::{AWAY_PAUSE_MAX, HEAD_PAUSE_SHARED, LEASE_PAUSE, stream_late_millis};
 use crate::store::now;
-
-/// The folder of a system's lake.
-pub fn lake_folder(folder: &Path, system: &str) -> PathBuf {
-    folder.join(system)
-}
 
 /// Checks that the models can be brought into lakes.
 ///
@@ -23,27 +17,37 @@ pub fn lake_folder(folder: &Path, system: &str) -> PathBuf {
 ///
 /// Where one cannot be, or nothing is followed.
 pub fn check_lakes<'m>(
-    folder: &Path,
+    place: &LakePlace,
     follows: bool,
     models: impl Iterator<Item = &'m Arc<Model>>,
 ) -> Result<(), String> {
-    let shown = folder.display();
     if !follows {
         return Err(format!(
-            "nothing is brought into `{shown}` with `--no-follow` or `--read-only`"
+            "nothing is brought into `{place}` with `--no-follow` or `--read-only`"
         ));
     }
     for model in models {
         check_model(model).map_err(|error| format!("`{}`: {error}", model.name))?;
     }
-    std::fs::create_dir_all(folder).map_err(|error| format!("`{shown}` cannot be made: {error}"))
+    match place {
+        LakePlace::Folder(folder) => {
+            std::fs::create_dir_all(folder).map_err(|error| format!("`{place}` cannot be made: {error}"))
+        }
+        LakePlace::S3 { .. } => place.files().map(drop).map_err(|error| error.to_string()),
+    }
 }
 
 /// Brings the changes of a system into its lake.
-pub async fn lake_for_ever(engine: &Arc<Engine>, company: Company, folder: Option<PathBuf>) {
-    let Some(folder) = folder else { return };
+pub async fn lake_for_ever(engine: &Arc<Engine>, company: Company, place: Option<LakePlace>) {
+    let Some(place) = place else { return };
     let model = engine.model();
-    let files = Arc::new(LocalFiles::new(lake_folder(&folder, &model.name)));
+    let files = match place.of_system(&model.name).files() {
+        Ok(files) => files,
+        Err(error) => {
+            tracing::error!(system = model.name, %error, "changes cannot be brought into the lake");
+            return;
+        }
+    };
     let source: Arc<dyn ChangeSource> = Arc::new(Arc::clone(engine.store()));
     let mut lake = LakeFollower::new(files, Arc::clone(model), source, stream_late_millis(company));
     let mut failures = 0_u32;

@@ -42,6 +42,9 @@ pub(crate) struct Batch {
     pub position_before: Option<String>,
     /// How many rows all tables of changes were ever given.
     pub changes: u64,
+    /// When history was last emptied of what told of rows that are gone, in milliseconds since 1970.
+    #[serde(default)]
+    pub erased_at: i64,
     /// What each table's log gets.
     pub tables: BTreeMap<String, Vec<Action>>,
 }

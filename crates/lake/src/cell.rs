@@ -1,5 +1,7 @@
 //! What stands in a table, and the columns it stands in.
 
+use singlet_model::model::Personal;
+
 /// A column, or a field of one.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Column {
@@ -7,6 +9,8 @@ pub(crate) struct Column {
     pub name: String,
     /// The model's name for it, where that made it; a column of the lake's own has none.
     pub attribute: Option<String>,
+    /// How what tells of a person stands in it. One that is omitted has been emptied, and stays empty.
+    pub personal: Option<Personal>,
     /// Its type.
     pub ty: ColumnType,
 }
@@ -53,6 +57,7 @@ impl Column {
         Column {
             name: name.to_owned(),
             attribute: None,
+            personal: None,
             ty,
         }
     }

@@ -5,7 +5,7 @@
 )]
 
 use singlet_item::Number;
-use singlet_model::model::Entity;
+use singlet_model::model::{Attribute, Entity, Personal};
 use singlet_model::types::{NumberLimits, ObjectType, Type};
 
 use crate::cell::{Column, ColumnType};
@@ -18,9 +18,34 @@ const REFUSED_CHARS: &[char] = &[' ', ',', ';', '{', '}', '(', ')', '\n', '\t', 
 pub(crate) fn entity_columns(entity: &Entity) -> Vec<Column> {
     let mut columns = Vec::new();
     for attribute in entity.attributes.iter().filter(|attribute| attribute.alias.is_none()) {
-        push_column(&mut columns, &attribute.name, column_type(&attribute.ty));
+        if let Some(ty) = attribute_column(attribute) {
+            push_column(&mut columns, &attribute.name, ty, attribute.personal);
+        }
     }
     columns
+}
+
+/// The type of an attribute's column; none where it has no place in a lake.
+pub(crate) fn attribute_column(attribute: &Attribute) -> Option<ColumnType> {
+    match attribute.personal {
+        None | Some(Personal::Readable) => Some(column_type(&attribute.ty)),
+        Some(Personal::Hashed) => Some(ColumnType::Text),
+        Some(Personal::Omitted) => None,
+    }
+}
+
+/// Marks the columns of attributes as the model has them by now. One that holds what should not be readable any more is to be emptied.
+pub(crate) fn mark_personal(columns: &mut [Column], entity: &Entity) {
+    for column in columns {
+        let attribute = column.attribute.as_ref().and_then(|name| entity.attribute(name));
+        let Some(attribute) = attribute else { continue };
+        column.personal = match (column.personal, attribute.personal) {
+            (Some(Personal::Omitted), _) | (_, Some(Personal::Omitted)) => Some(Personal::Omitted),
+            (Some(Personal::Hashed), _) => Some(Personal::Hashed),
+            (None | Some(Personal::Readable), Some(Personal::Hashed)) => Some(Personal::Omitted),
+            (None | Some(Personal::Readable), of_model) => of_model,
+        };
+    }
 }
 
 /// The type of a column that holds every value of a type.
@@ -83,7 +108,7 @@ fn number_column(limits: &NumberLimits) -> ColumnType {
 fn object_column(object: &ObjectType) -> ColumnType {
     let mut columns = Vec::new();
     for field in &object.fields {
-        push_column(&mut columns, &field.name, column_type(&field.ty));
+        push_column(&mut columns, &field.name, column_type(&field.ty), None);
     }
     // A struct without fields is none to most readers.
     match columns.is_empty() {
@@ -96,13 +121,13 @@ fn object_column(object: &ObjectType) -> ColumnType {
 fn place_column() -> ColumnType {
     let mut columns = Vec::new();
     for name in ["lat", "lon"] {
-        push_column(&mut columns, name, column_type(&Type::number()));
+        push_column(&mut columns, name, column_type(&Type::number()), None);
     }
     ColumnType::Struct(columns)
 }
 
 /// Adds a column for an attribute, under a name that no other has: to most readers two that differ by letter case are the same.
-fn push_column(columns: &mut Vec<Column>, attribute: &str, ty: ColumnType) {
+fn push_column(columns: &mut Vec<Column>, attribute: &str, ty: ColumnType, personal: Option<Personal>) {
     let base = attribute.replace(REFUSED_CHARS, "_");
     let is_taken = |name: &str, columns: &[Column]| {
         let lower = name.to_lowercase();
@@ -117,6 +142,7 @@ fn push_column(columns: &mut Vec<Column>, attribute: &str, ty: ColumnType) {
     columns.push(Column {
         name,
         attribute: Some(attribute.to_owned()),
+        personal,
         ty,
     });
 }
@@ -128,7 +154,7 @@ pub(crate) fn merge_columns(there: &mut Vec<Column>, wanted: &[Column]) {
         let known = place_of(there, column);
         match (known.and_then(|at| there.get_mut(at)), &column.attribute) {
             (Some(known), _) => merge_types(&mut known.ty, &column.ty),
-            (None, Some(attribute)) => push_column(there, attribute, column.ty.clone()),
+            (None, Some(attribute)) => push_column(there, attribute, column.ty.clone(), column.personal),
             (None, None) => there.push(column.clone()),
         }
     }
@@ -153,7 +179,14 @@ pub(crate) fn place_of(there: &[Column], wanted: &Column) -> Option<usize> {
     };
     there
         .iter()
-        .rposition(|column| is_same(column) && can_become(&column.ty, &wanted.ty))
+        .rposition(|column| is_same(column) && is_same_form(column, wanted) && can_become(&column.ty, &wanted.ty))
+}
+
+/// Whether values stand alike in two columns: as they are, or as what stands for them. An emptied one takes none.
+fn is_same_form(there: &Column, wanted: &Column) -> bool {
+    let is_plain = |column: &Column| matches!(column.personal, None | Some(Personal::Readable));
+    let is_hashed = |column: &Column| column.personal == Some(Personal::Hashed);
+    is_plain(there) && is_plain(wanted) || is_hashed(there) && is_hashed(wanted)
 }
 
 /// Whether a type can take another's values once fields are added to it.

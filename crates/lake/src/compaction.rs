@@ -33,6 +33,8 @@ pub struct Tidied {
     pub compacted_files: usize,
     /// How many files were removed.
     pub removed_files: usize,
+    /// How many rows of changes were emptied of what told of rows that are gone.
+    pub emptied_rows: usize,
 }
 
 impl Lake {

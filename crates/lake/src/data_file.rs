@@ -6,12 +6,12 @@ use bytes::Bytes;
 use parquet::basic::{Compression, LogicalType, Repetition, TimeUnit, Type as Physical};
 use parquet::column::writer::ColumnWriter;
 use parquet::errors::{ParquetError, Result as ParquetResult};
-use parquet::file::properties::WriterProperties;
+use parquet::file::properties::{EnabledStatistics, WriterProperties};
 use parquet::file::reader::FileReader;
 use parquet::file::serialized_reader::SerializedFileReader;
 use parquet::file::writer::SerializedFileWriter;
 use parquet::record::{Field, Row};
-use parquet::schema::types::{Type as ParquetType, TypePtr};
+use parquet::schema::types::{SchemaDescriptor, Type as ParquetType, TypePtr};
 
 use crate::cell::{Cell, Column, ColumnType};
 use crate::error::LakeError;
@@ -25,11 +25,27 @@ const ROW_GROUP_ROWS_MAX: usize = 100_000;
 
 /// Rows as the bytes of a file. Each has one cell for each column.
 pub(crate) fn file_of_rows(columns: &[Column], rows: Vec<Vec<Cell>>) -> Result<Vec<u8>, LakeError> {
+    #[cfg(test)]
+    if tests::IS_UNCOMPRESSED.load(std::sync::atomic::Ordering::Relaxed) {
+        return file_with(columns, rows, Compression::UNCOMPRESSED);
+    }
+    file_with(columns, rows, Compression::SNAPPY)
+}
+
+fn file_with(columns: &[Column], rows: Vec<Vec<Cell>>, compression: Compression) -> Result<Vec<u8>, LakeError> {
     let schema = schema_of(columns)?;
-    let properties = WriterProperties::builder()
-        .set_compression(Compression::SNAPPY)
-        .set_created_by("singlet".to_owned())
-        .build();
+    let mut properties = WriterProperties::builder()
+        .set_compression(compression)
+        .set_created_by("singlet".to_owned());
+    // The least and the largest of what tells of a person tell it too.
+    let mut personal = Vec::new();
+    personal_paths(columns, &mut Vec::new(), &mut personal);
+    for leaf in SchemaDescriptor::new(Arc::clone(&schema)).columns() {
+        if personal.iter().any(|path| leaf.path().parts().starts_with(path)) {
+            properties = properties.set_column_statistics_enabled(leaf.path().clone(), EnabledStatistics::None);
+        }
+    }
+    let properties = properties.build();
     let mut out = Vec::new();
     let mut file = SerializedFileWriter::new(&mut out, schema, Arc::new(properties))?;
     let mut rows = rows.into_iter();
@@ -42,6 +58,19 @@ pub(crate) fn file_of_rows(columns: &[Column], rows: Vec<Vec<Cell>>) -> Result<V
     }
     file.close()?;
     Ok(out)
+}
+
+/// The paths of columns that tell of a person.
+fn personal_paths(columns: &[Column], within: &mut Vec<String>, found: &mut Vec<Vec<String>>) {
+    for column in columns {
+        within.push(column.name.clone());
+        match (&column.ty, column.personal) {
+            (_, Some(_)) => found.push(within.clone()),
+            (ColumnType::Struct(fields), None) => personal_paths(fields, within, found),
+            _ => {}
+        }
+        within.pop();
+    }
 }
 
 fn write_group(file: &mut SerializedFileWriter<&mut Vec<u8>>, leaves: Vec<Leaf>) -> Result<(), LakeError> {
@@ -144,7 +173,19 @@ fn repeated(name: &str, fields: Vec<TypePtr>) -> ParquetResult<TypePtr> {
 pub(crate) fn rows_of_file(columns: &[Column], bytes: Bytes) -> Result<Vec<Vec<Cell>>, ParquetError> {
     let file = SerializedFileReader::new(bytes)?;
     let mut rows = Vec::new();
-    for row in file.get_row_iter(None)? {
+    let is_wanted = |field: &&TypePtr| columns.iter().any(|column| column.name == field.name());
+    let schema = file.metadata().file_metadata().schema();
+    let wanted: Vec<TypePtr> = schema.get_fields().iter().filter(is_wanted).cloned().collect();
+    let wanted = match wanted.is_empty() {
+        // What has none of the columns has as many rows all the same.
+        true => None,
+        false => Some(
+            ParquetType::group_type_builder(schema.name())
+                .with_fields(wanted)
+                .build()?,
+        ),
+    };
+    for row in file.get_row_iter(wanted)? {
         rows.push(cells_of_row(columns, row?)?);
     }
     Ok(rows)
@@ -200,8 +241,11 @@ fn cell_of_field(ty: &ColumnType, field: Field) -> Result<Cell, ParquetError> {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
+
+    /// Whether files are written as they are, so that what is in them is found by looking at their bytes. Either is right for any test.
+    pub(crate) static IS_UNCOMPRESSED: std::sync::atomic::AtomicBool = std::sync::atomic::AtomicBool::new(false);
 
     fn list(element: ColumnType) -> ColumnType {
         ColumnType::List(Box::new(element))

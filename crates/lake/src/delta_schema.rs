@@ -2,11 +2,16 @@
 
 use serde_json::{Map, Value as Json, json};
 
+use singlet_model::model::Personal;
+
 use crate::cell::{Column, ColumnType};
 use crate::data_file::DECIMAL_DIGITS;
 
 /// Where a field says of which attribute it is.
 const ATTRIBUTE: &str = "singlet.attribute";
+
+/// Where a field says that it tells of a person, and how.
+const PERSONAL: &str = "singlet.personal";
 
 /// As the text of a schema.
 pub(crate) fn schema_text(columns: &[Column]) -> String {
@@ -18,6 +23,9 @@ fn struct_json(columns: &[Column]) -> Json {
         let mut known = Map::new();
         if let Some(attribute) = &column.attribute {
             known.insert(ATTRIBUTE.to_owned(), Json::from(attribute.as_str()));
+        }
+        if let Some(personal) = column.personal {
+            known.insert(PERSONAL.to_owned(), Json::from(personal.word()));
         }
         json!({"name": column.name, "type": type_json(&column.ty), "nullable": true, "metadata": known})
     };
@@ -49,10 +57,11 @@ pub(crate) fn columns_of_schema(text: &str) -> Option<Vec<Column>> {
 
 fn columns_of(schema: &Json) -> Option<Vec<Column>> {
     let column = |field: &Json| {
-        let attribute = field.get("metadata").and_then(|known| known.get(ATTRIBUTE));
+        let known = |name: &str| field.get("metadata")?.get(name)?.as_str();
         Some(Column {
             name: field.get("name")?.as_str()?.to_owned(),
-            attribute: attribute.and_then(Json::as_str).map(str::to_owned),
+            attribute: known(ATTRIBUTE).map(str::to_owned),
+            personal: known(PERSONAL).and_then(Personal::from_word),
             ty: type_of(field.get("type")?)?,
         })
     };

@@ -16,7 +16,7 @@ use crate::delta_schema::schema_text;
 use crate::error::LakeError;
 use crate::files::drawn_name;
 use crate::lake::{Appended, Lake};
-use crate::layout::{MISFITS, Unfitting, misfit_columns};
+use crate::layout::{ERASURES, EntityTables, MISFITS, Unfitting, erasure_columns, misfit_columns};
 use crate::table_log::{PROTOCOL, TableLog};
 
 /// How often a version of a table is tried to be written that others write too.
@@ -31,6 +31,10 @@ pub(crate) struct Draft {
     tables: BTreeMap<String, Vec<Action>>,
     pub(crate) changes: u64,
     misfits: Vec<Vec<Cell>>,
+    /// Rows that are gone and told of a person.
+    erasures: Vec<Vec<Cell>>,
+    /// Whether all that was to be emptied has been.
+    pub(crate) is_erased: bool,
     appended: Appended,
 }
 
@@ -71,6 +75,11 @@ impl Lake {
             let added = self.new_file(MISFITS, &misfit_columns(), misfits, (LEVEL_TAG, "0"), now_millis)?;
             draft.add_action(MISFITS, Action::Add(added));
         }
+        let erasures = std::mem::take(&mut draft.erasures);
+        if !erasures.is_empty() {
+            let added = self.new_file(ERASURES, &erasure_columns(), erasures, (LEVEL_TAG, "0"), now_millis)?;
+            draft.add_action(ERASURES, Action::Add(added));
+        }
         Ok(())
     }
 
@@ -81,7 +90,9 @@ impl Lake {
             let changes = (entity.changes.as_str(), entity.changes_columns.clone());
             [changes, (entity.entity.as_str(), entity.current_columns.clone())]
         });
-        for (name, columns) in of_entities.chain([misfits]) {
+        let is_personal = self.entities.values().any(EntityTables::is_personal);
+        let erasures = is_personal.then(|| (ERASURES, erasure_columns()));
+        for (name, columns) in of_entities.chain([misfits]).chain(erasures) {
             let table = self.tables.get(name);
             let known = table.and_then(|table| table.metadata.as_ref());
             if table.is_some_and(|table| table.version.is_some() && table.columns == columns) {
@@ -159,7 +170,9 @@ impl Lake {
         let name = drawn_name().map_err(LakeError::file(table))?;
         let name = format!("part-{name}.parquet");
         let path = format!("{table}/{name}");
-        if !self.files.put_new(&path, &bytes).map_err(LakeError::file(&path))? {
+        let is_new = self.files.put_new(&path, &bytes).map_err(LakeError::file(&path))?;
+        // What was put again because no answer came is there already, and ours.
+        if !is_new && self.files.get(&path).map_err(LakeError::file(&path))?.as_deref() != Some(&bytes[..]) {
             return Err(LakeError::unreadable(&path, "a drawn name is taken"));
         }
         Ok(AddFile {
@@ -196,6 +209,11 @@ impl Lake {
             position,
             position_before: self.batch.position.clone(),
             changes: draft.changes,
+            erased_at: if draft.is_erased {
+                now_millis
+            } else {
+                self.batch.erased_at
+            },
             tables: draft.tables,
         };
         put_batch(self.files.as_ref(), &batch)?;
@@ -260,6 +278,19 @@ impl Draft {
     pub(crate) fn count_change(&mut self) {
         self.changes += 1;
         self.appended.changes += 1;
+    }
+
+    /// Has a row be no more. What history has of it that tells of a person goes with it, at a later time.
+    pub(crate) fn end_row(&mut self, tables: &EntityTables, key: String, updates: &mut RowUpdates) {
+        if tables.is_personal() {
+            let number = Cell::Long(i64::try_from(self.changes).unwrap_or(i64::MAX));
+            self.erasures.push(vec![
+                number,
+                Cell::text(tables.entity.as_str()),
+                Cell::text(key.as_str()),
+            ]);
+        }
+        updates.insert(key, None);
     }
 
     pub(crate) fn take_misfit(&mut self, unfitting: Unfitting) {

@@ -7,13 +7,14 @@
 use jiff::civil::Date;
 use singlet_item::{Number, Value};
 use singlet_model::evaluate::time;
-use singlet_model::model::Entity;
+use singlet_model::model::{Entity, Personal};
 use singlet_model::types::{ObjectType, Type};
 use singlet_runtime::Attributes;
 use singlet_runtime::values::json_text;
 
 use crate::cell::{Cell, Column, ColumnType};
-use crate::columns::{column_type, place_of};
+use crate::columns::{attribute_column, column_type, place_of};
+use crate::personal::ValueHasher;
 
 const EPOCH: Date = Date::constant(1970, 1, 1);
 
@@ -23,7 +24,15 @@ pub(crate) struct NoPlace(pub String);
 
 /// How rows of an entity become cells, one for each column.
 pub(crate) struct RowEncoder {
-    fields: Vec<Option<(String, CellEncoder)>>,
+    fields: Vec<Option<FieldEncoder>>,
+}
+
+/// How the values of an attribute or field become cells.
+struct FieldEncoder {
+    name: String,
+    encoder: CellEncoder,
+    /// Whether no message may say a value.
+    is_personal: bool,
 }
 
 /// How values of a type become cells.
@@ -36,6 +45,8 @@ enum CellEncoder {
     /// In JSON.
     Json,
     Binary,
+    /// As what stands for it.
+    Hashed(ValueHasher),
     Date,
     Instant(Type),
     Struct(RowEncoder),
@@ -45,9 +56,32 @@ enum CellEncoder {
 
 impl RowEncoder {
     /// Of an entity, in columns into which its own were merged.
-    pub(crate) fn of_entity(entity: &Entity, columns: &[Column]) -> Self {
-        let attributes = entity.attributes.iter().filter(|attribute| attribute.alias.is_none());
-        Self::of_fields(attributes.map(|attribute| (&attribute.name, &attribute.ty)), columns)
+    pub(crate) fn of_entity(entity: &Entity, columns: &[Column], hasher: &ValueHasher) -> Self {
+        let mut fields: Vec<Option<FieldEncoder>> = columns.iter().map(|_| None).collect();
+        for attribute in entity.attributes.iter().filter(|attribute| attribute.alias.is_none()) {
+            let Some(ty) = attribute_column(attribute) else {
+                continue;
+            };
+            let wanted = Column {
+                name: attribute.name.clone(),
+                attribute: Some(attribute.name.clone()),
+                personal: attribute.personal,
+                ty,
+            };
+            let Some(at) = place_of(columns, &wanted) else { continue };
+            if let (Some(field), Some(column)) = (fields.get_mut(at), columns.get(at)) {
+                let encoder = match attribute.personal {
+                    Some(Personal::Hashed) => CellEncoder::Hashed(hasher.clone()),
+                    _ => CellEncoder::of_type(&attribute.ty, &column.ty),
+                };
+                *field = Some(FieldEncoder {
+                    name: attribute.name.clone(),
+                    encoder,
+                    is_personal: attribute.personal.is_some(),
+                });
+            }
+        }
+        RowEncoder { fields }
     }
 
     fn of_object(object: &ObjectType, columns: &[Column]) -> Self {
@@ -55,16 +89,21 @@ impl RowEncoder {
     }
 
     fn of_fields<'t>(named: impl Iterator<Item = (&'t String, &'t Type)>, columns: &[Column]) -> Self {
-        let mut fields: Vec<Option<(String, CellEncoder)>> = columns.iter().map(|_| None).collect();
+        let mut fields: Vec<Option<FieldEncoder>> = columns.iter().map(|_| None).collect();
         for (name, ty) in named {
             let wanted = Column {
                 name: name.clone(),
                 attribute: Some(name.clone()),
+                personal: None,
                 ty: column_type(ty),
             };
             let Some(at) = place_of(columns, &wanted) else { continue };
             if let (Some(field), Some(column)) = (fields.get_mut(at), columns.get(at)) {
-                *field = Some((name.clone(), CellEncoder::of_type(ty, &column.ty)));
+                *field = Some(FieldEncoder {
+                    name: name.clone(),
+                    encoder: CellEncoder::of_type(ty, &column.ty),
+                    is_personal: false,
+                });
             }
         }
         RowEncoder { fields }
@@ -72,13 +111,18 @@ impl RowEncoder {
 
     /// A row's cells.
     pub(crate) fn encode_row(&self, row: &Attributes) -> Result<Vec<Cell>, NoPlace> {
-        let cell = |field: &Option<(String, CellEncoder)>| match field {
+        let cell = |field: &Option<FieldEncoder>| match field {
             None => Ok(Cell::Null),
-            Some((name, encoder)) => match row.get(name) {
+            Some(field) => match row.get(&field.name) {
                 None => Ok(Cell::Null),
-                Some(value) => encoder
-                    .encode_value(value)
-                    .map_err(|NoPlace(reason)| NoPlace(format!("`{name}`: {reason}"))),
+                Some(value) => field.encoder.encode_value(value).map_err(|NoPlace(reason)| {
+                    let reason = if field.is_personal {
+                        "the value has no place in its column"
+                    } else {
+                        &reason
+                    };
+                    NoPlace(format!("`{}`: {reason}", field.name))
+                }),
             },
         };
         self.fields.iter().map(cell).collect()
@@ -134,6 +178,7 @@ impl CellEncoder {
             }
             CellEncoder::Text => Ok(text_of(value)),
             CellEncoder::Json => Ok(Cell::text(json_text::of(value))),
+            CellEncoder::Hashed(hasher) => Ok(Cell::text(hasher.hashed(value))),
             CellEncoder::Binary => value
                 .as_bytes()
                 .map(|bytes| Cell::Bytes(bytes.to_vec()))

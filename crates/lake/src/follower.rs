@@ -8,14 +8,18 @@ use singlet_changes::{
     ChangeDecoder, ChangePage, ChangeReader, ChangeSource, FollowError, Followers, Misfit, Noted, SnapshotReader,
     SnapshotRow, Told,
 };
+use singlet_item::Value;
 use singlet_model::Model;
+use singlet_runtime::Attributes;
+use singlet_runtime::values::json_text;
 use singlet_store::StreamPosition;
 
+use crate::batches::newest_number;
 use crate::compaction::{KEPT_MILLIS, Tidied};
 use crate::error::LakeError;
 use crate::files::LakeFiles;
 use crate::lake::{Appended, Lake};
-use crate::layout::key_text;
+use crate::personal::has_personal;
 
 /// The most rows of a snapshot, which are held in memory until all are known.
 pub const SNAPSHOT_ROWS_MAX: usize = 2_000_000;
@@ -56,6 +60,8 @@ pub struct LakeFollower {
     /// None where something failed: it is opened again.
     opened: Option<Opened>,
     vacuumed_at: i64,
+    /// Whether history is emptied whenever it is tidied, and not once a day.
+    erases_at_once: bool,
 }
 
 /// A lake, and how far its changes were read.
@@ -95,7 +101,15 @@ impl LakeFollower {
             kept_millis: KEPT_MILLIS,
             opened: None,
             vacuumed_at: i64::MIN,
+            erases_at_once: false,
         }
+    }
+
+    /// The same, where history is emptied of what told of rows that are gone whenever it is tidied.
+    #[must_use]
+    pub fn with_erasure_at_once(mut self) -> Self {
+        self.erases_at_once = true;
+        self
     }
 
     /// The same, where what is no longer in a table stays for so long.
@@ -187,8 +201,14 @@ impl LakeFollower {
     pub async fn tidy(&mut self, now: i64) -> Result<Tidied, LakeError> {
         let kept_since = now.saturating_sub(self.kept_millis);
         let mut opened = self.take_opened(now).await?;
+        let erases_at_once = self.erases_at_once;
         let (lake, tidied) = in_lake(opened.lake, move |lake| {
+            let emptied_rows = match erases_at_once {
+                true => lake.erase(now)?,
+                false => lake.erase_due(now)?,
+            };
             let mut tidied = lake.tidy(now)?;
+            tidied.emptied_rows = emptied_rows;
             tidied.removed_files = lake.vacuum(kept_since)?.removed_files;
             Ok(tidied)
         })
@@ -204,7 +224,11 @@ impl LakeFollower {
             return Ok(opened);
         }
         let (files, model) = (Arc::clone(&self.files), Arc::clone(&self.model));
-        let lake = tokio::task::spawn_blocking(move || Lake::open(files, model, now)).await;
+        let secret = match has_personal(&model) {
+            true => self.followers.value_secret().await?,
+            false => Vec::new(),
+        };
+        let lake = tokio::task::spawn_blocking(move || Lake::open(files, model, &secret, now)).await;
         let lake = lake.map_err(|_| LakeError::Ended)??;
         let name = format!("lake-{}", lake.id());
         let noted = self.followers.noted(&name).await?;
@@ -218,13 +242,20 @@ impl LakeFollower {
             pending_since: now,
             batches: 0,
         };
-        if !opened.lake.is_newest()? {
+        if !self.is_newest(&opened).await? {
             return Err(LakeError::Overtaken);
         }
         if let Some(position) = opened.lake.position().filter(|_| opened.is_known) {
             self.note(&mut opened, &position, now).await?;
         }
         Ok(opened)
+    }
+
+    /// Whether nobody has written a batch since.
+    async fn is_newest(&self, opened: &Opened) -> Result<bool, LakeError> {
+        let (files, number) = (Arc::clone(&self.files), opened.lake.batch_number());
+        let newest = tokio::task::spawn_blocking(move || newest_number(files.as_ref())).await;
+        Ok(newest.map_err(|_| LakeError::Ended)?? == Some(number))
     }
 
     /// Writes a batch of what waits, and says in the table how far that is.
@@ -242,6 +273,7 @@ impl LakeFollower {
             let is_vacuumed = now.saturating_sub(self.vacuumed_at) >= VACUUM_MILLIS;
             let kept_since = now.saturating_sub(self.kept_millis);
             let (lake, _) = in_lake(opened.lake, move |lake| {
+                lake.erase_due(now)?;
                 lake.tidy(now)?;
                 match is_vacuumed {
                     true => lake.vacuum(kept_since).map(drop),
@@ -279,7 +311,7 @@ impl LakeFollower {
                 Err(error) => return Err(error.into()),
             }
             opened.noted = self.followers.noted(&opened.name).await?;
-            if !opened.lake.is_newest()? {
+            if !self.is_newest(opened).await? {
                 break;
             }
         }
@@ -340,6 +372,11 @@ impl Opened {
         self.reader
             .get_or_insert_with(|| ChangeReader::new(Arc::clone(model), Arc::clone(source), position))
     }
+}
+
+/// What identifies a row among those that are held.
+fn key_text(key: &Attributes) -> String {
+    json_text::of(&Value::M(key.clone()))
 }
 
 /// Whether the table has noted how far the lake is, or how far it was before its last batch.

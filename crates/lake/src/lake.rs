@@ -1,19 +1,22 @@
 //! A lake: what is done to its tables, in batches.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
 use singlet_changes::{Change, ChangeDecoder, SnapshotRow, Told};
 use singlet_model::Model;
 use singlet_store::StreamPosition;
 
-use crate::batches::{Batch, newest_batch, newest_number, put_batch};
+use crate::batches::{Batch, newest_batch, put_batch};
 use crate::buckets::BUCKET_ROWS_MAX;
 use crate::cell::{Cell, Column};
 use crate::drafts::{Draft, RowUpdates};
 use crate::error::LakeError;
 use crate::files::{LakeFiles, drawn_name};
-use crate::layout::{ChangeHead, EntityTables, MISFITS, Unfitting, changes_table, key_text, lake_entities};
+use crate::layout::{
+    ChangeHead, ERASURES, EntityTables, MISFITS, Unfitting, changes_table, erasure_columns, lake_entities,
+};
+use crate::personal::{ValueHasher, has_personal};
 use crate::table_log::TableLog;
 
 /// The tables of a model, and how far they are.
@@ -46,13 +49,25 @@ pub struct Appended {
 }
 
 impl Lake {
-    /// Opens a lake, or makes one. What the last batch says of tables that did not follow it yet is done first.
+    /// Opens a lake, or makes one. What the last batch says of tables that did not follow it yet is done first. Values that tell of a person
+    /// are hashed under the secret, of which a model without such values needs none.
     ///
     /// # Errors
     ///
     /// Where the model has no stream for it, files cannot be read or written, or another changed what only the lake writes.
-    pub fn open(files: Arc<dyn LakeFiles>, model: Arc<Model>, now_millis: i64) -> Result<Self, LakeError> {
+    pub fn open(
+        files: Arc<dyn LakeFiles>,
+        model: Arc<Model>,
+        secret: &[u8],
+        now_millis: i64,
+    ) -> Result<Self, LakeError> {
         lake_entities(&model)?;
+        if has_personal(&model) && secret.is_empty() {
+            return Err(LakeError::Refused(
+                "personal values need a key to be hashed with".to_owned(),
+            ));
+        }
+        let hasher = ValueHasher::new(secret);
         let batch = match newest_batch(files.as_ref())? {
             Some(batch) => batch,
             None => create_lake(files.as_ref(), now_millis)?,
@@ -67,10 +82,11 @@ impl Lake {
         };
         lake.follow_batch()?;
         lake.table(MISFITS)?;
+        lake.table(ERASURES)?;
         for entity in lake_entities(&model)? {
             let changes = lake.table(&changes_table(&entity.name))?.columns.clone();
             let current = lake.table(&entity.name)?.columns.clone();
-            let tables = EntityTables::new(entity, &changes, &current);
+            let tables = EntityTables::new(entity, &changes, &current, &hasher);
             lake.entities.insert(entity.name.clone(), tables);
         }
         Ok(lake)
@@ -98,9 +114,9 @@ impl Lake {
         self.batch.position_before.clone().map(StreamPosition::After)
     }
 
-    /// Whether nobody has written a batch since.
-    pub(crate) fn is_newest(&self) -> Result<bool, LakeError> {
-        Ok(newest_number(self.files.as_ref())? == Some(self.batch.number))
+    /// The number of the last batch.
+    pub(crate) fn batch_number(&self) -> u64 {
+        self.batch.number
     }
 
     /// When the last batch was, in milliseconds since 1970.
@@ -114,7 +130,9 @@ impl Lake {
             let table = self.tables.get(name);
             table.is_none_or(|table| table.version.is_none() || table.columns != columns)
         };
+        let is_personal = self.entities.values().any(EntityTables::is_personal);
         self.batch.position.is_none()
+            || is_personal && lacks(ERASURES, &erasure_columns())
             || self.entities.values().any(|entity| {
                 lacks(&entity.changes, &entity.changes_columns) || lacks(&entity.entity, &entity.current_columns)
             })
@@ -135,17 +153,21 @@ impl Lake {
         let mut updates: BTreeMap<String, RowUpdates> = BTreeMap::new();
         for told in told {
             match told {
-                Told::Change(change) => self.take_change(&mut draft, change, &mut rows, &mut updates),
+                Told::Change(change) => self.take_change(&mut draft, change, &mut rows, &mut updates)?,
                 Told::Misfit(misfit) => {
                     let old = misfit.record.old.as_ref();
                     let key = old.and_then(|old| self.decoder.fitting_key(&misfit.entity, old));
-                    if let Some(key) = key {
-                        updates
-                            .entry(misfit.entity.clone())
-                            .or_default()
-                            .insert(key_text(&key), None);
+                    // A version that does not fit takes the place of another that did.
+                    let is_new = misfit.record.old.is_none() && misfit.record.new.is_some();
+                    let versioned = || self.decoder.versioned_key(&misfit.entity, &misfit.record.key);
+                    let key = key.or_else(|| is_new.then(versioned).flatten());
+                    if let (Some(key), Some(tables)) = (key, self.entities.get(&misfit.entity)) {
+                        let key = tables.persons.key_text(&key);
+                        let updates = updates.entry(misfit.entity.clone()).or_default();
+                        let rows = rows.entry(misfit.entity.clone()).or_default();
+                        self.end_fitting(&mut draft, tables, key, misfit.record.at_seconds, (rows, updates))?;
                     }
-                    draft.take_misfit(Unfitting::of_misfit(misfit));
+                    self.take_misfit(&mut draft, Unfitting::of_misfit(misfit));
                 }
             }
         }
@@ -159,14 +181,14 @@ impl Lake {
         change: &Change,
         rows: &mut BTreeMap<String, Vec<Vec<Cell>>>,
         updates: &mut BTreeMap<String, RowUpdates>,
-    ) {
+    ) -> Result<(), LakeError> {
         let Some(tables) = self.entities.get(&change.entity) else {
-            return;
+            return Ok(());
         };
-        let key = key_text(&change.key);
+        let key = tables.persons.key_text(&change.key);
         let head = ChangeHead {
             number: draft.changes,
-            id: Some(change.id.as_str()),
+            id: Some(tables.persons.id_text(&change.key, change.id.as_str())),
             kind: change.kind.word(),
             at_seconds: change.at_seconds,
             by: change.by.as_deref(),
@@ -183,16 +205,52 @@ impl Lake {
         let updates = updates.entry(change.entity.clone()).or_default();
         match (row, current) {
             (Ok(row), Ok(current)) => {
-                updates.insert(key, current);
+                match current {
+                    Some(current) => drop(updates.insert(key, Some(current))),
+                    None => draft.end_row(tables, key, updates),
+                }
                 rows.entry(change.entity.clone()).or_default().push(row);
                 draft.count_change();
             }
             (Err(no_place), _) | (_, Err(no_place)) => {
-                // What it is cannot be said in the table, and what it was it is no more.
-                updates.insert(key, None);
-                draft.take_misfit(Unfitting::of_change(change, no_place));
+                let rows = rows.entry(change.entity.clone()).or_default();
+                self.end_fitting(draft, tables, key, change.at_seconds, (rows, updates))?;
+                self.take_misfit(draft, Unfitting::of_change(change, no_place));
             }
         }
+        Ok(())
+    }
+
+    /// A row that does not fit any more: what it is cannot be said in the tables, and what it was it is no more.
+    fn end_fitting(
+        &self,
+        draft: &mut Draft,
+        tables: &EntityTables,
+        key: String,
+        at_seconds: i64,
+        (rows, updates): (&mut Vec<Vec<Cell>>, &mut RowUpdates),
+    ) -> Result<(), LakeError> {
+        let head = ChangeHead {
+            number: draft.changes,
+            id: None,
+            kind: "unfit",
+            at_seconds,
+            by: None,
+        };
+        let row = tables.change_row(&head, &key, (None, None));
+        rows.push(row.map_err(|_| LakeError::Shape)?);
+        draft.end_row(tables, key, updates);
+        draft.changes += 1;
+        Ok(())
+    }
+
+    /// Notes what does not fit, without what tells of a person.
+    fn take_misfit(&self, draft: &mut Draft, unfitting: Unfitting) {
+        let unfitting = match self.entities.get(&unfitting.entity) {
+            Some(tables) => unfitting.shown_by(&tables.persons),
+            None => unfitting,
+        };
+        draft.take_misfit(unfitting);
     }
 
     /// Brings the tables to what the rows are at a position. What differs enters the tables of changes, as `snapshot` or `deleted`.
@@ -212,12 +270,24 @@ impl Lake {
         for row in found {
             match row {
                 SnapshotRow::Row { entity, key, .. } => {
-                    all.entry(entity.as_str()).or_default().push((key_text(key), row));
+                    if let Some(tables) = self.entities.get(entity) {
+                        let key = tables.persons.key_text(key);
+                        all.entry(entity.as_str()).or_default().push((key, row));
+                    }
                 }
                 SnapshotRow::Misfit { .. } => {
                     let unfitting = Unfitting::of_scanned(row, at_seconds);
-                    unfitting.into_iter().for_each(|unfitting| draft.take_misfit(unfitting));
+                    unfitting
+                        .into_iter()
+                        .for_each(|unfitting| self.take_misfit(&mut draft, unfitting));
                 }
+            }
+        }
+        let mut present: BTreeMap<String, HashSet<String>> = BTreeMap::new();
+        for (entity, found) in &all {
+            if self.entities.get(*entity).is_some_and(EntityTables::is_emptied) {
+                let keys = found.iter().map(|(key, _)| key.clone());
+                present.insert((*entity).to_owned(), keys.collect());
             }
         }
         let (mut rows, mut updates) = (BTreeMap::new(), BTreeMap::new());
@@ -229,6 +299,7 @@ impl Lake {
             updates.insert(name, updated);
         }
         self.draft_rows(&mut draft, rows, updates, now_millis)?;
+        self.draft_emptied(&mut draft, &present, now_millis)?;
         self.draft_tables(&mut draft, now_millis)?;
         self.commit(draft, "snapshot", Some(position), now_millis)
     }
@@ -246,6 +317,16 @@ impl Lake {
         let Some(tables) = self.entities.get(entity) else {
             return Ok((rows, updates));
         };
+        // Rows under keys that told of a person, by the keys that they have now.
+        let mut former: HashMap<String, String> = HashMap::new();
+        for key in there.keys() {
+            former.extend(tables.hidden_key(key).map(|hidden| (hidden, key.clone())));
+        }
+        for (hidden, key) in &former {
+            if let Some(row) = there.remove(key) {
+                there.insert(hidden.clone(), row);
+            }
+        }
         let head = |number: u64, kind: &'static str| ChangeHead {
             number,
             id: None,
@@ -256,6 +337,9 @@ impl Lake {
         for (key, found) in found {
             let SnapshotRow::Row { row, .. } = found else { continue };
             let before = there.remove(&key);
+            if let Some(former) = former.remove(&key) {
+                updates.insert(former, None);
+            }
             let encoded = tables.current_row(&key, row).and_then(|current| {
                 let head = head(draft.changes, "snapshot");
                 Ok((current, tables.change_row(&head, &key, (None, Some(row)))?))
@@ -268,23 +352,29 @@ impl Lake {
                     draft.count_change();
                 }
                 Err(no_place) => {
-                    updates.insert(key, None);
-                    draft.take_misfit(Unfitting {
+                    if before.is_some() {
+                        self.end_fitting(draft, tables, key, at_seconds, (&mut rows, &mut updates))?;
+                    }
+                    let unfitting = Unfitting {
                         id: None,
                         entity: entity.to_owned(),
                         reason: no_place.0,
                         at_seconds,
                         old: None,
                         new: Some(row.clone()),
-                    });
+                    };
+                    self.take_misfit(draft, unfitting);
                 }
             }
         }
         // What it was is in the rows of changes before.
         for key in there.into_keys() {
+            if let Some(former) = former.remove(&key) {
+                updates.insert(former, None);
+            }
             let row = tables.change_row(&head(draft.changes, "deleted"), &key, (None, None));
             rows.push(row.map_err(|_| LakeError::Shape)?);
-            updates.insert(key, None);
+            draft.end_row(tables, key, &mut updates);
             draft.count_change();
         }
         Ok((rows, updates))
@@ -327,6 +417,7 @@ fn create_lake(files: &dyn LakeFiles, now_millis: i64) -> Result<Batch, LakeErro
         position: None,
         position_before: None,
         changes: 0,
+        erased_at: now_millis,
         tables: BTreeMap::new(),
     };
     match put_batch(files, &batch) {

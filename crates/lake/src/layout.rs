@@ -1,18 +1,19 @@
 //! Which tables a model has in a lake, and how its rows stand in them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use singlet_changes::{Change, Misfit, SnapshotRow};
 use singlet_item::{Item, Value};
 use singlet_model::Model;
-use singlet_model::model::Entity;
+use singlet_model::model::{Entity, Personal};
 use singlet_runtime::Attributes;
-use singlet_runtime::values::json_text;
 
 use crate::cell::{Cell, Column, ColumnType};
-use crate::columns::{entity_columns, merge_columns};
+use crate::columns::{entity_columns, mark_personal, merge_columns};
 use crate::encode::{NoPlace, RowEncoder};
+use crate::erasure::is_emptied_since;
 use crate::error::LakeError;
+use crate::personal::{EntityPersons, ValueHasher, any_personal};
 
 /// What the table of an entity's changes is called after its name.
 const CHANGES: &str = "_changes";
@@ -20,12 +21,17 @@ const CHANGES: &str = "_changes";
 /// The table of what does not fit.
 pub(crate) const MISFITS: &str = "_misfits";
 
+/// The table of rows that are gone and told of a person: what history has of them is to be emptied.
+pub(crate) const ERASURES: &str = "_erasures";
+
 /// The stream that a lake needs: of every change the row before and after.
 const STREAM: &str = "both_images";
 
-/// Where `before` and `after` stand among the columns of changes.
+/// Where `id`, `key`, `before` and `after` stand among the columns of changes.
+pub(crate) const CHANGE_ID: usize = 1;
+pub(crate) const CHANGE_KEY: usize = 5;
 const BEFORE: usize = 6;
-const AFTER: usize = 7;
+pub(crate) const CHANGE_AFTER: usize = 7;
 
 /// The two tables of an entity.
 pub(crate) struct EntityTables {
@@ -35,6 +41,11 @@ pub(crate) struct EntityTables {
     pub changes_columns: Vec<Column>,
     /// The columns of the table of what is, which has the entity's name.
     pub current_columns: Vec<Column>,
+    pub persons: EntityPersons,
+    /// The attributes that stood readable in the tables and tell of a person by now.
+    readable: BTreeSet<String>,
+    /// Whether something in the tables is to be emptied or hidden.
+    is_emptied: bool,
     before: RowEncoder,
     after: RowEncoder,
     current: RowEncoder,
@@ -43,7 +54,7 @@ pub(crate) struct EntityTables {
 /// What of a row of changes does not come from the rows themselves.
 pub(crate) struct ChangeHead<'c> {
     pub number: u64,
-    pub id: Option<&'c str>,
+    pub id: Option<String>,
     pub kind: &'static str,
     pub at_seconds: i64,
     pub by: Option<&'c str>,
@@ -62,7 +73,10 @@ pub(crate) fn lake_entities(model: &Model) -> Result<Vec<&Entity>, LakeError> {
     }
     let is_own = |entity: &&Entity| entity.mirror.is_none() && entity.role.is_none();
     let entities: Vec<&Entity> = model.entities.iter().filter(is_own).collect();
-    let mut names = BTreeMap::from([(MISFITS.to_owned(), "what does not fit")]);
+    let mut names = BTreeMap::from([
+        (MISFITS.to_owned(), "what does not fit"),
+        (ERASURES.to_owned(), "what is to be erased"),
+    ]);
     for entity in &entities {
         // Folders and tables that differ by letter case alone are the same to many.
         for name in [entity.name.clone(), changes_table(&entity.name)] {
@@ -81,27 +95,62 @@ pub(crate) fn changes_table(entity: &str) -> String {
 
 impl EntityTables {
     /// Of an entity, whose tables have these columns by now.
-    pub(crate) fn new(entity: &Entity, changes_there: &[Column], current_there: &[Column]) -> Self {
+    pub(crate) fn new(
+        entity: &Entity,
+        changes_there: &[Column],
+        current_there: &[Column],
+        hasher: &ValueHasher,
+    ) -> Self {
         let attributes = entity_columns(entity);
+        let readable: BTreeSet<String> = readable_attributes(entity, changes_there).collect();
         let mut changes_columns = changes_there.to_vec();
+        for column in &mut changes_columns {
+            if let ColumnType::Struct(fields) = &mut column.ty {
+                mark_personal(fields, entity);
+            }
+        }
+        let is_emptied = !readable.is_empty() || is_emptied_since(changes_there, &changes_columns);
         merge_columns(&mut changes_columns, &wanted_changes(&attributes));
         let mut current_columns = current_there.to_vec();
+        mark_personal(&mut current_columns, entity);
         let key = Column::of_lake("_key", ColumnType::Text);
         merge_columns(&mut current_columns, &[key]);
         merge_columns(&mut current_columns, &attributes);
         let image = |at: usize| match changes_columns.get(at).map(|column| &column.ty) {
-            Some(ColumnType::Struct(fields)) => RowEncoder::of_entity(entity, fields),
-            _ => RowEncoder::of_entity(entity, &[]),
+            Some(ColumnType::Struct(fields)) => RowEncoder::of_entity(entity, fields, hasher),
+            _ => RowEncoder::of_entity(entity, &[], hasher),
         };
         EntityTables {
             entity: entity.name.clone(),
             changes: changes_table(&entity.name),
             before: image(BEFORE),
-            after: image(AFTER),
-            current: RowEncoder::of_entity(entity, &current_columns),
+            after: image(CHANGE_AFTER),
+            current: RowEncoder::of_entity(entity, &current_columns, hasher),
+            persons: EntityPersons::of_entity(entity, hasher),
+            readable,
+            is_emptied,
             changes_columns,
             current_columns,
         }
+    }
+
+    /// Whether history has anything of a row that tells of a person.
+    pub(crate) fn is_personal(&self) -> bool {
+        any_personal(&self.changes_columns, &|personal| personal != Personal::Omitted)
+    }
+
+    /// Whether something in the tables is to be emptied or hidden that was written before the model said so.
+    pub(crate) fn is_emptied(&self) -> bool {
+        self.is_emptied
+    }
+
+    /// A key of before as it stands by now; nothing where it was written so.
+    pub(crate) fn hidden_key(&self, key: &str) -> Option<String> {
+        if self.readable.is_empty() {
+            return None;
+        }
+        let key: serde_json::Map<String, serde_json::Value> = serde_json::from_str(key).ok()?;
+        self.persons.hidden_key(key, &self.readable)
     }
 
     /// A row of the table of changes.
@@ -117,7 +166,7 @@ impl EntityTables {
         };
         Ok(vec![
             Cell::Long(i64::try_from(head.number).unwrap_or(i64::MAX)),
-            Cell::optional_text(head.id.map(str::to_owned)),
+            Cell::optional_text(head.id.clone()),
             Cell::text(head.kind),
             instant_cell(head.at_seconds),
             Cell::optional_text(head.by.map(str::to_owned)),
@@ -135,6 +184,22 @@ impl EntityTables {
         }
         Ok(cells)
     }
+}
+
+/// The attributes that tell of a person and stand in columns that were not marked so.
+fn readable_attributes(entity: &Entity, changes: &[Column]) -> impl Iterator<Item = String> + use<> {
+    let fields = match changes.get(CHANGE_AFTER).map(|column| &column.ty) {
+        Some(ColumnType::Struct(fields)) => fields.as_slice(),
+        _ => &[],
+    };
+    let is_readable = |name: &String| {
+        let personal = entity.attribute(name).and_then(|attribute| attribute.personal);
+        let mut of_name = fields.iter().filter(|field| field.attribute.as_ref() == Some(name));
+        // One that was hashed or emptied before was hidden in keys then.
+        personal.is_some() && of_name.clone().count() > 0 && of_name.all(|field| field.personal.is_none())
+    };
+    let names = fields.iter().filter_map(|field| field.attribute.clone());
+    names.filter(is_readable).collect::<Vec<_>>().into_iter()
 }
 
 /// Names that no SQL keeps for itself, as it does `at` and `by`.
@@ -165,6 +230,18 @@ pub(crate) fn misfit_columns() -> Vec<Column> {
         ("changed_at", ColumnType::Timestamp),
         ("old", ColumnType::Text),
         ("new", ColumnType::Text),
+    ]
+    .into_iter()
+    .map(|(name, ty)| Column::of_lake(name, ty))
+    .collect()
+}
+
+/// The columns of the table of rows that are gone.
+pub(crate) fn erasure_columns() -> Vec<Column> {
+    [
+        ("number", ColumnType::Long),
+        ("entity", ColumnType::Text),
+        ("key", ColumnType::Text),
     ]
     .into_iter()
     .map(|(name, ty)| Column::of_lake(name, ty))
@@ -219,8 +296,21 @@ impl Unfitting {
         })
     }
 
+    /// The same without what tells of a person.
+    pub(crate) fn shown_by(self, persons: &EntityPersons) -> Self {
+        Unfitting {
+            reason: persons.shown_reason(self.reason),
+            old: self.old.map(|item| persons.shown_item(item)),
+            new: self.new.map(|item| persons.shown_item(item)),
+            ..self
+        }
+    }
+
     pub(crate) fn cells(self, number: u64) -> Vec<Cell> {
-        let json = |item: Option<Item>| Cell::optional_text(item.map(|item| json_text::of(&Value::M(item))));
+        let json = |item: Option<Item>| {
+            let text = |item| singlet_runtime::values::json_text::of(&Value::M(item));
+            Cell::optional_text(item.map(text))
+        };
         vec![
             Cell::Long(i64::try_from(number).unwrap_or(i64::MAX)),
             Cell::optional_text(self.id),
@@ -231,11 +321,6 @@ impl Unfitting {
             json(self.new),
         ]
     }
-}
-
-/// What identifies a row, as text.
-pub(crate) fn key_text(key: &Attributes) -> String {
-    json_text::of(&Value::M(key.clone()))
 }
 
 fn instant_cell(seconds: i64) -> Cell {

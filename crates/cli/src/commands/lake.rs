@@ -4,15 +4,15 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use clap::Args;
+use clap::{Args, Subcommand, ValueEnum};
 use singlet_changes::CLOCKS_DIFFER_SECONDS;
 use singlet_face::Company;
-use singlet_lake::{Appended, LakeError, LakeFollower, LocalFiles, check_model};
+use singlet_lake::{Appended, LakeError, LakeFiles, LakeFollower, LakePlace, LakeReport, check_model};
 
 use super::changes::{Opened, open_changes};
 use super::serve::{log, signal};
 use crate::following::{AWAY_PAUSE_MAX, HEAD_PAUSE_SHARED, stream_late_millis};
-use crate::lake_following::{lake_folder, say_step};
+use crate::lake_following::say_step;
 use crate::store::{StoreArgs, now};
 use crate::table::counted;
 use crate::{exit, model};
@@ -26,18 +26,25 @@ const MILLIS_PER_HOUR: i64 = 60 * 60 * 1_000;
 ///
 /// The exit code is 1 where rows did not fit the model: they are in `_misfits`.
 #[derive(Args)]
+#[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
 pub struct IntoLake {
+    #[command(subcommand)]
+    command: Option<LakeCommand>,
     /// The model file.
-    model: PathBuf,
-    /// The folder of lakes; the model's own is in it under its name.
-    #[arg(long, env = "SINGLET_LAKE", value_name = "DIR")]
-    to: PathBuf,
+    #[arg(required = true)]
+    model: Option<PathBuf>,
+    /// The folder of lakes, or `s3://BUCKET/PREFIX`; the model's own is in it under its name.
+    #[arg(long, env = "SINGLET_LAKE", value_name = "PLACE", required = true)]
+    to: Option<LakePlace>,
     /// End with the last change instead of waiting for others.
     #[arg(long)]
     once: bool,
     /// How long files stay that no table has any more, for who reads an older version.
     #[arg(long, value_name = "HOURS", default_value_t = 168, value_parser = clap::value_parser!(u32).range(1..))]
     keep: u32,
+    /// With the last change, empty history at once of what told of persons whose rows are gone; else that is done once a day.
+    #[arg(long)]
+    erase: bool,
     #[command(flatten)]
     store: StoreArgs,
     /// How it is logged, to standard error.
@@ -48,28 +55,79 @@ pub struct IntoLake {
     log_level: String,
 }
 
+/// What else is done with lakes.
+#[derive(Subcommand)]
+enum LakeCommand {
+    Report(LakeReporting),
+}
+
+/// Show what a lake has: rows by status and other words, by day and by city, sums, how long things take, what changes.
+///
+/// What is shown follows from the model. No engine is needed, and no table is asked.
+#[derive(Args)]
+struct LakeReporting {
+    /// The model file.
+    model: PathBuf,
+    /// The folder of lakes, or `s3://BUCKET/PREFIX`; the model's own is in it under its name.
+    #[arg(long, env = "SINGLET_LAKE", value_name = "PLACE")]
+    from: LakePlace,
+    /// How it is shown.
+    #[arg(long, value_enum, default_value_t = ReportForm::Text)]
+    format: ReportForm,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum ReportForm {
+    /// Bars in the terminal.
+    Text,
+    /// One drawing, for light and dark pages.
+    Svg,
+    /// For other programs.
+    Json,
+}
+
+impl LakeReporting {
+    async fn show(self) -> Result<ExitCode, ExitCode> {
+        let loaded = model::load(&self.model)?;
+        let place = self.from.of_system(&loaded.name);
+        let files = place.files().map_err(|error| model::fail(&error.to_string()))?;
+        let report = tokio::task::spawn_blocking(move || LakeReport::read(files.as_ref(), &loaded, now())).await;
+        let report = report.map_err(|error| model::fail(&error.to_string()))?;
+        let report = report.map_err(|error| model::fail(&format!("`{place}`: {error}")))?;
+        Ok(super::print(&match self.format {
+            ReportForm::Text => report.to_text(),
+            ReportForm::Svg => report.to_svg(),
+            ReportForm::Json => report.to_json(),
+        }))
+    }
+}
+
 impl IntoLake {
     /// Runs the command.
-    pub fn run(self) -> ExitCode {
-        super::block_on(self.follow()).unwrap_or_else(|code| code)
+    pub fn run(mut self) -> ExitCode {
+        match self.command.take() {
+            Some(LakeCommand::Report(report)) => super::block_on(report.show()).unwrap_or_else(|code| code),
+            None => super::block_on(self.follow()).unwrap_or_else(|code| code),
+        }
     }
 
     async fn follow(self) -> Result<ExitCode, ExitCode> {
         log::start(self.log, &self.log_level).map_err(|reason| model::fail(&reason))?;
-        let loaded = model::load(&self.model)?;
+        let (Some(model), Some(to)) = (&self.model, &self.to) else {
+            return Err(model::fail("say a model, and with `--to` the place of its lake"));
+        };
+        let loaded = model::load(model)?;
         check_model(&loaded).map_err(|error| model::fail(&error.to_string()))?;
         let opened = open_changes(&self.store, loaded)
             .await
             .map_err(|reason| model::fail(&reason))?;
-        let folder = lake_folder(&self.to, &opened.model.name);
+        let place = to.of_system(&opened.model.name);
+        let files = place.files().map_err(|error| model::fail(&error.to_string()))?;
         let end = signal::end().map_err(|reason| model::fail(&reason))?;
-        let appended = self
-            .bring(&opened, Arc::new(LocalFiles::new(folder.clone())), end)
-            .await;
-        let appended = appended.map_err(|error| model::fail(&format!("`{}`: {error}", folder.display())))?;
+        let appended = self.bring(&opened, files, end).await;
+        let appended = appended.map_err(|error| model::fail(&format!("`{place}`: {error}")))?;
         super::print(&format!(
-            "{}: {} brought, {} not fit\n",
-            folder.display(),
+            "{place}: {} brought, {} not fit\n",
             counted(appended.changes, "row"),
             match appended.misfits {
                 1 => "1 does".to_owned(),
@@ -85,7 +143,7 @@ impl IntoLake {
     async fn bring(
         &self,
         opened: &Opened,
-        files: Arc<LocalFiles>,
+        files: Arc<dyn LakeFiles>,
         end: impl Future<Output = ()>,
     ) -> Result<Appended, LakeError> {
         let (company, differ) = match opened.is_remote {
@@ -95,6 +153,9 @@ impl IntoLake {
         let (model, source) = (Arc::clone(&opened.model), Arc::clone(&opened.source));
         let lake = LakeFollower::new(files, model, source, stream_late_millis(company));
         let mut lake = lake.with_kept_millis(i64::from(self.keep).saturating_mul(MILLIS_PER_HOUR));
+        if self.erase {
+            lake = lake.with_erasure_at_once();
+        }
         let is_once = self.once || opened.is_still;
         let begun = now() / 1_000;
         let (mut all, mut failures) = (Appended::default(), 0_u32);

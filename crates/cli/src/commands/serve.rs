@@ -22,6 +22,7 @@ use std::time::Duration;
 use clap::Args;
 use singlet_http::auth::{ApiKey, ApiKeys, FetchedKeys, JwksTiming, JwtKeys, JwtSettings, KeyRoute, Secret};
 use singlet_http::{Limits, Proxies, Server, Service, Settings, Surfaces, System, SystemSettings, TlsFiles};
+use singlet_lake::LakePlace;
 use singlet_model::Model;
 use singlet_model::model::Rate;
 use singlet_protocol::{Endpoint, Guard};
@@ -93,10 +94,9 @@ pub struct Serve {
     /// Run no writes after changes or by the clock: another process does, `singlet follow` or another service on the same table.
     #[arg(long, env = "SINGLET_NO_FOLLOW")]
     no_follow: bool,
-    /// Bring every change into lakes: a folder, with one for each system. Where nothing is followed there is none.
-    #[arg(long, env = "SINGLET_LAKE", value_name = "DIR")]
-    lake: Option<PathBuf>,
-
+    /// Bring every change into lakes: a folder or `s3://BUCKET/PREFIX`, with one for each system. Where nothing is followed there is none.
+    #[arg(long, env = "SINGLET_LAKE", value_name = "PLACE")]
+    lake: Option<LakePlace>,
     /// Keep the words by which rows are found in this folder, one process's alone; beside the data unless said. With DynamoDB nothing is
     /// found by words without it.
     #[arg(long, value_name = "DIR", env = "SINGLET_SEARCH_INDEX")]
@@ -278,10 +278,11 @@ impl Serve {
             surfaces: settings.surfaces,
         };
         let follows = !deployment.read_only && !self.no_follow && !file.no_follow.unwrap_or_default();
-        let lake = self.lake.clone().or(file.lake.take());
-        if let Some(folder) = &lake {
+        let of_file = file.lake.take().map(|lake| lake.parse::<LakePlace>()).transpose();
+        let lake = self.lake.clone().or(of_file.map_err(|error| fail(&error.to_string()))?);
+        if let Some(place) = &lake {
             let models = systems.iter().map(|system| system.engine.model());
-            lake_following::check_lakes(folder, follows, models).map_err(|reason| fail(&reason))?;
+            lake_following::check_lakes(place, follows, models).map_err(|reason| fail(&reason))?;
         }
         let webhooks = self.webhooks(&mut file).map_err(|reason| fail(&reason))?;
         if follows {

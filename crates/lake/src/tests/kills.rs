@@ -15,10 +15,10 @@ use crate::table_log::TableLog;
 use crate::{FileEntry, Lake, LakeFiles, LocalFiles};
 
 /// Files of a process that ends with one of its steps: before it is done, or after, when nobody is told any more.
-struct EndingFiles {
-    files: Arc<LocalFiles>,
-    steps_left: AtomicUsize,
-    is_done_last: bool,
+pub(super) struct EndingFiles {
+    pub(super) files: Arc<dyn LakeFiles>,
+    pub(super) steps_left: AtomicUsize,
+    pub(super) is_done_last: bool,
 }
 
 impl EndingFiles {
@@ -41,7 +41,7 @@ impl EndingFiles {
         }
     }
 
-    fn is_ended(&self) -> bool {
+    pub(super) fn is_ended(&self) -> bool {
         self.steps_left.load(Ordering::Relaxed) == 0
     }
 
@@ -76,7 +76,7 @@ impl LakeFiles for EndingFiles {
 }
 
 /// A write of some row, drawn.
-async fn write_something(shop: &Shop, random: &mut fastrand::Rng) {
+pub(super) async fn write_something(shop: &Shop, random: &mut fastrand::Rng) {
     let id = random.u8(0..12).to_string();
     match random.u8(0..8) {
         0 => shop.delete("Task", &id).await,
@@ -98,7 +98,7 @@ async fn write_something(shop: &Shop, random: &mut fastrand::Rng) {
 }
 
 /// Every version of a table that can be read has all its files.
-fn assert_versions_readable(files: &LocalFiles, name: &str) {
+pub(super) fn assert_versions_readable(files: &dyn LakeFiles, name: &str) {
     let newest = TableLog::load(files, name).unwrap();
     let Some(version) = newest.version else { return };
     let mut table = TableLog::default();
@@ -155,7 +155,7 @@ async fn a_process_may_end_at_any_step() {
         assert_alike(&shop, files.as_ref(), entity).await;
     }
     for name in ["Task", "Task_changes", "Note", "Note_changes", MISFITS] {
-        assert_versions_readable(&files, name);
+        assert_versions_readable(files.as_ref(), name);
     }
     assert!(compacted > 0, "nothing was put together");
     let table = TableLog::load(files.as_ref(), "Task_changes").unwrap();
@@ -183,7 +183,7 @@ async fn a_vacuum_may_end_at_any_step() {
             is_done_last: (round / 8).is_multiple_of(2),
         });
         // Nothing of before is kept: all that is in no table goes.
-        let lake = Lake::open(ending, Arc::clone(&shop.model), shop.now());
+        let lake = Lake::open(ending, Arc::clone(&shop.model), &[], shop.now());
         kills += usize::from(lake.and_then(|mut lake| lake.vacuum(i64::MAX)).is_err());
         round += 1;
         if round.is_multiple_of(10) {
@@ -194,7 +194,7 @@ async fn a_vacuum_may_end_at_any_step() {
             }
         }
     }
-    let mut lake = Lake::open(files.clone(), Arc::clone(&shop.model), shop.now()).unwrap();
+    let mut lake = Lake::open(files.clone(), Arc::clone(&shop.model), &[], shop.now()).unwrap();
     lake.vacuum(i64::MAX).unwrap();
     for name in ["Task", "Task_changes"] {
         let there = files.list(name).unwrap().into_iter().map(|entry| entry.name);
@@ -228,7 +228,7 @@ async fn two_may_write_at_once() {
         assert_alike(&shop, files.as_ref(), entity).await;
     }
     for name in ["Task", "Task_changes", "Note", "Note_changes"] {
-        assert_versions_readable(&files, name);
+        assert_versions_readable(files.as_ref(), name);
     }
 }
 
@@ -278,13 +278,13 @@ async fn whoever_slept_while_batches_went_by_and_were_removed_writes_nothing() {
     shop.follow(&mut late).await.unwrap();
     shop.put(item("Note", "1", json!({"text": {"S": "a"}}))).await;
     let (model, meanwhile) = (Arc::clone(&shop.model), files.clone());
-    let position = Lake::open(files.clone(), model.clone(), shop.now())
+    let position = Lake::open(files.clone(), model.clone(), &[], shop.now())
         .unwrap()
         .position()
         .unwrap();
     let now = shop.now();
     *sleeping.awake.lock().unwrap() = Some(Box::new(move || {
-        let mut lake = Lake::open(meanwhile, model, now).unwrap();
+        let mut lake = Lake::open(meanwhile, model, &[], now).unwrap();
         // As many as are kept, and then some: the number that the sleeper puts is free again.
         for _ in 0..150 {
             lake.note_position(&position, now).unwrap();

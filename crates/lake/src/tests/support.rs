@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 
 use async_trait::async_trait;
 use singlet_changes::{
-    Beside, ChangeReader, ChangeSource, ItemsBeside, KeptPut, ScanItems, SnapshotReader, SnapshotRow, Told,
+    Beside, ChangeReader, ChangeSource, Followers, ItemsBeside, KeptPut, ScanItems, SnapshotReader, SnapshotRow, Told,
 };
 use singlet_item::{Item, Value};
 use singlet_model::{Model, Source};
@@ -18,7 +18,8 @@ use singlet_store::{
 use singlet_store_embedded::EmbeddedStore;
 
 use crate::cell::Cell;
-use crate::layout::{EntityTables, key_text};
+use crate::layout::EntityTables;
+use crate::personal::ValueHasher;
 use crate::table_log::TableLog;
 use crate::{LakeError, LakeFiles, LakeFollower, LocalFiles};
 
@@ -148,7 +149,7 @@ impl Shop {
     pub async fn scanned(&self, entity: &str, files: &dyn LakeFiles) -> BTreeMap<String, Vec<Cell>> {
         let current = TableLog::load(files, entity).unwrap().columns;
         let known = self.model.entity_named(entity).unwrap();
-        let tables = EntityTables::new(known, &[], &current);
+        let tables = EntityTables::new(known, &[], &current, &ValueHasher::new(&self.secret().await));
         let mut rows = BTreeMap::new();
         let mut scan = SnapshotReader::new(Arc::clone(&self.model), self.source());
         while let Some(page) = scan.next_page(0).await.unwrap() {
@@ -156,12 +157,18 @@ impl Shop {
                 if let SnapshotRow::Row { entity: of, key, row } = row
                     && of == entity
                 {
-                    let key = key_text(&key);
+                    let key = tables.persons.key_text(&key);
                     rows.insert(key.clone(), tables.current_row(&key, &row).unwrap());
                 }
             }
         }
         rows
+    }
+
+    /// The key under which values are hashed.
+    pub async fn secret(&self) -> Vec<u8> {
+        let followers = Followers::new(Arc::clone(&self.model), self.source());
+        followers.value_secret().await.unwrap()
     }
 
     /// The ids of all changes of an entity that the store has.

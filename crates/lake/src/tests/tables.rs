@@ -195,7 +195,7 @@ async fn checkpoints_and_compaction_change_nothing_that_is_read() {
     assert_eq!(change_rows(files.as_ref(), "Task"), before);
     assert_alike(&shop, files.as_ref(), "Task").await;
     // Nothing of before is kept: what is there is all there is to read.
-    let mut lake = Lake::open(files.clone(), Arc::clone(&shop.model), shop.now()).unwrap();
+    let mut lake = Lake::open(files.clone(), Arc::clone(&shop.model), &[], shop.now()).unwrap();
     let removed = lake.vacuum(i64::MAX).unwrap().removed_files;
     assert!(removed > 60, "{removed}");
     assert_alike(&shop, files.as_ref(), "Task").await;
@@ -259,4 +259,45 @@ async fn changes_that_are_gone_are_made_up_for_by_a_snapshot() {
         current_rows(files.as_ref(), "Task"),
         shop.scanned("Task", files.as_ref()).await
     );
+}
+
+/// A row whose versions are items of their own.
+const PRICES: &str = r#"
+singlet: 1
+name: prices
+table: {name: prices, key: {partition: PK, sort: SK}, type: kind, stream: both_images}
+entities:
+  Price:
+    attributes: {sku: string 1..8, since: time, until: time?, cents: int 0..}
+    key: {PK: "SKU#{sku}", SK: "{since}"}
+    history: {at: since, until: until}
+"#;
+
+#[tokio::test]
+async fn a_version_that_does_not_fit_takes_the_place_of_the_one_before() {
+    let (shop, folder) = (Shop::open(PRICES).await, Folder::new());
+    let files = folder.files();
+    let version = |second: u8, cents: Value| {
+        let since = format!("2026-01-01T00:00:{second:02}.000Z");
+        singlet_item::Item::from([
+            ("PK".to_owned(), Value::S("SKU#x".to_owned())),
+            ("SK".to_owned(), Value::S(since.clone())),
+            ("kind".to_owned(), Value::S("Price".to_owned())),
+            ("sku".to_owned(), Value::S("x".to_owned())),
+            ("since".to_owned(), Value::S(since)),
+            ("cents".to_owned(), cents),
+        ])
+    };
+    let mut follower = shop.follower(files.clone());
+    shop.follow(&mut follower).await.unwrap();
+    shop.put(version(1, Value::N(1.into()))).await;
+    shop.follow(&mut follower).await.unwrap();
+    assert_eq!(current_rows(files.as_ref(), "Price").len(), 1);
+    let mut closed = version(1, Value::N(1.into()));
+    closed.insert("until".to_owned(), Value::S("2026-01-01T00:00:02.000Z".to_owned()));
+    shop.put(version(2, Value::S("dear".to_owned()))).await;
+    shop.put(closed).await;
+    shop.follow(&mut follower).await.unwrap();
+    assert!(current_rows(files.as_ref(), "Price").is_empty());
+    assert!(replayed(files.as_ref(), "Price").is_empty());
 }

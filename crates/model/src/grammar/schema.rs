@@ -57,7 +57,14 @@ fn shape_schema(shape: &Shape) -> Value {
         Shape::Name => json!({"type": "string", "minLength": 1}),
         Shape::Whole => json!({"type": "integer", "minimum": 0}),
         Shape::Flag => json!({"type": "boolean"}),
-        Shape::Words(known) => json!({"enum": known}),
+        Shape::Words(known) => {
+            let word = |known: &&str| match *known {
+                "true" => json!(true),
+                "false" => json!(false),
+                word => json!(word),
+            };
+            json!({"enum": known.iter().map(word).collect::<Vec<_>>()})
+        }
         Shape::List(inner) => json!({"type": "array", "items": shape_schema(inner)}),
         Shape::Names(_, inner) => json!({"type": "object", "additionalProperties": shape_schema(inner)}),
         Shape::Record(record) => json!({"$ref": reference(record)}),

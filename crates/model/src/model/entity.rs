@@ -163,6 +163,36 @@ pub struct Attribute {
     pub copy: Option<Box<Copy>>,
     /// The entity and attribute whose type it was declared with.
     pub reference: Option<(EntityId, String)>,
+    /// How it stands where rows are kept beside their table, if it tells of a person.
+    pub personal: Option<Personal>,
+}
+
+/// How what tells of a person stands where rows are kept beside their table. The later is the stricter.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Personal {
+    /// As it is, until its row is gone.
+    Readable,
+    /// As what stands for it under the table's key, until its row is gone.
+    Hashed,
+    /// Not at all.
+    Omitted,
+}
+
+impl Personal {
+    /// As the model writes it.
+    pub fn word(self) -> &'static str {
+        match self {
+            Personal::Readable => "readable",
+            Personal::Hashed => "hashed",
+            Personal::Omitted => "omitted",
+        }
+    }
+
+    /// From the model's word.
+    pub fn from_word(word: &str) -> Option<Self> {
+        let all = [Personal::Readable, Personal::Hashed, Personal::Omitted];
+        all.into_iter().find(|personal| personal.word() == word)
+    }
 }
 
 /// Under which name an attribute is stored.

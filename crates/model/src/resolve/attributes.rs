@@ -97,6 +97,7 @@ impl Resolver<'_> {
             },
             copy: None,
             reference,
+            personal: None,
         }
     }
 
@@ -128,6 +129,7 @@ impl Resolver<'_> {
                     stored: attribute.stored.clone(),
                     copy: None,
                     reference: attribute.reference.clone(),
+                    personal: None,
                 })
                 .collect();
             if let Some(entity) = entities.get_mut(at)

@@ -4,7 +4,7 @@
 //!
 //! 1. [`table`]: the table and its indexes.
 //! 2. [`types`]: named types, and the type of every attribute; [`callers`], whose claims have types.
-//! 3. [`attributes`]: defaults, computed values, copies; the types of computed attributes are inferred.
+//! 3. [`attributes`]: defaults, computed values, copies; the types of computed attributes are inferred; which are [`personal`].
 //! 4. [`keys`]: templates of the primary key and of index entries.
 //! 5. [`promises`]: unique, states, expiry, history, exclusions, mirrors; [`cycles`]; what DynamoDB takes ([`limits`]).
 //! 6. [`tallies`], [`reads`], [`writes`] with [`steps`], [`webhooks`].
@@ -28,6 +28,7 @@ mod new_values;
 mod numbers;
 mod operation;
 mod patterns;
+mod personal;
 mod plan_work;
 mod promises;
 mod reads;
@@ -105,6 +106,7 @@ pub(crate) fn resolve(root: &Node, out: &mut Diagnostics) -> Model {
     let settings = resolver.settings(root.get("settings"), &mut types);
     let mut entities = resolver.entities(&mut types);
     resolver.infer_computed(&mut entities);
+    resolver.personal_attributes(&mut entities);
     resolver.keys(&mut entities);
     resolver.promises(&mut entities);
     resolver.check_cycles(&entities);

@@ -426,6 +426,10 @@ impl Resolver<'_> {
     fn object_type(&mut self, node: &Node, name: &str, types: &mut TypeTable) -> Type {
         let mut fields = Vec::new();
         for entry in node.entries() {
+            if let Some(personal) = entry.value.entry("personal") {
+                let help = "say `personal` of the attribute that holds the object";
+                self.not_yet(personal.key.span, "a field that is personal by itself", help);
+            }
             if let Some(declared) = self.declared(&entry.value, types) {
                 fields.push(ObjectField {
                     name: entry.key.text.clone(),

@@ -128,6 +128,8 @@ impl GeneratedAttribute {
             (false, _) => format!("type: '{ty}', {}", self.kind.form),
         };
         match &self.said {
+            // What tells of a person is read and written like all else.
+            Said::Nothing if self.pool.len() == 3 && !self.name.contains('.') => format!("{{{own}, personal: true}}"),
             Said::Nothing if self.kind.form.is_empty() => format!("'{ty}'"),
             Said::Nothing => format!("{{{own}}}"),
             Said::Stored => format!("{{{own}, stored: \"{}#\"}}", self.name),

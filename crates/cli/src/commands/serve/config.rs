@@ -21,7 +21,7 @@ pub struct File {
     pub region: Option<String>,
     pub read_only: Option<bool>,
     pub no_follow: Option<bool>,
-    pub lake: Option<PathBuf>,
+    pub lake: Option<String>,
     pub webhook_secrets: Option<PathBuf>,
     pub webhooks_anywhere: Option<bool>,
     pub secret_file: Option<PathBuf>,

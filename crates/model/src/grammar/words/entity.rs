@@ -150,6 +150,11 @@ pub static ATTRIBUTE: Record = Record {
         optional("in", List(&Text), "The only values."),
         optional("optional", Flag, "With `object` or `enum`: may be absent."),
         optional("by", Name, "The attribute that decides which type the value has."),
+        optional(
+            "personal",
+            Words(&["true", "false", "hashed", "omitted", "readable"]),
+            "Whether it tells of a person, and how it stands in a lake: `true` is `hashed`.",
+        ),
     ],
     others: None,
 };
