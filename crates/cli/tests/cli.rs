@@ -13,6 +13,8 @@
 mod changes;
 #[path = "cli/clients.rs"]
 mod clients;
+#[path = "cli/console.rs"]
+mod console;
 #[path = "cli/costing.rs"]
 mod costing;
 #[path = "cli/dynamodb.rs"]

@@ -36,6 +36,7 @@ pub use prices::{
     FreeTier, OnDemandPrices, Prices, PricesError, ProvisionedPrices, StoragePrices, StreamPrices, read_prices,
     region_prices,
 };
+pub use reads::expected_read_units;
 pub use report::{CostReport, FACTORS, capacity_assumptions, cost_report};
 pub use sizes::{GB_BYTES, GUARD_BYTES_USUAL, OVERHEAD_BYTES, Storage, row_count, stored_bytes};
 pub use text::{capacity_text, comparison_text, cost_text, dollars, figure};

@@ -29,6 +29,12 @@ pub(crate) fn read_parts(model: &Model, read: &Read) -> Vec<Part> {
     parts
 }
 
+/// The read units that the first page of a read is expected to take, with one combination of its optional arguments.
+pub fn expected_read_units(model: &Model, read: &Read, combination: &Combination) -> f64 {
+    let parts = combination_parts(model, read, combination);
+    parts.iter().map(|part| part.read).sum()
+}
+
 fn combination_parts(model: &Model, read: &Read, combination: &Combination) -> Vec<Part> {
     let mut parts = let_parts(model, read);
     for request in &combination.requests {

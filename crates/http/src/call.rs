@@ -1,5 +1,6 @@
 //! One request to a system, from its path to its answer.
 
+use std::net::IpAddr;
 use std::sync::Arc;
 
 use axum::body::Body;
@@ -9,11 +10,11 @@ use futures_util::future::BoxFuture;
 use singlet_item::Value;
 use singlet_model::model::{IdempotencyNeed, Read, Step, StepKind, Write};
 use singlet_runtime::values::json_text;
-use singlet_runtime::{Attributes, Caller, Memory, Precondition, Refused, Request, RuntimeError, WriteRequest};
+use singlet_runtime::{Answer, Attributes, Caller, Memory, Precondition, Refused, Request, RuntimeError, WriteRequest};
 use singlet_store::Consumed;
 use tokio_util::task::TaskTracker;
 
-use crate::admission::{Admission, overloaded};
+use crate::admission::{self, Admission, Held, overloaded};
 use crate::clock::Clock;
 use crate::etag;
 use crate::long_reads::LongReads;
@@ -30,18 +31,18 @@ use crate::{answer, body, input, problem};
 
 /// A request, its path without the system's prefix.
 #[derive(Clone)]
-pub struct Incoming {
+pub struct Incoming<'r> {
     pub method: Method,
-    pub path: String,
-    pub full_path: String,
-    pub query: String,
+    pub path: &'r str,
+    pub full_path: &'r str,
+    pub query: &'r str,
     pub headers: HeaderMap,
     /// Who is counted where nobody has shown credentials.
-    pub peer: String,
+    pub peer: Option<IpAddr>,
     /// Whether plans are shown where the request came in.
     pub explains: bool,
     /// Under which it is in the log.
-    pub request_id: String,
+    pub request_id: &'r str,
 }
 
 /// What the service has for every request.
@@ -84,7 +85,7 @@ impl<'a> Call<'a> {
     pub async fn answer(
         &mut self,
         found: Option<Found<'_>>,
-        incoming: &Incoming,
+        incoming: &Incoming<'_>,
         body: Body,
     ) -> Result<Response, Problem> {
         let system = self.system;
@@ -111,19 +112,19 @@ impl<'a> Call<'a> {
         let redeemed = match self.redeemed(incoming, endpoints) {
             Ok(redeemed) => redeemed,
             Err(problem) => {
-                self.count(None, &incoming.peer)?;
+                self.count(None, incoming.peer)?;
                 return Err(problem);
             }
         };
         let incoming = redeemed.as_ref().unwrap_or(incoming);
         let caller = system.authenticator.caller(&incoming.headers).await;
-        self.count(caller.as_ref().ok(), &incoming.peer)?;
-        let query = Query::parse(&incoming.query)?;
+        self.count(caller.as_ref().ok(), incoming.peer)?;
+        let query = Query::parse(incoming.query)?;
         let endpoint = query.choose(endpoints)?;
         self.of.operation.clone_from(&endpoint.name);
         let caller = caller?;
         let admitted = system.engine.admits(&endpoint.name, &caller, self.service.clock.now());
-        admitted.map_err(|error| self.problem(error, &incoming.request_id))?;
+        admitted.map_err(|error| self.problem(error, incoming.request_id))?;
         match endpoint.is_write {
             true => self.write(endpoint, &found, &query, caller, (incoming, body)).await,
             false => self.read(endpoint, &found, &query, caller, incoming).await,
@@ -131,12 +132,12 @@ impl<'a> Call<'a> {
     }
 
     /// The request with the credentials that its ticket holds, where it asks for events by one.
-    fn redeemed(&self, incoming: &Incoming, endpoints: &[Endpoint]) -> Result<Option<Incoming>, Problem> {
+    fn redeemed<'r>(&self, incoming: &Incoming<'r>, endpoints: &[Endpoint]) -> Result<Option<Incoming<'r>>, Problem> {
         if incoming.method != Method::GET || !watch::accepts_events(&incoming.headers) {
             return Ok(None);
         }
         // What is wrong with a query is said later, to who may ask.
-        let Ok(query) = Query::parse(&incoming.query) else {
+        let Ok(query) = Query::parse(incoming.query) else {
             return Ok(None);
         };
         let Some(sent) = query.ticket(endpoints).filter(|sent| *sent != NEW_TICKET) else {
@@ -150,14 +151,15 @@ impl<'a> Call<'a> {
         }))
     }
 
-    fn count(&mut self, caller: Option<&Caller>, peer: &str) -> Result<(), Problem> {
+    fn count(&mut self, caller: Option<&Caller>, peer: Option<IpAddr>) -> Result<(), Problem> {
         let Some(rate) = &self.system.rate else { return Ok(()) };
         let id = caller
             .and_then(|caller| caller.claims.get("id"))
             .and_then(Value::as_str);
-        let left = match id {
-            Some(id) => rate.count(&format!("caller {id}")),
-            None => rate.count(&format!("peer {peer}")),
+        let left = match (id, peer) {
+            (Some(id), _) => rate.count(&format!("caller {id}")),
+            (None, Some(peer)) => rate.count(&format!("peer {peer}")),
+            (None, None) => rate.count("peer"),
         };
         self.left = Some(left);
         if left.admitted { Ok(()) } else { Err(rate.refusal(left)) }
@@ -169,7 +171,7 @@ impl<'a> Call<'a> {
         found: &Found<'_>,
         query: &Query,
         caller: Caller,
-        incoming: &Incoming,
+        incoming: &Incoming<'_>,
     ) -> Result<Response, Problem> {
         let system = self.system;
         let model = system.model();
@@ -223,27 +225,20 @@ impl<'a> Call<'a> {
         }
         let place = self.service.admission.enter()?;
         let held = Arc::new(self.service.admission.hold());
-        let (engine, name) = (Arc::clone(&system.engine), endpoint.name.clone());
-        let memory = Some(Arc::clone(&held) as Arc<dyn Memory>);
-        let reading: BoxFuture<'static, _> = Box::pin(async move {
-            let _place = place;
-            engine.read_within(&name, &request, memory).await
-        });
-        let reading = self.service.long_reads.run(reading, || held.is_long());
-        let outcome = tokio::time::timeout(self.service.limits.operation_time_max, reading).await;
-        let given = outcome
-            .map_err(|_| too_slow())?
-            .map_err(|ended| panicked(ended, &self.of.operation, &incoming.request_id))?
-            .map_err(|error| match error {
-                // Nothing is stored under a key that no table holds.
-                RuntimeError::Store(error) if error.is_too_large() => Problem::new(
-                    StatusCode::BAD_REQUEST,
-                    "invalid_input",
-                    "a value is longer than a key can be",
-                ),
-                error => self.problem(error, &incoming.request_id),
-            })?;
-        self.consumed = given.consumed.clone();
+        let outcome = match system.engine.read_at_once(&endpoint.name, &request) {
+            Some(answered) => answered,
+            None => self.read_waiting(endpoint, request, (place, &held), incoming).await?,
+        };
+        let mut given = outcome.map_err(|error| match error {
+            // Nothing is stored under a key that no table holds.
+            RuntimeError::Store(error) if error.is_too_large() => Problem::new(
+                StatusCode::BAD_REQUEST,
+                "invalid_input",
+                "a value is longer than a key can be",
+            ),
+            error => self.problem(error, incoming.request_id),
+        })?;
+        self.consumed = std::mem::take(&mut given.consumed);
         // The next page needs no other ticket.
         let asked = asks_ticket.then(|| query.without_ticket());
         let asked = asked.as_ref().unwrap_or(query);
@@ -254,8 +249,29 @@ impl<'a> Call<'a> {
         Ok(response)
     }
 
+    /// What a read answers that may take a while: within its time, and elsewhere if it turns out to be long.
+    async fn read_waiting(
+        &self,
+        endpoint: &Endpoint,
+        request: Request,
+        (place, held): (admission::Place, &Arc<Held>),
+        incoming: &Incoming<'_>,
+    ) -> Result<Result<Answer, RuntimeError>, Problem> {
+        let (engine, name) = (Arc::clone(&self.system.engine), endpoint.name.clone());
+        let memory = Some(Arc::clone(held) as Arc<dyn Memory>);
+        let reading: BoxFuture<'static, _> = Box::pin(async move {
+            let _place = place;
+            engine.read_within(&name, &request, memory).await
+        });
+        let reading = self.service.long_reads.run(reading, || held.is_long());
+        let outcome = tokio::time::timeout(self.service.limits.operation_time_max, reading).await;
+        outcome
+            .map_err(|_| too_slow())?
+            .map_err(|ended| panicked(ended, &self.of.operation, incoming.request_id))
+    }
+
     /// What is wrong with a ticket, or with asking for one: there are tickets for what can be watched, and they are for watching.
-    fn ticket_error(&self, read: &Read, asks_ticket: bool, incoming: &Incoming) -> Option<&'static str> {
+    fn ticket_error(&self, read: &Read, asks_ticket: bool, incoming: &Incoming<'_>) -> Option<&'static str> {
         let is_watched = incoming.method == Method::GET && watch::accepts_events(&incoming.headers);
         match watch::why_not(self.system.model(), read) {
             Some(reason) => Some(reason),
@@ -267,7 +283,7 @@ impl<'a> Call<'a> {
         }
     }
 
-    async fn watch(&self, endpoint: &Endpoint, request: Request, incoming: &Incoming) -> Result<Response, Problem> {
+    async fn watch(&self, endpoint: &Endpoint, request: Request, incoming: &Incoming<'_>) -> Result<Response, Problem> {
         if request.cursor.is_some() {
             let place = Place::Query("cursor".to_owned());
             let error = FieldError::new(place, "only the first page can be watched");
@@ -277,13 +293,13 @@ impl<'a> Call<'a> {
             system: Arc::clone(self.system),
             read: endpoint.name.clone(),
             request,
-            client: incoming.peer.parse().ok(),
+            client: incoming.peer,
             headers: incoming.headers.clone(),
             admission: Arc::clone(self.service.admission),
             clock: self.service.clock.clone(),
             time_max: self.service.limits.operation_time_max,
         };
-        let problem = |error| self.problem(error, &incoming.request_id);
+        let problem = |error| self.problem(error, incoming.request_id);
         watch::respond(watching, self.service.watchers, problem).await
     }
 
@@ -293,7 +309,7 @@ impl<'a> Call<'a> {
         found: &Found<'_>,
         query: &Query,
         caller: Caller,
-        (incoming, body): (&Incoming, Body),
+        (incoming, body): (&Incoming<'_>, Body),
     ) -> Result<Response, Problem> {
         let system = self.system;
         let Some(write) = system.model().writes.get(endpoint.position) else {
@@ -345,11 +361,11 @@ impl<'a> Call<'a> {
             engine.write(&name, &request).await.map(|written| (written, held))
         });
         let outcome = tokio::time::timeout(self.service.limits.operation_time_max, writing).await;
-        let (written, held) = outcome
+        let (mut written, held) = outcome
             .map_err(|_| too_slow())?
-            .map_err(|ended| panicked(ended, &self.of.operation, &incoming.request_id))?
-            .map_err(|error| self.problem(error, &incoming.request_id))?;
-        self.consumed = written.consumed.clone();
+            .map_err(|ended| panicked(ended, &self.of.operation, incoming.request_id))?
+            .map_err(|error| self.problem(error, incoming.request_id))?;
+        self.consumed = std::mem::take(&mut written.consumed);
         Ok(answer::write(written, system.location(&write.name), held))
     }
 

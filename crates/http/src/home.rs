@@ -10,7 +10,7 @@ use crate::surfaces::Surfaces;
 use crate::system::System;
 
 /// The systems with their entities, routes and links.
-pub fn page(systems: &[Arc<System>], surfaces: Surfaces) -> Response {
+pub fn page(systems: &[Arc<System>], surfaces: Surfaces, shows_console: bool) -> Response {
     let mut html = String::from("<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n");
     html.push_str(
         "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<title>Singlet</title>\n<style>\n",
@@ -20,6 +20,9 @@ pub fn page(systems: &[Arc<System>], surfaces: Surfaces) -> Response {
     html.push_str("<p><a href=\"/health\">health</a> · <a href=\"/ready\">ready</a>");
     if surfaces.metrics {
         html.push_str(" · <a href=\"/metrics\">metrics</a>");
+    }
+    if shows_console {
+        html.push_str(" · <a href=\"/console\">console</a>");
     }
     html.push_str("</p>\n");
     for system in systems {
@@ -43,7 +46,7 @@ fn section(system: &System, surfaces: Surfaces) -> String {
         html.push_str(&format!("<span class=\"entity\">{}</span>\n", escaped(&entity.name)));
     }
     html.push_str("</p>\n<table>\n");
-    for place in system.routes.places() {
+    for place in system.routes.places().iter().filter(|place| !place.is_own_address) {
         html.push_str(&rows(&prefix, place));
     }
     html.push_str("</table>\n");

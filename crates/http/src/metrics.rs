@@ -1,5 +1,9 @@
 //! Figures for Prometheus: how often, how long, at what cost, and what was refused.
 
+use std::borrow::Borrow;
+use std::collections::HashMap;
+use std::sync::atomic::AtomicU64;
+use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 use std::time::Duration;
 
 use prometheus_client::encoding::EncodeLabelSet;
@@ -15,15 +19,20 @@ const BUCKETS: [f64; 14] = [
     0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0,
 ];
 
+/// A counter of halves.
+type FractionCounter = Counter<f64, AtomicU64>;
+
 /// The figures of a service.
 #[derive(Debug)]
 pub struct Metrics {
     registry: Registry,
+    /// Of each operation that was asked for: the model bounds how many there are.
+    figures: RwLock<HashMap<Operation, Arc<Figures>>>,
     requests: Family<Answered, Counter>,
     seconds: Family<Operation, Histogram, fn() -> Histogram>,
-    read_units: Family<Operation, Counter<f64, std::sync::atomic::AtomicU64>>,
+    read_units: Family<Operation, FractionCounter>,
     write_units: Family<Operation, Counter>,
-    place_read_units: Family<Placed, Counter<f64, std::sync::atomic::AtomicU64>>,
+    place_read_units: Family<Placed, FractionCounter>,
     place_write_units: Family<Placed, Counter>,
     refusals: Family<Refused, Counter>,
     runs: Family<Ran, Counter>,
@@ -47,6 +56,56 @@ pub struct Operation {
     pub system: String,
     /// The read's or write's name.
     pub operation: String,
+}
+
+/// The figures of one operation, found once: to look for each by its labels takes longer than to count.
+#[derive(Debug)]
+struct Figures {
+    answers: Few<u16, Counter>,
+    seconds: Histogram,
+    /// There from the first unit on, as what is shown is.
+    read_units: OnceLock<FractionCounter>,
+    write_units: OnceLock<Counter>,
+    places: Few<String, PlaceUnits>,
+}
+
+/// What an operation consumes at one place.
+#[derive(Debug, Default)]
+struct PlaceUnits {
+    read: OnceLock<FractionCounter>,
+    write: OnceLock<Counter>,
+}
+
+/// Values of a few names, in the order in which these came up.
+#[derive(Debug)]
+struct Few<K, V>(RwLock<Vec<(K, V)>>);
+
+impl<K, V> Default for Few<K, V> {
+    fn default() -> Self {
+        Few(RwLock::default())
+    }
+}
+
+impl<K, V> Few<K, V> {
+    /// Does something with the value of a name, which is made where there is none.
+    fn of<Q: ToOwned<Owned = K> + PartialEq + ?Sized>(&self, name: &Q, make: impl Fn() -> V, with: impl Fn(&V))
+    where
+        K: Borrow<Q>,
+    {
+        let find = |known: &[(K, V)]| {
+            let found = known.iter().find(|(known, _)| known.borrow() == name);
+            found.map(|(_, value)| with(value)).is_some()
+        };
+        if find(&self.0.read().unwrap_or_else(PoisonError::into_inner)) {
+            return;
+        }
+        let mut known = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        if !find(&known) {
+            let value = make();
+            with(&value);
+            known.push((name.to_owned(), value));
+        }
+    }
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -97,6 +156,7 @@ impl Default for Metrics {
         let mut registry = Registry::with_prefix("singlet");
         let buckets: fn() -> Histogram = || Histogram::new(BUCKETS);
         let metrics = Metrics {
+            figures: RwLock::default(),
             requests: Family::default(),
             seconds: Family::new_with_constructor(buckets),
             read_units: Family::default(),
@@ -196,27 +256,31 @@ impl Default for Metrics {
 impl Metrics {
     /// Counts an answer.
     pub fn answered(&self, of: &Operation, status: u16, took: Duration, consumed: &Consumed, problem: Option<&str>) {
-        let units = consumed.total();
-        let (system, operation) = (of.system.clone(), of.operation.clone());
-        let answered = Answered {
-            system,
-            operation,
-            status,
+        let figures = self.figures_of(of);
+        let answers = || {
+            let answered = Answered {
+                system: of.system.clone(),
+                operation: of.operation.clone(),
+                status,
+            };
+            self.requests.get_or_create(&answered).clone()
         };
-        self.requests.get_or_create(&answered).inc();
-        self.seconds.get_or_create(of).observe(took.as_secs_f64());
+        figures.answers.of(&status, answers, |answers| _ = answers.inc());
+        figures.seconds.observe(took.as_secs_f64());
+        let units = consumed.total();
         if units.read.halves() > 0 {
-            self.read_units
-                .get_or_create(of)
-                .inc_by(units.read.halves() as f64 / 2.0);
+            let counter = || self.read_units.get_or_create(of).clone();
+            let read = units.read.halves() as f64 / 2.0;
+            figures.read_units.get_or_init(counter).inc_by(read);
         }
         if units.write.get() > 0 {
-            self.write_units.get_or_create(of).inc_by(units.write.get());
+            let counter = || self.write_units.get_or_create(of).clone();
+            figures.write_units.get_or_init(counter).inc_by(units.write.get());
         }
         for table in consumed.tables.values() {
-            self.consumed_at(of, "table", table.table);
+            self.consumed_at(&figures, of, "table", table.table);
             for (index, units) in &table.indexes {
-                self.consumed_at(of, index, *units);
+                self.consumed_at(&figures, of, index, *units);
             }
         }
         if let Some(problem) = problem {
@@ -229,19 +293,48 @@ impl Metrics {
         }
     }
 
-    fn consumed_at(&self, of: &Operation, place: &str, units: Units) {
-        let placed = Placed {
+    fn figures_of(&self, of: &Operation) -> Arc<Figures> {
+        let known = self
+            .figures
+            .read()
+            .unwrap_or_else(PoisonError::into_inner)
+            .get(of)
+            .cloned();
+        known.unwrap_or_else(|| {
+            let mut all = self.figures.write().unwrap_or_else(PoisonError::into_inner);
+            let new = || {
+                Arc::new(Figures {
+                    answers: Few::default(),
+                    seconds: self.seconds.get_or_create(of).clone(),
+                    read_units: OnceLock::new(),
+                    write_units: OnceLock::new(),
+                    places: Few::default(),
+                })
+            };
+            Arc::clone(all.entry(of.clone()).or_insert_with(new))
+        })
+    }
+
+    fn consumed_at(&self, figures: &Figures, of: &Operation, place: &str, units: Units) {
+        if units == Units::default() {
+            return;
+        }
+        let placed = || Placed {
             system: of.system.clone(),
             operation: of.operation.clone(),
             place: place.to_owned(),
         };
-        if units.read.halves() > 0 {
-            let read = units.read.halves() as f64 / 2.0;
-            self.place_read_units.get_or_create(&placed).inc_by(read);
-        }
-        if units.write.get() > 0 {
-            self.place_write_units.get_or_create(&placed).inc_by(units.write.get());
-        }
+        figures.places.of(place, PlaceUnits::default, |counters| {
+            if units.read.halves() > 0 {
+                let counter = || self.place_read_units.get_or_create(&placed()).clone();
+                let read = units.read.halves() as f64 / 2.0;
+                counters.read.get_or_init(counter).inc_by(read);
+            }
+            if units.write.get() > 0 {
+                let counter = || self.place_write_units.get_or_create(&placed()).clone();
+                counters.write.get_or_init(counter).inc_by(units.write.get());
+            }
+        });
     }
 
     /// Counts a write that ran after a change.

@@ -19,7 +19,12 @@ pub struct Place {
     segments: Vec<Segment>,
     /// The operations of each method; several reads may share one.
     pub methods: Vec<(Method, Vec<Endpoint>)>,
+    /// Whether the model does not name it: it is of one read alone, beside where the model has it.
+    pub is_own_address: bool,
 }
+
+/// The first part of the addresses that reads have for themselves: `/reads/overdueTasks`.
+const OWN_ADDRESSES: &str = "reads";
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Segment {
@@ -95,6 +100,7 @@ impl Routes {
                 routes.add(route, Endpoint::new(&write.name, true, position, route, &write.args));
             }
         }
+        routes.add_own_addresses(model);
         // Text before variables, from the left: `/tasks/counts` is no task.
         let rank = |place: &Place| -> Vec<bool> {
             let variable = |segment: &Segment| matches!(segment, Segment::Variable(_));
@@ -102,6 +108,31 @@ impl Routes {
         };
         routes.places.sort_by_key(rank);
         routes
+    }
+
+    /// An address for each read by itself, for those who want one operation at one address. Where a path of the model leads to, it leads
+    /// as before.
+    fn add_own_addresses(&mut self, model: &Model) {
+        let mut own = Vec::new();
+        for (position, read) in model.reads.iter().enumerate() {
+            let asked = [OWN_ADDRESSES, read.name.as_str()];
+            let Some(endpoint) = read
+                .http
+                .as_ref()
+                .and_then(|route| Endpoint::alone(&read.name, position, route, &read.args))
+            else {
+                continue;
+            };
+            if self.places.iter().all(|place| !place.fits(&asked)) {
+                own.push(Place {
+                    path: format!("/{OWN_ADDRESSES}/{}", read.name),
+                    segments: asked.map(|text| Segment::Text(text.to_owned())).to_vec(),
+                    methods: vec![(Method::GET, vec![endpoint])],
+                    is_own_address: true,
+                });
+            }
+        }
+        self.places.extend(own);
     }
 
     fn add(&mut self, route: &Route, endpoint: Endpoint) {
@@ -115,6 +146,7 @@ impl Routes {
                     path: route.path.clone(),
                     segments,
                     methods: Vec::new(),
+                    is_own_address: false,
                 });
                 let Some(place) = self.places.last_mut() else { return };
                 place
@@ -212,6 +244,32 @@ impl Endpoint {
             query,
             body,
         }
+    }
+
+    /// A read at an address of its own: all arguments are in the query, under the names that they have at the model's address. None where two
+    /// would have one name.
+    fn alone(name: &str, position: usize, route: &Route, args: &[Argument]) -> Option<Self> {
+        let shared = Endpoint::new(name, false, position, route, args);
+        let in_path = shared.path.into_iter().map(|arg| QueryParameter {
+            name: arg.name.clone(),
+            value: QueryValue::Argument(arg),
+        });
+        let in_query = shared
+            .query
+            .into_iter()
+            .filter(|parameter| matches!(parameter.value, QueryValue::Argument(_)));
+        let query: Vec<QueryParameter> = in_path.chain(in_query).collect();
+        let is_twice = |at: usize, name: &str| query.iter().skip(at + 1).any(|other| other.name == name);
+        let mut names = query.iter().enumerate();
+        let clash = names.any(|(at, parameter)| is_twice(at, &parameter.name));
+        (!clash).then(|| Endpoint {
+            name: name.to_owned(),
+            is_write: false,
+            position,
+            path: Vec::new(),
+            query,
+            body: Vec::new(),
+        })
     }
 
     /// The parameters of the query as a person would write them: `sort=due_date&due_from={…}`.

@@ -112,7 +112,14 @@ impl Server {
     fn front(&mut self, service: &Arc<Service>, surfaces: Surfaces) -> (Router, Limits) {
         self.proxies = service.settings().proxies.clone();
         let over_tls = self.tls.is_some();
-        (service.router(Front { surfaces, over_tls }), service.settings().limits)
+        let address = self.address();
+        let front = Front {
+            surfaces,
+            over_tls,
+            address,
+            console: service.settings().console.at(address, surfaces),
+        };
+        (service.router(front), service.settings().limits)
     }
 
     /// Serves any router until `end`; then `closing` is told, and what has begun is waited for, `finish` included. Says

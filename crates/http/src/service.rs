@@ -1,9 +1,9 @@
 //! All systems of a process, and what every answer has.
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::panic::AssertUnwindSafe;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 
 use axum::Router;
@@ -22,6 +22,7 @@ use crate::admission::Admission;
 use crate::call::{Call, DEBUG, Incoming, Surroundings, internal};
 use crate::clock::Clock;
 use crate::connections::{Connected, Connections, counted_as};
+use crate::console::{AnswerConsole, ConsoleRequest, is_of_console};
 use crate::long_reads::LongReads;
 use crate::metrics::{Metrics, Operation};
 use crate::problem::Problem;
@@ -50,6 +51,7 @@ pub struct Service {
     tasks: TaskTracker,
     clock: Clock,
     watchers: Watchers,
+    console: OnceLock<Arc<dyn AnswerConsole>>,
 }
 
 /// Where a request came from.
@@ -66,6 +68,10 @@ pub(crate) struct Front {
     pub surfaces: Surfaces,
     /// Whether it is reached by TLS.
     pub over_tls: bool,
+    /// The address.
+    pub address: Option<SocketAddr>,
+    /// Whether the console is shown there.
+    pub console: bool,
 }
 
 /// What a browser is told of every answer: nothing of it is a page to be framed, guessed at or led away from. Pages say what
@@ -104,12 +110,23 @@ impl Service {
             closing: AtomicBool::new(false),
             tasks: TaskTracker::new(),
             watchers: Watchers::default(),
+            console: OnceLock::new(),
         })
     }
 
     /// What the deployment decided.
     pub fn settings(&self) -> &Settings {
         &self.settings
+    }
+
+    /// Gives the service its console, once. Where it is shown is in the settings.
+    pub fn set_console(&self, console: Arc<dyn AnswerConsole>) {
+        let _ = self.console.set(console);
+    }
+
+    /// The instant, by the clock of its operations.
+    pub fn now(&self) -> i64 {
+        self.clock.now()
     }
 
     /// The figures of the service.
@@ -158,12 +175,12 @@ impl Service {
     }
 
     /// The system of a path, and the path within it.
-    fn system_of(&self, path: &str) -> Option<(Arc<System>, String)> {
+    fn system_of<'p>(&self, path: &'p str) -> Option<(Arc<System>, &'p str)> {
         let systems = self.systems.read().unwrap_or_else(PoisonError::into_inner);
         let within = |system: &Arc<System>| {
             let rest = path.strip_prefix(system.prefix.as_str())?;
             let whole = rest.is_empty() || rest.starts_with('/');
-            whole.then(|| (Arc::clone(system), rest.to_owned()))
+            whole.then(|| (Arc::clone(system), rest))
         };
         systems.iter().find_map(within)
     }
@@ -293,7 +310,7 @@ async fn answer(State((service, front)): State<(Arc<Service>, Front)>, request: 
     let wants_capacity = request.headers().get(DEBUG).is_some_and(|value| value == "capacity");
     let request_id = underway.request_id.clone();
     let done = caught(
-        dispatch(&service, front.surfaces, request, &request_id, &mut underway.of),
+        dispatch(&service, front, request, &request_id, &mut underway.of),
         &request_id,
     )
     .await;
@@ -349,9 +366,12 @@ pub(crate) fn panic_text(reason: &(dyn std::any::Any + Send)) -> Option<String> 
 }
 
 /// Whose request it is, and its place among those of the same client where it came through a proxy.
-fn client_of(service: &Service, parts: &axum::http::request::Parts) -> Result<(String, Option<Connected>), Problem> {
+fn client_of(
+    service: &Service,
+    parts: &axum::http::request::Parts,
+) -> Result<(Option<IpAddr>, Option<Connected>), Problem> {
     let Some(peer) = parts.extensions.get::<Peer>() else {
-        return Ok((String::new(), None));
+        return Ok((None, None));
     };
     let address = peer.address.ip();
     let client = service.settings.proxies.client(address, &parts.headers);
@@ -359,7 +379,7 @@ fn client_of(service: &Service, parts: &axum::http::request::Parts) -> Result<(S
         true => None,
         false => Some(peer.connections.admit(client).ok_or_else(too_many_at_once)?),
     };
-    Ok((counted_as(client).to_string(), place))
+    Ok((Some(counted_as(client)), place))
 }
 
 fn too_many_at_once() -> Problem {
@@ -369,11 +389,12 @@ fn too_many_at_once() -> Problem {
 
 async fn dispatch(
     service: &Service,
-    surfaces: Surfaces,
+    front: Front,
     request: Request<Body>,
     request_id: &str,
     of: &mut Operation,
 ) -> Done {
+    let surfaces = front.surfaces;
     let (parts, body) = request.into_parts();
     let path = parts.uri.path();
     let reads = parts.method == Method::GET || parts.method == Method::HEAD;
@@ -381,8 +402,9 @@ async fn dispatch(
         Ok(known) => known,
         Err(problem) => return Done::without_cost(Err(problem)),
     };
+    let shows_console = front.console && service.console.get().is_some();
     let own = match path {
-        "/" if reads && surfaces.home => Some(Ok(home::page(&service.systems(), surfaces))),
+        "/" if reads && surfaces.home => Some(Ok(home::page(&service.systems(), surfaces, shows_console))),
         "/health" if reads => Some(Ok(assets::text("application/json", "{\"status\":\"alive\"}\n"))),
         "/ready" if reads => Some(service.ready().await),
         "/metrics" if reads && surfaces.metrics => {
@@ -394,27 +416,40 @@ async fn dispatch(
     if let Some(result) = own {
         return Done::without_cost(result);
     }
+    if let Some(console) = service.console.get().filter(|_| front.console && is_of_console(path)) {
+        let peer = parts.extensions.get::<Peer>().map(|peer| peer.address);
+        let request = ConsoleRequest {
+            by_named_proxy: peer.is_some_and(|peer| service.settings.proxies.contain(peer.ip())),
+            parts,
+            body,
+            peer,
+            address: front.address,
+            over_tls: front.over_tls,
+            request_id: request_id.to_owned(),
+        };
+        return Done::without_cost(Ok(Arc::clone(console).answer(request).await));
+    }
     let Some((system, rest)) = service.system_of(path) else {
         let missing = Problem::new(StatusCode::NOT_FOUND, "no_such_route", "there is nothing at this path");
         return Done::without_cost(Err(missing));
     };
-    let found = system.routes.find(&rest, &parts.method);
+    let found = system.routes.find(rest, &parts.method);
     let described = surfaces.docs && reads && found.is_none();
     if let Some(response) = described
-        .then(|| assets::of_system(&system, &rest, &parts.headers))
+        .then(|| assets::of_system(&system, rest, &parts.headers))
         .flatten()
     {
         return Done::without_cost(Ok(response));
     }
     let incoming = Incoming {
-        full_path: path.to_owned(),
+        full_path: path,
         path: rest,
-        query: parts.uri.query().unwrap_or_default().to_owned(),
+        query: parts.uri.query().unwrap_or_default(),
         method: parts.method,
         headers: parts.headers,
         peer: client,
         explains: surfaces.explain,
-        request_id: request_id.to_owned(),
+        request_id,
     };
     of.system.clone_from(&system.name);
     let surroundings = Surroundings {

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use crate::console::ConsoleShown;
 use crate::proxies::Proxies;
 use crate::surfaces::Surfaces;
 
@@ -16,6 +17,8 @@ pub struct Settings {
     pub surfaces: Surfaces,
     /// The proxies whose word about clients is taken.
     pub proxies: Proxies,
+    /// Where the console is shown, if there is one.
+    pub console: ConsoleShown,
 }
 
 /// The bounds of every request and connection.

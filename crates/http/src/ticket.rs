@@ -39,7 +39,7 @@ fn belongs(system: &System, path: &str, query: &Query) -> Vec<u8> {
 }
 
 /// A ticket for the same request, by the credentials that came with this one.
-pub(crate) fn issue(system: &System, incoming: &Incoming, query: &Query, now: i64) -> Option<HeaderValue> {
+pub(crate) fn issue(system: &System, incoming: &Incoming<'_>, query: &Query, now: i64) -> Option<HeaderValue> {
     let ticket = Ticket {
         until: now.saturating_add(TICKET_MILLIS),
         credentials: system.authenticator.credentials(&incoming.headers),
@@ -47,7 +47,7 @@ pub(crate) fn issue(system: &System, incoming: &Incoming, query: &Query, now: i6
     let text = serde_json::to_vec(&ticket).ok()?;
     let sealed = system
         .engine
-        .seal_bytes(&text, &belongs(system, &incoming.path, query))
+        .seal_bytes(&text, &belongs(system, incoming.path, query))
         .ok()?;
     HeaderValue::from_str(&sealed).ok()
 }
@@ -59,7 +59,7 @@ pub(crate) fn issue(system: &System, incoming: &Incoming, query: &Query, now: i6
 /// Where it is forged, past its time, made for another path or query, or comes with other credentials.
 pub(crate) fn redeem(
     system: &System,
-    incoming: &Incoming,
+    incoming: &Incoming<'_>,
     query: &Query,
     (ticket, now): (&str, i64),
 ) -> Result<HeaderMap, Problem> {
@@ -71,9 +71,7 @@ pub(crate) fn redeem(
     if ticket.len() > TICKET_BYTES_MAX {
         return Err(no_longer());
     }
-    let opened = system
-        .engine
-        .open_bytes(ticket, &belongs(system, &incoming.path, query));
+    let opened = system.engine.open_bytes(ticket, &belongs(system, incoming.path, query));
     let opened = opened.map_err(|_| no_longer())?;
     let ticket: Ticket = serde_json::from_slice(&opened).map_err(|_| no_longer())?;
     // A clock that was put back makes no ticket last for longer.

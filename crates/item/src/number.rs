@@ -84,6 +84,23 @@ impl Number {
         i64::try_from(value).ok()
     }
 
+    /// The nearest binary number: what its text is read as.
+    pub fn to_f64(self) -> Option<f64> {
+        // Digits and power are exact in a float here, so that one division or multiplication rounds once, as reading the text does.
+        const EXACT_DIGITS_MAX: i128 = 1 << 53;
+        const EXACT_POWERS: [f64; 23] = [
+            1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18,
+            1e19, 1e20, 1e21, 1e22,
+        ];
+        let (digits, exponent) = self.to_parts();
+        let power = EXACT_POWERS.get(usize::from(exponent.unsigned_abs()));
+        match power.filter(|_| (-EXACT_DIGITS_MAX..=EXACT_DIGITS_MAX).contains(&digits)) {
+            Some(power) if exponent < 0 => Some(digits as f64 / power),
+            Some(power) => Some(digits as f64 * power),
+            None => self.to_string().parse().ok(),
+        }
+    }
+
     /// The number as an unsigned integer of 64 bits, if it is one.
     pub fn to_u64(self) -> Option<u64> {
         u64::try_from(self.scaled(0)?).ok().filter(|_| !self.is_negative())
@@ -227,6 +244,46 @@ mod tests {
 
     fn number(text: &str) -> Number {
         text.parse().unwrap()
+    }
+
+    #[test]
+    fn as_a_float_it_is_what_its_text_is_read_as() {
+        let near_bounds = [
+            "9007199254740991",
+            "9007199254740992",
+            "9007199254740993",
+            "1E22",
+            "1E23",
+            "1E-22",
+            "1E-23",
+        ];
+        let places = [
+            "0",
+            "52.2297",
+            "-21.0122",
+            "0.1",
+            "0.3",
+            "-180",
+            "89.99999999999999",
+            "5",
+            "0.043",
+        ];
+        let wide = [
+            "12345678901234567890123456789012345678",
+            "1.7976931348623157E+125",
+            "9E-130",
+        ];
+        for text in near_bounds.into_iter().chain(places).chain(wide) {
+            for text in [text.to_owned(), format!("-{}", text.trim_start_matches('-'))] {
+                let read: f64 = number(&text).to_string().parse().unwrap();
+                assert_eq!(number(&text).to_f64().map(f64::to_bits), Some(read.to_bits()), "{text}");
+            }
+        }
+        for digits in (0..20_000).map(|step: i64| step * 7_919 - 79_190_000) {
+            let text = format!("{digits}E-5");
+            let read: f64 = number(&text).to_string().parse().unwrap();
+            assert_eq!(number(&text).to_f64(), Some(read), "{text}");
+        }
     }
 
     #[test]

@@ -1,19 +1,22 @@
 //! The one spelling of a value that is text: what a request sends, what a model writes out and what is stored agree byte by byte.
 
-use singlet_item::Value;
+use std::borrow::Cow;
 
 use crate::evaluate::time;
 use crate::types::Type;
 
 /// Text as a value of a type is spelled; none where it stands for none. Instants become UTC with milliseconds, UUIDs lower case; of
 /// the others there is only one spelling. Types that are not kept as text of a fixed form have none here.
-pub fn canonical_text(text: &str, ty: &Type) -> Option<String> {
+pub fn canonical_text<'t>(text: &'t str, ty: &Type) -> Option<Cow<'t, str>> {
     match ty {
-        Type::Date => time::parse_day(text).ok().map(|_| text.to_owned()),
-        Type::Month => time::parse_day(&format!("{text}-01")).ok().map(|_| text.to_owned()),
-        Type::Time | Type::Now => time::iso(time::parse_iso(text)?).ok(),
-        Type::Uuid => known(text.to_ascii_lowercase(), ty),
-        Type::Ulid | Type::Ksuid => known(text.to_owned(), ty),
+        Type::Date => time::parse_day(text).ok().map(|_| text.into()),
+        Type::Month => time::parse_day(&format!("{text}-01")).ok().map(|_| text.into()),
+        Type::Time | Type::Now => match time::iso(time::parse_iso(text)?).ok()? {
+            same if same == text => Some(text.into()),
+            other => Some(other.into()),
+        },
+        Type::Uuid if text.bytes().any(|byte| byte.is_ascii_uppercase()) => known(text.to_ascii_lowercase().into(), ty),
+        Type::Uuid | Type::Ulid | Type::Ksuid => known(text.into(), ty),
         Type::Text(_)
         | Type::Int(_)
         | Type::Number(_)
@@ -39,13 +42,9 @@ pub fn canonical_text(text: &str, ty: &Type) -> Option<String> {
 }
 
 /// The text, if keys know it as a value of the type.
-fn known(text: String, ty: &Type) -> Option<String> {
-    let value = Value::S(text);
-    let fits = crate::key_domain(ty).is_some_and(|domain| domain.contains(&value));
-    match value {
-        Value::S(text) if fits => Some(text),
-        _ => None,
-    }
+fn known<'t>(text: Cow<'t, str>, ty: &Type) -> Option<Cow<'t, str>> {
+    let domain = crate::key_domain(ty)?;
+    domain.contains_text(&text).then_some(text)
 }
 
 #[cfg(test)]

@@ -84,6 +84,8 @@ bounds! {
         "Items that one call puts while rows are loaded.";
     bulk_rows_per_page: Step = 25,
         "Rows that a `bulk` write looks up before it takes their turns.";
+    bulk_turns_at_once: Step = 10,
+        "Turns of a `bulk` write that share a transaction, where they are about different rows.";
     versions_per_call: Step = 10,
         "Items that one call reads while the last version of a row is looked for.";
     cursor_bytes: Step = 16_384,

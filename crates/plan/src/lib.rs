@@ -22,6 +22,7 @@ pub mod example;
 pub mod facts;
 mod literals;
 pub mod meaning;
+pub mod plan_json;
 pub mod read;
 pub mod show;
 pub mod size;

@@ -119,13 +119,52 @@ pub fn bind<'a>(part: &KeyPart, entity: &Entity, conjuncts: &[&'a Expr], local: 
     let renamed = own_part(part, entity);
     let part = renamed.as_ref();
     let shifted = local && is_day_of_instant(part);
-    equality(part, conjuncts)
+    let mut bound = equality(part, conjuncts)
         .filter(|bound| !(shifted && matches!(bound.values, Values::Formed(_))))
         .or_else(|| listed(part, conjuncts))
         .or_else(|| days(part, conjuncts, local))
         .or_else(|| cells(part, entity, conjuncts))
         .or_else(|| truth(part, conjuncts))
-        .or_else(|| small(part, conjuncts))
+        .or_else(|| small(part, conjuncts))?;
+    settle_decided(part, conjuncts, &mut bound);
+    Some(bound)
+}
+
+/// What else is said of an attribute alone, and is true of each value that it is asked for, is settled too.
+fn settle_decided<'a>(part: &KeyPart, conjuncts: &[&'a Expr], bound: &mut Bound<'a>) {
+    let values: Vec<&Literal> = match &bound.values {
+        Values::One(value) => value.literal().into_iter().collect(),
+        Values::Each(list) => {
+            let elements = if let ExprKind::List(elements) = &list.kind {
+                elements.as_slice()
+            } else {
+                &[]
+            };
+            let all: Option<Vec<&Literal>> = elements.iter().map(Expr::literal).collect();
+            all.unwrap_or_default()
+        }
+        Values::Formed(_) | Values::EachFormed(_) | Values::Days(_) | Values::Cells { .. } | Values::All(_) => {
+            Vec::new()
+        }
+    };
+    // Instants and days may be written in several ways.
+    let is_plain = matches!(
+        part.ty,
+        Type::Enum(_) | Type::Bool | Type::Int(_) | Type::Number(_) | Type::Text(_)
+    );
+    if values.is_empty() || !part.keeps_value() || !is_plain {
+        return;
+    }
+    let is_decided = |conjunct: &&&'a Expr| {
+        let is_true = |value: &&Literal| literals::decide(&with_literal(conjunct, part, value)) == Some(true);
+        conjunct.attributes() == [part.path.as_str()] && values.iter().all(is_true)
+    };
+    let decided: Vec<&'a Expr> = conjuncts.iter().filter(is_decided).copied().collect();
+    for conjunct in decided {
+        if !bound.settled.iter().any(|known| std::ptr::eq(*known, conjunct)) {
+            bound.settled.push(conjunct);
+        }
+    }
 }
 
 /// Whether a part is the day, month or year of an instant: in a key that of UTC, which in another zone is not that of expressions.
@@ -493,6 +532,10 @@ fn with_word(conjunct: &Expr, part: &KeyPart, word: &str) -> Expr {
     } else {
         Literal::Text(word.to_owned())
     };
+    with_literal(conjunct, part, &literal)
+}
+
+fn with_literal(conjunct: &Expr, part: &KeyPart, literal: &Literal) -> Expr {
     let mut conjunct = conjunct.clone();
     conjunct.walk_mut(&mut |inner| {
         if matches!(&inner.kind, ExprKind::Attribute(name) if *name == part.path) {

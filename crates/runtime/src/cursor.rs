@@ -3,12 +3,13 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use chacha20poly1305::aead::{Aead, AeadCore, OsRng, Payload};
+use chacha20poly1305::aead::{Aead, OsRng, Payload};
 use chacha20poly1305::{Key, KeyInit, XChaCha20Poly1305, XNonce};
 use serde::{Deserialize, Serialize};
 use singlet_item::{Item, Value};
 
 use crate::error::RuntimeError;
+use crate::random::random_bytes;
 use crate::scope::{Attributes, Caller};
 use crate::searched::SearchPlace;
 
@@ -120,6 +121,7 @@ pub fn random_key() -> [u8; 32] {
 }
 
 /// Seals and opens cursors.
+#[derive(Clone)]
 pub struct Sealer {
     cipher: XChaCha20Poly1305,
 }
@@ -150,7 +152,7 @@ impl Sealer {
 
     /// Seals bytes for what other bytes name.
     pub(crate) fn seal_bytes(&self, bytes: &[u8], belongs: &[u8]) -> Result<String, RuntimeError> {
-        let nonce = XChaCha20Poly1305::generate_nonce(&mut OsRng);
+        let nonce = XNonce::from(random_bytes::<NONCE_BYTES>().ok_or(RuntimeError::Cursor)?);
         let payload = Payload {
             msg: bytes,
             aad: belongs,

@@ -1,6 +1,8 @@
 //! A model on a store: what embedding programs, the service and the command line call.
 
 mod arguments;
+mod asked;
+mod at_once;
 mod beside;
 mod binding;
 mod count;
@@ -25,10 +27,11 @@ use singlet_plan::read::{Combination, PartPlan, ReadPlan, SelectionPlan};
 use singlet_plan::write::{WritePlan, plan_write};
 use singlet_store::{Consumed, Store};
 
-pub use preview::{Preview, Previewed};
+pub use preview::{Preview, Previewed, range_text};
 pub use watched::{Watched, WatchedRows, unwatchable};
 
-use self::prepared::{Admission, Planned, Prepared};
+use self::asked::Asked;
+use self::prepared::{Admission, Prepared};
 use crate::budget::{Memory, ReadBudget, Turns};
 use crate::cursor::{Belongs, Cursor, Sealer};
 use crate::error::RuntimeError;
@@ -42,9 +45,9 @@ use crate::searched::{SearchIndex, highlights};
 pub struct Engine {
     model: Arc<Model>,
     store: Arc<dyn Store>,
-    reads: BTreeMap<String, Prepared>,
-    write_plans: BTreeMap<String, WritePlan>,
-    setting: Setting,
+    reads: Arc<BTreeMap<String, Prepared>>,
+    write_plans: Arc<BTreeMap<String, WritePlan>>,
+    setting: Arc<Setting>,
     sealer: Sealer,
     turns: Turns,
     /// What has the words of rows, once something follows them.
@@ -86,12 +89,12 @@ impl Engine {
             .map(|write| (write.name.clone(), plan_write(&model, write)))
             .collect();
         Engine {
-            setting: Setting::of(&model, settings),
+            setting: Arc::new(Setting::of(&model, settings)),
             sealer: Sealer::new(cursor_key),
             turns: Turns::of_this_machine(),
             search: OnceLock::new(),
-            reads: prepared::reads(&model),
-            write_plans,
+            reads: Arc::new(prepared::reads(&model)),
+            write_plans: Arc::new(write_plans),
             model,
             store,
         }
@@ -138,8 +141,23 @@ impl Engine {
     /// The same with other bounds; none of them is below 1.
     #[must_use]
     pub fn bounded(mut self, bounds: Bounds) -> Self {
-        self.setting.bounds = bounds;
+        Arc::make_mut(&mut self.setting).bounds = bounds;
         self
+    }
+
+    /// The same model with the same plans on another store, such as a layer in front of its own.
+    #[must_use]
+    pub fn on_store(&self, store: Arc<dyn Store>) -> Self {
+        Engine {
+            model: Arc::clone(&self.model),
+            store,
+            reads: Arc::clone(&self.reads),
+            write_plans: Arc::clone(&self.write_plans),
+            setting: Arc::clone(&self.setting),
+            sealer: self.sealer.clone(),
+            turns: self.turns.clone(),
+            search: self.search.clone(),
+        }
     }
 
     /// The same with turns that it takes with other engines.
@@ -166,8 +184,12 @@ impl Engine {
 
     /// Changes the plans of reads, in the model's order, before anything is asked: so a mistake is planted that tests must find.
     pub fn change_plans(&mut self, change: &mut dyn FnMut(&mut ReadPlan)) {
+        // Nobody shares the plans of an engine that nothing was asked of.
+        let Some(reads) = Arc::get_mut(&mut self.reads) else {
+            return;
+        };
         for read in &self.model.reads {
-            if let Some(prepared) = self.reads.get_mut(&read.name) {
+            if let Some(prepared) = reads.get_mut(&read.name) {
                 change(&mut prepared.forward.plan);
             }
         }
@@ -204,7 +226,11 @@ impl Engine {
         request: &Request,
         memory: Option<Arc<dyn Memory>>,
     ) -> Result<Answer, RuntimeError> {
-        let (answer, _) = self.read_for(name, request, memory, None).await?;
+        if let Some(answered) = self.read_at_once(name, request) {
+            return answered;
+        }
+        // What waits is boxed: a read has room for the largest of its parts, and is moved with it.
+        let (answer, _) = Box::pin(self.read_for(name, request, memory, None)).await?;
         Ok(answer)
     }
 
@@ -219,46 +245,11 @@ impl Engine {
         let Some(prepared) = self.reads.get(name) else {
             return Err(RuntimeError::Request(format!("there is no read `{name}`")));
         };
-        let read = &prepared.forward.read;
-        let sent = arguments::checked(read, &request.args)?;
-        let belongs = Belongs {
-            read: name,
-            plan: prepared.version,
-            args: &sent,
-            caller: &request.caller,
-        };
-        let cursor = request
-            .cursor
-            .as_ref()
-            .map(|text| self.sealer.open(text, &belongs))
-            .transpose()?;
-        let nothing = Attributes::new();
-        let scope = Scope {
-            setting: &self.setting,
-            now: cursor.as_ref().map_or(request.now, |cursor| cursor.now),
-            args: &nothing,
-            caller: &request.caller,
-            attributes: None,
-            row: None,
-            bound: &nothing,
-        };
-        let args = arguments::filled(read, &sent, scope)?;
-        let Planned { read, plan } = prepared.directed(Scope { args: &args, ..scope })?;
-        let mut call = Call {
-            engine: self,
-            read,
-            plan,
-            lets: &prepared.lets,
-            admission: &prepared.admission,
-            now: scope.now,
-            args: &args,
-            request,
-            bound: Attributes::new(),
-            budget: ReadBudget::new(&self.turns, memory),
-            consumed: Consumed::default(),
-            watched,
-            next_instant: None,
-        };
+        let mut asked = self.asked(prepared, name, request)?;
+        let cursor = asked.cursor.take();
+        let belongs = asked.belongs(name, &request.caller);
+        let mut call = Call::new(self, &asked, request, ReadBudget::new(&self.turns, memory));
+        call.watched = watched;
         let answer = call.answer(cursor, &belongs).await?;
         let answer = Answer {
             consumed: call.consumed,
@@ -287,11 +278,43 @@ struct Call<'a> {
 }
 
 impl<'a> Call<'a> {
-    /// What few reads ask for is boxed: a call has room for the largest of its parts, and is moved with it.
-    async fn answer(&mut self, cursor: Option<Cursor>, belongs: &Belongs<'_>) -> Result<Answer, RuntimeError> {
-        // What is wrong with the request is said before any row is looked for.
+    fn new(engine: &'a Engine, asked: &'a Asked<'a>, request: &'a Request, budget: ReadBudget) -> Self {
+        Call {
+            engine,
+            read: &asked.planned.read,
+            plan: &asked.planned.plan,
+            lets: &asked.prepared.lets,
+            admission: &asked.prepared.admission,
+            now: asked.now,
+            args: &asked.args,
+            request,
+            bound: Attributes::new(),
+            budget,
+            consumed: Consumed::default(),
+            watched: None,
+            next_instant: None,
+        }
+    }
+
+    /// The plan for the arguments that were sent. What is wrong with the request is said before any row is looked for.
+    fn begin(&self) -> Result<&'a Combination, RuntimeError> {
         let combination = combination(self.read, self.plan, self.args)?;
         self.admit()?;
+        Ok(combination)
+    }
+
+    /// The answer that is one row, or that it is missing.
+    fn answer_of(&self, selection: &Selection, row: Option<Attributes>) -> Result<Answer, RuntimeError> {
+        match (row, selection.kind) {
+            (Some(row), _) => self.returned(row).map(|value| self.shaped(value)),
+            (None, SelectionKind::Get { optional: true }) => self.returned_of_nothing(),
+            (None, _) => Err(RuntimeError::NotFound),
+        }
+    }
+
+    /// What few reads ask for is boxed: a call has room for the largest of its parts, and is moved with it.
+    async fn answer(&mut self, cursor: Option<Cursor>, belongs: &Belongs<'_>) -> Result<Answer, RuntimeError> {
+        let combination = self.begin()?;
         for (bound, plan) in self.read.lets.iter().zip(self.lets) {
             self.bind(bound, plan.as_ref()).await?;
         }
@@ -392,16 +415,10 @@ impl<'a> Call<'a> {
             Some(found) => only(&self.read.name, found.rows)?,
             None => self.one_row(selection, plan, allow).await?,
         };
-        let Some(row) = row else {
-            return match selection.kind {
-                SelectionKind::Get { optional: true } => self.returned_of_nothing(),
-                _ => Err(RuntimeError::NotFound),
-            };
+        let row = match row {
+            Some(row) if combination.parts.len() > 1 => row,
+            row => return self.answer_of(selection, row),
         };
-        if combination.parts.len() == 1 {
-            let value = self.returned(row)?;
-            return Ok(self.shaped(value));
-        }
         let mut value = self.returned(row.clone())?;
         let groups = Box::pin(self.groups(&combination.parts, Some(&row), side.as_ref(), cursor, belongs));
         let (groups, next) = groups.await?;

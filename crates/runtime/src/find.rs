@@ -11,19 +11,20 @@ use singlet_model::Model;
 use singlet_model::evaluate::{holds, row_order};
 use singlet_model::expression::Expr;
 use singlet_model::model::{Entity, Selection, SelectionKind};
+use singlet_model::types::Type;
 use singlet_plan::Bounds;
 use singlet_plan::cost::rows_asked;
 use singlet_plan::read::{Query, SelectionPlan};
-use singlet_store::{Consumed, GetRequest, Store};
+use singlet_store::{Consumed, Store};
 
 use crate::budget::{PageStart, ReadBudget, Stretch};
 use crate::cursor::{Passed, Position, Positions};
 use crate::error::RuntimeError;
-use crate::keys::OneKey;
+use crate::keyed::{Keyed, KeyedRow};
 use crate::lower;
 use crate::scope::{Attributes, Scope};
 use crate::searched::SearchIndex;
-use crate::stream::{Follow, RowStream, is_of};
+use crate::stream::{Follow, RowStream};
 use crate::{keys, retry, row};
 
 /// What is read, on what, for whom.
@@ -89,7 +90,11 @@ struct Branch<'a> {
     entity: &'a Entity,
     residue: Vec<&'a Expr>,
     streams: Vec<RowStream<'a>>,
+    order: OrderTypes,
 }
+
+/// The types of what rows are ordered by, in that order.
+type OrderTypes = Vec<Option<Type>>;
 
 impl Branch<'_> {
     /// The ranges that are read side by side; where they follow one another, the first that has not ended.
@@ -117,13 +122,11 @@ impl<'a> Reading<'a> {
             Onward::At(positions) => Some(positions),
             Onward::End => return Ok(Found::default()),
         };
-        if let ([query], [], None) = (&*self.plan.queries, &*self.plan.covers, positions)
-            && let Some(entity) = self.model.entity(query.entity)
-        {
-            match keys::one_key(self.model, query, self.scope)? {
-                OneKey::Key(key, exact) if limit > 0 => return self.got(query, entity, key, exact).await,
-                OneKey::Nothing => return Ok(Found::default()),
-                OneKey::Key(..) | OneKey::Several => {}
+        if positions.is_none() {
+            match self.keyed()? {
+                Keyed::Row(keyed) if limit > 0 => return self.got(&keyed).await,
+                Keyed::Nothing => return Ok(Found::default()),
+                Keyed::Row(_) | Keyed::Several => {}
             }
         }
         let mut branches = self.open(positions)?;
@@ -211,11 +214,10 @@ impl<'a> Reading<'a> {
     fn pass_over(&self, branches: &mut [Branch<'a>], passed: &Passed) -> Result<(), RuntimeError> {
         let mut at = 0;
         for branch in branches {
-            let entity = branch.entity;
             for stream in &mut branch.streams {
                 while let Some(arrived) = stream.peek().filter(|_| stream.is_behind()) {
                     let value = |at: usize| passed.order.get(at).and_then(Option::as_ref);
-                    match self.compare_with(entity, &arrived.row, value)? {
+                    match self.compare_with(&branch.order, &arrived.row, value)? {
                         Ordering::Less => drop(stream.take()),
                         // Of rows in the same order those of the first range come first.
                         Ordering::Equal if at < passed.range => drop(stream.take()),
@@ -242,42 +244,18 @@ impl<'a> Reading<'a> {
         &self.scope.setting.bounds
     }
 
-    /// The row with a key, if the meaning includes it.
-    async fn got(&self, query: &Query, entity: &Entity, key: Item, exact: bool) -> Result<Found, RuntimeError> {
-        let conditions = if exact { &query.rest } else { &query.meaning };
-        for condition in conditions.iter().filter(|condition| condition.attributes().is_empty()) {
-            if !holds(condition, &self.scope)? {
-                return Ok(Found::default());
-            }
-        }
-        let request = GetRequest {
-            table: self.model.table.name.clone(),
-            key,
-            consistent: self.consistent,
-            projection: query.item_projection().cloned().unwrap_or_default(),
-        };
-        let answer = retry::retried(self.bounds(), || self.store.get(&request)).await?;
-        let mut found = Found {
+    /// The one row that it names by its key, if it does.
+    pub(crate) fn keyed(&self) -> Result<Keyed<'a>, RuntimeError> {
+        Keyed::of(self.model, self.plan, self.scope, self.allow, self.consistent)
+    }
+
+    async fn got(&self, keyed: &KeyedRow<'_>) -> Result<Found, RuntimeError> {
+        let mut answer = retry::retried(self.bounds(), || self.store.get(&keyed.request)).await?;
+        Ok(Found {
+            rows: keyed.of_answer(&mut answer)?.into_iter().collect(),
             consumed: answer.consumed,
             ..Found::default()
-        };
-        let Some(item) = answer.item else { return Ok(found) };
-        let place = (self.model, entity);
-        let row = match query.layout.may_be_bare {
-            true => row::bare(place, item, &query.layout, self.scope)?,
-            false if !is_of(self.model, entity, &item) => None,
-            false => row::taken(place, item, &query.layout, self.scope)?.map(|(row, _)| row),
-        };
-        if let Some(row) = row {
-            let scope = self.scope.with_row(&row);
-            for condition in conditions.iter().chain(self.allow) {
-                if !holds(condition, &scope)? {
-                    return Ok(found);
-                }
-            }
-            found.rows.push(row);
-        }
-        Ok(found)
+        })
     }
 
     /// Where the rows after one are, where the selection has one range.
@@ -334,6 +312,7 @@ impl<'a> Reading<'a> {
                     (true, true) => query.rest.iter().collect(),
                     (true, false) => split.residue,
                 },
+                order: self.order_types(entity),
                 streams,
             });
         }
@@ -449,7 +428,7 @@ impl<'a> Reading<'a> {
                 let Some(arrived) = stream.peek() else { continue };
                 let first = match best {
                     None => true,
-                    Some((_, known)) => self.compare(branch.entity, &arrived.row, known)? == Ordering::Less,
+                    Some((_, known)) => self.compare(&branch.order, &arrived.row, known)? == Ordering::Less,
                 };
                 if first {
                     best = Some(((b, s), &arrived.row));
@@ -466,8 +445,9 @@ impl<'a> Reading<'a> {
     /// Where a value is not one of its type.
     pub fn sort(&self, entity: &Entity, rows: &mut [Attributes]) -> Result<(), RuntimeError> {
         let mut failed = None;
+        let types = self.order_types(entity);
         rows.sort_by(|a, b| {
-            self.compare(entity, a, b).unwrap_or_else(|error| {
+            self.compare(&types, a, b).unwrap_or_else(|error| {
                 failed = Some(error);
                 Ordering::Equal
             })
@@ -475,25 +455,29 @@ impl<'a> Reading<'a> {
         failed.map_or(Ok(()), Err)
     }
 
-    fn compare(&self, entity: &Entity, a: &Attributes, b: &Attributes) -> Result<Ordering, RuntimeError> {
+    fn order_types(&self, entity: &Entity) -> OrderTypes {
+        let order = self.selection.order.iter();
+        let types = order.map(|order| self.model.type_at(entity, &order.path));
+        types.map(|ty| ty.map(|(ty, _)| ty)).collect()
+    }
+
+    fn compare(&self, types: &OrderTypes, a: &Attributes, b: &Attributes) -> Result<Ordering, RuntimeError> {
         let order = &self.selection.order;
-        self.compare_with(entity, a, |at| row::at_path(b, &order.get(at)?.path))
+        self.compare_with(types, a, |at| row::at_path(b, &order.get(at)?.path))
     }
 
     /// Compares a row with values of what rows are ordered by, by their number.
     fn compare_with<'v>(
         &self,
-        entity: &Entity,
+        types: &OrderTypes,
         a: &Attributes,
         b: impl Fn(usize) -> Option<&'v Value>,
     ) -> Result<Ordering, RuntimeError> {
-        for (at, order) in self.selection.order.iter().enumerate() {
-            let Some((ty, _)) = self.model.type_at(entity, &order.path) else {
-                continue;
-            };
+        for (at, (order, ty)) in self.selection.order.iter().zip(types).enumerate() {
+            let Some(ty) = ty else { continue };
             let (a, b) = (row::at_path(a, &order.path), b(at));
             let compared = match (a, b) {
-                (Some(a), Some(b)) => row_order(a, b, &ty)?,
+                (Some(a), Some(b)) => row_order(a, b, ty)?,
                 (None, Some(_)) => Ordering::Less,
                 (Some(_), None) => Ordering::Greater,
                 (None, None) => Ordering::Equal,

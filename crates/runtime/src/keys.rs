@@ -53,7 +53,7 @@ pub fn ranges(model: &Model, query: &Query, scope: Scope<'_>) -> Result<Vec<Rang
         .zip(types)
         .any(|(part, ty)| values::rounds(&part.values, ty));
     let mut all: Vec<Range> = Vec::new();
-    for known in values::combinations(&place.types(query), query, scope)? {
+    for known in values::combinations(&place.types(query), query, &scope)? {
         let (partition, prefix) = known.split_at_checked(query.partition.len()).unwrap_or((&known, &[]));
         let Some(partition) = place.encode_partition(partition)? else {
             continue;
@@ -114,7 +114,7 @@ pub fn one_key(model: &Model, query: &Query, scope: Scope<'_>) -> Result<OneKey,
                 return Ok(OneKey::Several);
             };
             exact &= !values::rounds(&asked.values, &part.ty);
-            match values::one_of(&asked.values, &part.ty, scope)? {
+            match values::one_of(&asked.values, &part.ty, &scope)? {
                 Some(value) => values.push(value),
                 None => return Ok(OneKey::Nothing),
             }
@@ -176,7 +176,7 @@ impl<'a> Place<'a> {
 
     /// The values of the partition key's attributes; none where a value is not one that the attribute can have, for which there
     /// are no rows.
-    fn encode_partition(&self, known: &[Known]) -> Result<Option<Vec<(String, Value)>>, RuntimeError> {
+    fn encode_partition(&self, known: &[Known<'_>]) -> Result<Option<Vec<(String, Value)>>, RuntimeError> {
         let mut used = 0;
         let mut keys = Vec::new();
         for key in self.partition_templates() {
@@ -194,7 +194,7 @@ impl<'a> Place<'a> {
     fn sort_range(
         &self,
         sort: &SortBound,
-        known: &[Known],
+        known: &[Known<'_>],
         scope: Scope<'_>,
     ) -> Result<Option<SortCondition>, RuntimeError> {
         let mut used = 0;
@@ -274,13 +274,13 @@ enum Side {
 }
 
 /// A whole key from the values of all its parts; none where a value is not one that its part can have.
-fn encode_whole(key: &KeyTemplate, values: &[Known]) -> Option<Value> {
+fn encode_whole(key: &KeyTemplate, values: &[Known<'_>]) -> Option<Value> {
     if let ([Part::Variable(variable)], [Known::Value(value)]) = (key.template.parts(), values)
         && variable.form == Form::Whole
     {
         // No key is empty.
-        let is_empty = matches!(value, Value::S(text) if text.is_empty());
-        return (!is_empty && variable.domain.contains(value)).then(|| value.clone());
+        let is_empty = value.as_str() == Some("");
+        return (!is_empty && variable.domain.contains(value)).then(|| value.clone().into_owned());
     }
     if let [Part::Number(number)] = key.template.parts() {
         return Some(Value::N(*number));
@@ -294,7 +294,7 @@ fn encode_whole(key: &KeyTemplate, values: &[Known]) -> Option<Value> {
 const KEY_BYTES_USUAL: usize = 64;
 
 /// The text of a template's first pieces.
-fn text(key: &KeyTemplate, values: &[Known], pieces: usize) -> Option<String> {
+fn text(key: &KeyTemplate, values: &[Known<'_>], pieces: usize) -> Option<String> {
     let mut text = String::with_capacity(KEY_BYTES_USUAL);
     let mut values = values.iter();
     for part in key.template.parts().iter().take(pieces) {
@@ -328,7 +328,7 @@ fn escaped(text: &str, key: &KeyTemplate) -> String {
 /// The range of one sort attribute: what is bound of it, then the ends of the next part; none where no row can fit.
 fn ranged(
     key: &KeyTemplate,
-    known: &[Known],
+    known: &[Known<'_>],
     sort: &SortBound,
     scope: Scope<'_>,
 ) -> Result<Option<Ranged>, RuntimeError> {

@@ -7,7 +7,7 @@ use jiff::tz::TimeZone;
 use singlet_item::Value;
 use singlet_model::Model;
 use singlet_model::evaluate::{Environment, evaluate_as};
-use singlet_model::expression::{Expr, Word};
+use singlet_model::expression::{Expr, ExprKind, Word};
 use singlet_plan::Bounds;
 
 use crate::guard_form::GuardForm;
@@ -64,6 +64,18 @@ pub struct Setting {
     pub bounds: Bounds,
     /// How the table has unique values in the keys of guards; none until that is known.
     guard_form: RwLock<Option<GuardForm>>,
+}
+
+impl Clone for Setting {
+    fn clone(&self) -> Self {
+        let form = self.guard_form.read().unwrap_or_else(PoisonError::into_inner);
+        Setting {
+            zone: self.zone.clone(),
+            settings: self.settings.clone(),
+            bounds: self.bounds,
+            guard_form: RwLock::new(form.clone()),
+        }
+    }
 }
 
 impl Setting {
@@ -149,6 +161,17 @@ impl<'a> Scope<'a> {
 impl Environment for Scope<'_> {
     fn attribute(&self, name: &str) -> Option<Value> {
         self.attributes?.get(name).cloned()
+    }
+
+    fn in_place(&self, name: &ExprKind) -> Option<&Value> {
+        match name {
+            ExprKind::Attribute(name) => self.attributes?.get(name),
+            ExprKind::Arg(name) => self.args.get(name),
+            // Whether the caller has shown credentials is no claim.
+            ExprKind::Caller(claim) if claim != "authenticated" => self.caller.claims.get(claim),
+            ExprKind::Setting(name) => self.setting.settings.get(name),
+            _ => None,
+        }
     }
 
     fn row(&self) -> Option<Value> {

@@ -19,7 +19,7 @@ use singlet_model::evaluate::{Duration, time};
 use singlet_model::spelling::canonical_text;
 use singlet_model::types::{LengthLimits, NumberLimits, ObjectType, TextLimits, Type};
 
-pub use checked::checked;
+pub use checked::{as_stored, checked};
 pub use json_pieces::JsonPieces;
 pub use tree::{NESTING_MAX, Tree};
 
@@ -123,10 +123,11 @@ fn bytes(text: &str, limits: &LengthLimits) -> Result<Value, Invalid> {
 pub fn from_text(text: &str, ty: &Type) -> Result<Value, Invalid> {
     let wrong = || Invalid::new(format!("`{text}` must be {}", described(ty)));
     match ty {
-        Type::Text(limits) => checked_text(text, limits),
+        Type::Text(limits) => check_text(text, limits).map(|()| Value::S(text.to_owned())),
         Type::Enum(words) if words.members.iter().any(|member| member == text) => Ok(Value::S(text.to_owned())),
         Type::Date | Type::Month | Type::Time | Type::Now | Type::Ulid | Type::Ksuid | Type::Uuid => {
-            canonical_text(text, ty).map(Value::S).ok_or_else(wrong)
+            let spelled = canonical_text(text, ty).ok_or_else(wrong)?;
+            Ok(Value::S(spelled.into_owned()))
         }
         Type::Int(limits) | Type::Number(limits) => number_value(text, ty, limits),
         Type::Version => number_value(text, ty, &NumberLimits::default()),
@@ -198,7 +199,7 @@ fn on_earth(place: Value) -> Result<Value, Invalid> {
     Ok(place)
 }
 
-fn checked_text(text: &str, limits: &TextLimits) -> Result<Value, Invalid> {
+fn check_text(text: &str, limits: &TextLimits) -> Result<(), Invalid> {
     let length = text.chars().count() as u64;
     check_length(length, &limits.length, "characters")?;
     if let Some(pattern) = &limits.pattern
@@ -206,7 +207,7 @@ fn checked_text(text: &str, limits: &TextLimits) -> Result<Value, Invalid> {
     {
         return Err(Invalid::new(format!("this must match `{pattern}`")));
     }
-    Ok(Value::S(text.to_owned()))
+    Ok(())
 }
 
 fn check_length(length: u64, limits: &LengthLimits, what: &str) -> Result<(), Invalid> {
@@ -228,11 +229,10 @@ fn number_value(text: &str, ty: &Type, limits: &NumberLimits) -> Result<Value, I
     let wrong = || Invalid::new(format!("`{}` must be {}", shortened(text), described(ty)));
     let number = number_of(text).map_err(|invalid| invalid.unwrap_or_else(wrong))?;
     let whole = matches!(ty, Type::Int(_) | Type::Version | Type::Seconds | Type::Millis);
-    let in_range = limits.min.is_none_or(|min| min <= number) && limits.max.is_none_or(|max| number <= max);
     if let Some(decimals) = limits
         .decimals
         .filter(|decimals| !whole && number.fraction_digits() > *decimals)
-        && in_range
+        && in_range(number, limits)
     {
         let shown = shortened(text);
         return Err(Invalid::new(match decimals {
@@ -241,13 +241,25 @@ fn number_value(text: &str, ty: &Type, limits: &NumberLimits) -> Result<Value, I
             many => format!("`{shown}` must have at most {many} digits after the point"),
         }));
     }
-    let fits = (!whole || number.is_integer())
-        && in_range
+    match number_fits(number, ty, limits) {
+        true => Ok(Value::N(number)),
+        false => Err(wrong()),
+    }
+}
+
+/// Whether a number is one of a type, whatever the text that it stood in.
+fn number_fits(number: Number, ty: &Type, limits: &NumberLimits) -> bool {
+    let whole = matches!(ty, Type::Int(_) | Type::Version | Type::Seconds | Type::Millis);
+    (!whole || number.is_integer())
+        && in_range(number, limits)
         && limits
             .decimals
             .is_none_or(|decimals| number.fraction_digits() <= decimals)
-        && limits.only.as_ref().is_none_or(|only| only.contains(&number));
-    if fits { Ok(Value::N(number)) } else { Err(wrong()) }
+        && limits.only.as_ref().is_none_or(|only| only.contains(&number))
+}
+
+fn in_range(number: Number, limits: &NumberLimits) -> bool {
+    limits.min.is_none_or(|min| min <= number) && limits.max.is_none_or(|max| number <= max)
 }
 
 /// How much of a number that is not taken is shown again.

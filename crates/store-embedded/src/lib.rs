@@ -230,6 +230,10 @@ impl Store for EmbeddedStore {
         reads::get(self.catalogue(), &self.snapshot(), request)
     }
 
+    fn get_at_once(&self, request: &GetRequest) -> Option<Result<GetAnswer>> {
+        Some(reads::get(self.catalogue(), &self.snapshot(), request))
+    }
+
     async fn batch_get(&self, request: &BatchGetRequest) -> Result<BatchGetAnswer> {
         let keys: usize = request.tables.iter().map(|table| table.keys.len()).sum();
         let request = request.clone();

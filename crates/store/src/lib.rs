@@ -69,6 +69,13 @@ pub trait Store: Send + Sync + std::fmt::Debug {
     /// Reads one item by its key. An item that is not there is an answer, not an error.
     async fn get(&self, request: &GetRequest) -> Result<GetAnswer>;
 
+    /// The same where nobody has to wait for it, as a plain call. None where the answer may take a while, or where what lies in front
+    /// of a store must see every call: then [`Store::get`] answers.
+    fn get_at_once(&self, request: &GetRequest) -> Option<Result<GetAnswer>> {
+        let _ = request;
+        None
+    }
+
     /// Reads up to 100 items by their keys, in no order. What the engine left out comes back as unprocessed.
     async fn batch_get(&self, request: &BatchGetRequest) -> Result<BatchGetAnswer>;
 

@@ -54,7 +54,7 @@ fn main() {
     }
     println!(
         "seed {}: {} models, {} cases with two ways or more ({} with one; {} reads without a plan, {} of them with a way), {:.2} % near the \
-         least, {} far from it, {} below it; {} half units consumed, {} at least ({:.3} times)",
+         least, {} far from it, {} below it; {} half units consumed, {} at least ({:.3} times); {} other ways gave the same rows",
         options.seed,
         report.models,
         report.cases,
@@ -66,6 +66,7 @@ fn main() {
         report.below,
         report.half_units.0,
         report.half_units.1,
-        report.half_units.0 as f64 / report.half_units.1.max(1) as f64
+        report.half_units.0 as f64 / report.half_units.1.max(1) as f64,
+        report.pinned
     );
 }

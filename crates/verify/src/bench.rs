@@ -424,6 +424,7 @@ fn reason(why: &Why) -> (u8, &'static str) {
         Why::Order(_) => (5, "order not given"),
         Why::Ranges => (6, "too many ranges"),
         Why::Dearer(..) => (7, "dearer"),
+        Why::Pinned(..) => (7, "another index is named"),
     }
 }
 

@@ -4,6 +4,7 @@ pub mod call;
 pub mod capacity;
 pub mod changes;
 pub mod check;
+pub mod client;
 pub mod completions;
 pub mod cost;
 pub mod docs;

@@ -8,13 +8,12 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use clap::{Args, ValueEnum};
-use singlet_item::Value;
 use singlet_model::Model;
 use singlet_model::model::Write;
 use singlet_plan::cost::Sizes;
+use singlet_plan::plan_json;
 use singlet_plan::read::{PlanRow, ReadPlan, plan_read, plan_rows, priced_plan_text};
-use singlet_runtime::{Attributes, Engine, Preview, Request, values};
-use singlet_store::{KeyRange, SortRange};
+use singlet_runtime::{Attributes, Engine, Preview, Request, range_text};
 use singlet_store_embedded::EmbeddedStore;
 
 use crate::model;
@@ -80,8 +79,8 @@ impl Plan {
         };
         if self.format == Format::Json {
             let plans = match read {
-                None => json::with_writes(json::plans(&model, &plans), writes::all_json(&model)),
-                Some(_) => json::plans(&model, &plans),
+                None => json::with_writes(plan_json::reads_json(&model, &plans), plan_json::writes_json(&model)),
+                Some(_) => plan_json::reads_json(&model, &plans),
             };
             return match read.filter(|_| !self.args.is_empty()) {
                 None => Ok(format!("{plans:#}\n")),
@@ -121,7 +120,7 @@ impl Plan {
         }
         Ok(match self.format {
             Format::Text => writes::text(model, write),
-            Format::Json => format!("{:#}\n", writes::json(model, write)),
+            Format::Json => format!("{:#}\n", plan_json::write_json(model, write)),
         })
     }
 
@@ -228,27 +227,4 @@ fn requests(row: &PlanRow<'_>, preview: &Preview) -> usize {
         singlet_plan::cost::Origin::Neighbours | singlet_plan::cost::Origin::Together => 1,
         _ => preview.ranges.len(),
     }
-}
-
-/// A range as DynamoDB's documents write it.
-fn range_text(range: &KeyRange) -> String {
-    let partition = range
-        .partition
-        .iter()
-        .map(|(name, value)| format!("{name} = {}", shown(value)));
-    let sort = range.sort.iter().map(|(name, sort)| match sort {
-        SortRange::Equal(value) => format!("{name} = {}", shown(value)),
-        SortRange::Less(value) => format!("{name} < {}", shown(value)),
-        SortRange::LessOrEqual(value) => format!("{name} <= {}", shown(value)),
-        SortRange::Greater(value) => format!("{name} > {}", shown(value)),
-        SortRange::GreaterOrEqual(value) => format!("{name} >= {}", shown(value)),
-        SortRange::Between(low, high) => format!("{name} between {} and {}", shown(low), shown(high)),
-        SortRange::BeginsWith(value) => format!("{name} begins_with {}", shown(value)),
-    });
-    let all: Vec<String> = partition.chain(sort).collect();
-    all.join(" and ")
-}
-
-fn shown(value: &Value) -> String {
-    values::json_text::of(value)
 }

@@ -2,6 +2,7 @@
 
 pub mod bundled;
 mod config;
+mod console;
 mod first_call;
 mod give_back;
 mod greeting;
@@ -63,6 +64,13 @@ pub struct Serve {
     /// [default: all]
     #[arg(long, env = "SINGLET_SURFACES", value_name = "NAMES", value_delimiter = ',')]
     surfaces: Vec<String>,
+    /// Show the console at `/console`: `full`, `read-only` without writes, or `off`. Without it, it is shown where the service listens
+    /// on this machine alone, and nowhere else. Where `--surfaces` leaves out `home` or `docs`, it is left out too.
+    #[arg(long, env = "SINGLET_CONSOLE", value_enum, value_name = "MODE", num_args = 0..=1, default_missing_value = "full", require_equals = false)]
+    console: Option<console::Mode>,
+    /// A name under which the console is reached, beside the addresses of the machine: that of a proxy in front of it.
+    #[arg(long, env = "SINGLET_CONSOLE_HOST", value_name = "HOST", value_delimiter = ',')]
+    console_host: Vec<String>,
     /// A proxy in front of the service, an address or a network such as `10.0.0.0/8`: who its `Forwarded` or `X-Forwarded-For`
     /// names is who is counted.
     #[arg(long, env = "SINGLET_PROXY", value_name = "NETWORK", value_delimiter = ',')]
@@ -269,6 +277,17 @@ impl Serve {
         let settings = self
             .service_settings(&mut file, operators.is_some())
             .map_err(|reason| fail(&reason))?;
+        let console = self.console_shown(
+            &mut file,
+            &settings,
+            &systems,
+            &[server.address(), operators.as_ref().and_then(Server::address)],
+        );
+        let console = console.map_err(|reason| fail(&reason))?;
+        let settings = Settings {
+            console: console.shown,
+            ..settings
+        };
         // Before anybody is told that it serves: who is told may end it at once.
         let end = signal::end().map_err(|reason| fail(&reason))?;
         let addresses = greeting::Addresses {
@@ -297,8 +316,11 @@ impl Serve {
             }
         }
         let greeting = greeting::text(&addresses, &systems, &deployment);
-        super::print(&greeting);
         let service = Service::new(systems, settings);
+        let names: Vec<String> = service.systems().iter().map(|system| system.name.clone()).collect();
+        let texts = console::model_texts(&sources, &names);
+        let link = console::start(&console, &service, &addresses, texts);
+        super::print(&format!("{greeting}{}", link.unwrap_or_default()));
         let _keeping = deployment
             .upkeep
             .as_ref()
@@ -387,7 +409,24 @@ impl Serve {
             cors_origins: said(&self.cors, file.cors.take()).unwrap_or_default(),
             surfaces,
             proxies: Proxies::from_networks(&said(&self.proxy, file.proxy.take()).unwrap_or_default())?,
+            ..Settings::default()
         })
+    }
+
+    /// Whether there is a console, and where.
+    fn console_shown(
+        &self,
+        file: &mut File,
+        settings: &Settings,
+        systems: &[System],
+        addresses: &[Option<std::net::SocketAddr>; 2],
+    ) -> Result<console::Wanted, String> {
+        let mode = self.console.or(file.console.take());
+        let hosts = match self.console_host.is_empty() {
+            true => file.console_host.take().unwrap_or_default(),
+            false => self.console_host.clone(),
+        };
+        console::wanted(mode, hosts, settings.surfaces, systems, addresses)
     }
 
     /// What is said of webhooks.
@@ -576,7 +615,17 @@ async fn keys_of_issuer(issuer: &str, authorities: Option<&Path>) -> Result<JwtK
 fn key_route(authorities: Option<&Path>) -> Result<KeyRoute, String> {
     let unread = |path: &Path, error| format!("`{}` cannot be read: {error}", path.display());
     let authorities = authorities.map(|path| std::fs::read(path).map_err(|error| unread(path, error)));
-    Ok(KeyRoute::from_environment().vouched_by(authorities.transpose()?))
+    let route = KeyRoute::default().vouched_by(authorities.transpose()?);
+    let said = |names: [&str; 2]| {
+        let values = names.into_iter().filter_map(|name| std::env::var(name).ok());
+        values.into_iter().find(|value| !value.is_empty())
+    };
+    let proxy = said(["HTTPS_PROXY", "https_proxy"]).or_else(|| said(["ALL_PROXY", "all_proxy"]));
+    let without = said(["NO_PROXY", "no_proxy"]).unwrap_or_default();
+    Ok(match proxy {
+        Some(proxy) => route.through(&proxy, &without),
+        None => route,
+    })
 }
 
 impl Deployment {

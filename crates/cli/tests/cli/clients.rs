@@ -1,5 +1,5 @@
 //! Clients that nobody here wrote. Of the service, made from the OpenAPI documents: requests by schemathesis, and a generated
-//! client for each system; the verifier of Standard Webhooks, and `EventSource`; readers of Delta tables. Of DynamoDB's protocol: boto3, the AWS SDK for JavaScript, ElectroDB, and a public suite. They come from
+//! client for each system; the client in TypeScript that is written here, seen by `tsc`; the verifier of Standard Webhooks, and `EventSource`; readers of Delta tables; the console in a browser. Of DynamoDB's protocol: boto3, the AWS SDK for JavaScript, ElectroDB, and a public suite. They come from
 //! PyPI and npm; where they cannot be had, a loud line says so.
 
 use std::io::Write;
@@ -62,6 +62,38 @@ fn a_client_generated_from_each_document_works() {
 }
 
 #[test]
+fn a_client_in_typescript_is_written_for_each_model_and_takes_no_wrong_call() {
+    let Some(printed) = run("typescript-client", &[]) else {
+        return;
+    };
+    let wrong = printed.lines().find_map(|line| {
+        let rest = line.strip_prefix("ok: tsc --strict, ")?;
+        rest.split(' ').next()?.parse::<usize>().ok()
+    });
+    assert!(wrong.is_some_and(|wrong| wrong >= 30), "{printed}");
+    assert!(printed.contains("ok: a retry has the same key"), "{printed}");
+    let called = printed.lines().find_map(|line| {
+        let rest = line.strip_prefix("ok: ")?.split_once(" operations called")?;
+        rest.0.parse::<usize>().ok()
+    });
+    let operations = ["todo", "wardrobe", "country", "booking", "ecobid"].map(operations_of);
+    assert_eq!(called, Some(operations.iter().sum()), "{printed}");
+}
+
+/// How many reads and writes of a system have a route.
+fn operations_of(system: &str) -> usize {
+    let path = super::repository().join(format!("systems/{system}/openapi.json"));
+    let document: serde_json::Value = serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
+    let paths = document["paths"].as_object().unwrap();
+    let of_path = |(path, methods): (&String, &serde_json::Value)| {
+        let methods = methods.as_object().unwrap().keys();
+        let own = path.starts_with("/reads/");
+        methods.filter(|method| own || *method != "get").count()
+    };
+    paths.iter().map(of_path).sum()
+}
+
+#[test]
 fn the_published_verifier_takes_what_webhooks_tell() {
     let Some(printed) = run("webhook-verifier", &[]) else {
         return;
@@ -102,6 +134,21 @@ fn readers_of_delta_tables_read_every_table_of_the_lakes() {
     assert_eq!(
         printed.lines().filter(|line| line.starts_with("ok: ")).count(),
         8,
+        "{printed}"
+    );
+}
+
+/// Also that the bundle of the console is what its sources become.
+#[test]
+fn the_console_works_in_a_browser() {
+    let Some(printed) = run("console-browser", &[]) else {
+        // Where everything is tested, a browser can be had.
+        assert_ne!(std::env::var("CI").as_deref(), Ok("true"), "no browser in CI");
+        return;
+    };
+    assert_eq!(
+        printed.lines().filter(|line| line.starts_with("ok: ")).count(),
+        10,
         "{printed}"
     );
 }

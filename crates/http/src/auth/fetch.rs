@@ -87,14 +87,6 @@ impl fmt::Debug for KeyRoute {
 }
 
 impl KeyRoute {
-    /// Through the proxies that `HTTPS_PROXY`, `ALL_PROXY` and `NO_PROXY` name.
-    pub fn from_environment() -> Self {
-        KeyRoute {
-            authorities: None,
-            proxies: Some(std::sync::Arc::new(Matcher::from_env())),
-        }
-    }
-
     /// Through one proxy, except for what `without` lists as `NO_PROXY` does.
     #[must_use]
     pub fn through(mut self, proxy: &str, without: &str) -> Self {

@@ -1,10 +1,11 @@
 //! OpenAPI 3.1 of a system: what a client needs to know, from the model alone.
 //!
 //! Several reads may share a path; the document has one operation for them, whose parameters are those of all and whose
-//! description lists which are taken together.
+//! description lists which are taken together. Beside that, each read is an operation of its own, at an address of its own.
 
 mod access;
 mod examples;
+mod ids;
 mod operation;
 mod parameters;
 mod problems;
@@ -16,9 +17,11 @@ use serde_json::{Map, Value as Json, json};
 use singlet_model::Model;
 use singlet_runtime::Bounds;
 
-use crate::routing::Routes;
+use crate::client::{self, ClientDocument};
+use crate::routing::{QueryValue, Routes};
 
 use examples::Samples;
+pub(crate) use ids::{ID_EXTENSION, pascal_case};
 use schema::Schemas;
 pub(crate) use shape::changed;
 
@@ -63,7 +66,10 @@ pub fn document(model: &Model, routes: &Routes, deployed: Deployed<'_>) -> Json 
     for place in routes.places() {
         let mut item = Map::new();
         for (method, endpoints) in &place.methods {
-            let described = operation::describe(model, endpoints, &mut schemas, &samples, deployed);
+            let mut described = operation::describe(model, endpoints, &mut schemas, &samples, deployed);
+            if place.is_own_address {
+                operation::name_alone(model, &mut described);
+            }
             item.insert(method.as_str().to_lowercase(), described);
         }
         paths.insert(place.path.clone(), Json::Object(item));
@@ -97,6 +103,56 @@ pub fn document(model: &Model, routes: &Routes, deployed: Deployed<'_>) -> Json 
         schema::insert(&mut document, "webhooks", webhooks);
     }
     document
+}
+
+/// One operation as a client has it.
+#[derive(Debug)]
+pub(crate) struct ClientOperation {
+    /// Its name.
+    pub name: String,
+    /// Whether it writes.
+    pub is_write: bool,
+    /// The method and the path at which it is asked for.
+    pub method: String,
+    pub path: String,
+    /// The names of its arguments; other parameters are always the same.
+    pub arguments: Vec<String>,
+    /// What the document says of it.
+    pub described: Json,
+}
+
+/// Every operation by itself.
+pub(crate) fn client_operations(model: &Model, routes: &Routes) -> ClientDocument {
+    let samples = Samples::of(model, "");
+    let mut schemas = Schemas::new(model);
+    let deployed = Deployed::as_modelled(model);
+    let mut operations = Vec::new();
+    for (method, path, endpoint) in client::endpoints(routes) {
+        let alone = std::slice::from_ref(endpoint);
+        let in_query = endpoint.query.iter().filter_map(|parameter| match &parameter.value {
+            QueryValue::Argument(_) => Some(parameter.name.clone()),
+            QueryValue::Fixed(_) => None,
+        });
+        operations.push(ClientOperation {
+            name: endpoint.name.clone(),
+            is_write: endpoint.is_write,
+            method,
+            path,
+            arguments: endpoint
+                .path
+                .iter()
+                .map(|arg| arg.name.clone())
+                .chain(in_query)
+                .collect(),
+            described: operation::describe(model, alone, &mut schemas, &samples, deployed),
+        });
+    }
+    let (schemas, responses) = schemas.finish();
+    ClientDocument {
+        operations,
+        schemas,
+        responses,
+    }
 }
 
 fn description(model: &Model) -> String {

@@ -13,6 +13,7 @@ use singlet_plan::write::possible_refusals;
 use super::Deployed;
 use super::access;
 use super::examples::Samples;
+use super::ids::{ids_of_arguments, pascal_case, with_id};
 use super::parameters::{path_parameters, query_parameters};
 use super::problems::Problems;
 use super::schema::{Schemas, insert, object, reference};
@@ -267,8 +268,9 @@ fn write_problems(model: &Model, write: &Write, deployed: Deployed<'_>) -> Probl
 fn body(model: &Model, endpoint: &Endpoint, write: &Write, schemas: &mut Schemas<'_>, samples: &Samples) -> Json {
     let patched = patched(model, write);
     let mut properties = Map::new();
+    let ids = ids_of_arguments(model, endpoint);
     for arg in &endpoint.body {
-        let schema = schemas.of(&arg.ty);
+        let schema = with_id(schemas.of(&arg.ty), ids.get(&arg.name));
         let clearable = patched.iter().any(|known| known.name == arg.name && known.clearable);
         let left_out = arg.optional && patched.iter().all(|known| known.name != arg.name);
         let schema = match clearable || left_out || arg.default.is_some() {
@@ -347,6 +349,26 @@ fn words(name: &str) -> String {
 fn operation_id(endpoints: &[Endpoint]) -> String {
     let plainest = endpoints.iter().min_by_key(|endpoint| endpoint.query.len());
     plainest.map(|endpoint| endpoint.name.clone()).unwrap_or_default()
+}
+
+/// Gives a read at an address of its own a name of its own: where the model has it alone, its name is taken.
+pub fn name_alone(model: &Model, described: &mut Json) {
+    let Some(name) = described.get("operationId").and_then(Json::as_str) else {
+        return;
+    };
+    let mut own = format!("read{}", pascal_case(name));
+    let is_taken = |own: &str| {
+        let reads = model.reads.iter().map(|read| read.name.as_str());
+        reads
+            .chain(model.writes.iter().map(|write| write.name.as_str()))
+            .any(|known| known == own)
+    };
+    while is_taken(&own) {
+        own.push('_');
+    }
+    let text = format!("`{name}`, alone at an address of its own.");
+    insert(described, "operationId", json!(own));
+    insert(described, "description", json!(text));
 }
 
 fn combinations(endpoints: &[Endpoint]) -> String {

@@ -1,11 +1,14 @@
 //! Parameters of paths and queries.
 
+use std::collections::BTreeMap;
+
 use serde_json::{Value as Json, json};
 use singlet_model::Model;
 use singlet_model::model::Argument;
 use singlet_model::types::Type;
 
 use super::examples::Samples;
+use super::ids::{ids_of_arguments, with_id};
 use super::schema::{Schemas, insert};
 use crate::routing::{Endpoint, QueryValue};
 
@@ -19,9 +22,11 @@ pub fn path_parameters(
     let Some(first) = endpoints.first() else {
         return Vec::new();
     };
+    let ids = ids_of_arguments(model, first);
     let parameter = |arg: &Argument| {
+        let schema = with_id(path_schema(schemas.of_text(&arg.ty)), ids.get(&arg.name));
         let mut parameter = json!({
-            "name": arg.name, "in": "path", "required": true, "schema": path_schema(schemas.of_text(&arg.ty)),
+            "name": arg.name, "in": "path", "required": true, "schema": schema,
         });
         if let Some(example) = samples.argument(model, arg) {
             insert(&mut parameter, "example", example);
@@ -54,6 +59,10 @@ pub fn query_parameters(
         }
     }
     let mut all = Vec::new();
+    let ids: BTreeMap<&str, BTreeMap<String, String>> = endpoints
+        .iter()
+        .map(|endpoint| (endpoint.name.as_str(), ids_of_arguments(model, endpoint)))
+        .collect();
     for name in names {
         let of_name = |endpoint: &Endpoint| endpoint.query.iter().position(|parameter| parameter.name == name);
         let everywhere = endpoints.iter().all(|endpoint| {
@@ -64,15 +73,15 @@ pub fn query_parameters(
         let mut fixed: Vec<&str> = Vec::new();
         let mut typed: Vec<Json> = Vec::new();
         let mut example = None;
-        for parameter in endpoints
+        let of_all = endpoints
             .iter()
-            .flat_map(|endpoint| &endpoint.query)
-            .filter(|known| known.name == name)
-        {
+            .flat_map(|endpoint| endpoint.query.iter().map(move |known| (endpoint.name.as_str(), known)));
+        for (endpoint, parameter) in of_all.filter(|(_, known)| known.name == name) {
             match &parameter.value {
                 QueryValue::Fixed(text) => fixed.push(text),
                 QueryValue::Argument(arg) => {
-                    let schema = schemas.of_text(&arg.ty);
+                    let id = ids.get(endpoint).and_then(|ids| ids.get(&arg.name));
+                    let schema = with_id(schemas.of_text(&arg.ty), id);
                     if !typed.contains(&schema) {
                         typed.push(schema);
                     }

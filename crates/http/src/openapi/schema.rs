@@ -6,6 +6,8 @@ use singlet_model::Model;
 use singlet_model::model::Entity;
 use singlet_model::types::{EntityId, LengthLimits, NumberLimits, ObjectType, Type};
 
+use super::ids::{id_of_attribute, with_id};
+
 /// The schemas that were asked for so far, by name.
 #[derive(Debug)]
 pub struct Schemas<'a> {
@@ -135,7 +137,8 @@ impl<'a> Schemas<'a> {
         let mut properties = Map::new();
         let mut required = Vec::new();
         for attribute in &entity.attributes {
-            properties.insert(attribute.name.clone(), self.of(&attribute.ty));
+            let id = id_of_attribute(self.model, entity, &attribute.name);
+            properties.insert(attribute.name.clone(), with_id(self.of(&attribute.ty), id.as_ref()));
             if !attribute.optional {
                 required.push(attribute.name.clone());
             }

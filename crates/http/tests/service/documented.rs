@@ -82,7 +82,8 @@ fn followed<'d>(document: &'d Json, mut schema: &'d Json) -> &'d Json {
 }
 
 /// What of a schema is not looked at: it says nothing of shapes.
-const NOT_LOOKED_AT: [&str; 9] = [
+const NOT_LOOKED_AT: [&str; 10] = [
+    "x-singlet-id",
     "contentEncoding",
     "description",
     "examples",

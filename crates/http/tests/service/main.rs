@@ -20,6 +20,7 @@ mod jwks;
 mod notes;
 mod openapi;
 mod overload;
+mod own_addresses;
 mod power;
 mod proxied;
 mod reads;

@@ -170,6 +170,7 @@ fn start_with(options: Options, open: impl AsyncFnOnce() -> Vec<System> + Send +
                 cors_origins: options.cors.clone(),
                 surfaces: options.surfaces,
                 proxies: options.proxies.clone(),
+                ..Settings::default()
             };
             let service = match options.clock {
                 Some(clock) => Service::with_clock(systems, settings, Clock::Held(clock)),

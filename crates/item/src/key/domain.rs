@@ -92,7 +92,15 @@ impl Domain {
 
     /// Whether `value` is one of them.
     pub fn contains(&self, value: &Value) -> bool {
-        self.word(value).is_some()
+        match value {
+            Value::S(text) => self.contains_text(text),
+            value => self.word(value).is_some(),
+        }
+    }
+
+    /// Whether a text is one of them.
+    pub fn contains_text(&self, text: &str) -> bool {
+        self.is_text() && self.contains_word(text)
     }
 
     /// Whether its values are strings in a key and in the item.

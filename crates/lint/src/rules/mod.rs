@@ -21,14 +21,15 @@ groups! {
     reads: never_matches last_value_dropped order_not_kept short_pages misses_rows circle_not_covered scan_not_needed
         index_would_bind not_together unlimited_with only_a_scan expired_rows_returned more_requests
         not_one_transaction order_not_given several_rows too_many_combinations too_many_ranges rows_not_meant not_compared
-        too_many_rows;
+        too_many_rows dearer_index;
     writes: put_overwrites update_upserts unversioned unguarded_unique check_then_write idempotency_by_index
         idempotency_without_expiry idempotency_not_scoped stale_copy non_atomic_batch batch_cannot_update
         transaction_over_limit retried_add unguarded_state stale_index_keys contended_item record_apart same_item_twice
         role_from_body idempotency_without_hash rows_appear call_does_not_fit loop_meets_its_own trigger_cycle
         claim_in_part webhook_too_large outrun_trigger;
     cost: large_item unbounded_list counter_in_large_item claimed_capacity free_tier_on_demand outdated_price no_estimates
-        over_budget unprovisioned_index free_tier_exceeded too_few_units;
+        over_budget unprovisioned_index free_tier_exceeded too_few_units
+        over_budget_at_worst filter_drops_most;
     evolution: ttl_not_seconds two_ttl_attributes ttl_trusted stream_without_images too_many_stream_readers
         missing_type_attribute no_recovery expires_without_ttl;
 }

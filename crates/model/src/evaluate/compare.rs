@@ -7,8 +7,10 @@
 use std::cmp::Ordering;
 
 use singlet_item::Value;
+use singlet_item::key::Domain;
 
 use super::convert::set_of;
+use super::time::without_words;
 use super::{EvaluateError, elements, time};
 use crate::expression::BinaryOp;
 use crate::types::Type;
@@ -97,7 +99,10 @@ fn equal((a, a_ty): (&Value, &Type), (b, b_ty): (&Value, &Type)) -> Result<bool,
         return Ok(a == b);
     }
     match (Comparing::of(a_ty), Comparing::of(b_ty)) {
-        (Comparing::Instant, Comparing::Instant) => Ok(time::millis_of(a, a_ty)? == time::millis_of(b, b_ty)?),
+        (Comparing::Instant, Comparing::Instant) => match spelled((a, a_ty)).zip(spelled((b, b_ty))) {
+            Some((a, b)) => Ok(a == b),
+            None => Ok(time::millis_of(a, a_ty)? == time::millis_of(b, b_ty)?),
+        },
         (Comparing::Duration, Comparing::Duration) => {
             Ok(time::Duration::from_value(a) == time::Duration::from_value(b))
         }
@@ -113,6 +118,9 @@ pub fn order((a, a_ty): (&Value, &Type), (b, b_ty): (&Value, &Type)) -> Result<O
     }
     match (Comparing::of(a_ty), Comparing::of(b_ty)) {
         (Comparing::Instant, Comparing::Instant) => {
+            if let Some((a, b)) = spelled((a, a_ty)).zip(spelled((b, b_ty))) {
+                return Ok(Some(a.cmp(b)));
+            }
             let both = time::millis_of(a, a_ty)?.zip(time::millis_of(b, b_ty)?);
             Ok(both.map(|(a, b)| a.cmp(&b)))
         }
@@ -130,6 +138,13 @@ pub fn order((a, a_ty): (&Value, &Type), (b, b_ty): (&Value, &Type)) -> Result<O
         }
         _ => Ok(stored_order(a, b)),
     }
+}
+
+/// An instant as text in the one spelling that is stored: such texts stand in the order of their instants, and need not be read. The
+/// last day that can be written is not all within the range of instants, so its year is left to who reads it.
+fn spelled<'v>((value, ty): (&'v Value, &Type)) -> Option<&'v str> {
+    let text = value.as_str().filter(|_| *without_words(ty) == Type::Time)?;
+    (text < "9999" && Domain::Time.contains_text(text)).then_some(text)
 }
 
 /// The order of two values as DynamoDB has it.
@@ -161,4 +176,46 @@ pub fn row_order(a: &Value, b: &Value, ty: &Type) -> Result<Ordering, EvaluateEr
 fn is_word(value: &Value, ty: &Type) -> bool {
     let Type::OrWords(_, words) = ty else { return false };
     value.as_str().is_some_and(|text| words.iter().any(|word| word == text))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Texts are compared as such where each is in the one spelling, and read as instants elsewhere: both say the same.
+    #[test]
+    fn instants_as_text_stand_as_their_instants_do() {
+        let texts = [
+            "0000-01-01T00:00:00.000Z",
+            "2026-02-13T08:00:00.000Z",
+            "2026-02-13T08:00:00.001Z",
+            "2026-02-13T08:00:00Z",
+            "2026-02-13T09:00:00.000+01:00",
+            "2026-02-13T09:00:00.000Z",
+            "2026-02-30T09:00:00.000Z",
+            "9998-12-31T23:59:59.999Z",
+            "9999-12-30T21:59:59.999Z",
+            "9999-12-31T00:00:00.000Z",
+            "soon",
+        ];
+        for a in texts {
+            for b in texts {
+                let (a, b) = (Value::S(a.to_owned()), Value::S(b.to_owned()));
+                let read = |value: &Value| time::millis_of(value, &Type::Time).unwrap();
+                let ordered = order((&a, &Type::Time), (&b, &Type::Time)).unwrap();
+                assert_eq!(ordered, read(&a).zip(read(&b)).map(|(a, b)| a.cmp(&b)), "{a:?} {b:?}");
+                let same = equal((&a, &Type::Time), (&b, &Type::Time)).unwrap();
+                assert_eq!(same, read(&a) == read(&b), "{a:?} {b:?}");
+            }
+        }
+        let (text, number) = (
+            Value::S("2026-02-13T08:00:00.000Z".to_owned()),
+            Value::from(1_770_969_600),
+        );
+        assert_eq!(
+            order((&text, &Type::Time), (&number, &Type::Seconds)).unwrap(),
+            Some(Ordering::Equal)
+        );
+        assert_eq!(order((&text, &Type::Seconds), (&text, &Type::Time)).unwrap(), None);
+    }
 }

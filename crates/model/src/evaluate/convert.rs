@@ -70,6 +70,13 @@ pub fn convert(value: Value, from: &Type, to: &Type) -> Result<Value, EvaluateEr
     }
 }
 
+/// Whether a value that is no list, set or map is in the form of a type as it is.
+pub(super) fn stays(value: &Value, from: &Type, to: &Type) -> bool {
+    let is_plain = matches!(value, Value::S(_) | Value::N(_) | Value::Bool(_) | Value::B(_));
+    let (from, to) = (without_words(from), without_words(to));
+    is_plain && (!to.is_instant() || from == to) && to.element().is_none()
+}
+
 /// The entries of a map, each in the form of its type.
 fn by_name<'t>(value: Value, types: impl Fn(&str) -> Option<(&'t Type, &'t Type)>) -> Result<Value, EvaluateError> {
     let Value::M(entries) = value else { return Ok(value) };

@@ -194,24 +194,26 @@ fn test<'a>(
     function: FunctionId,
     args: &'a [Expr],
 ) -> Result<Option<bool>, EvaluateError> {
-    let mut values = Vec::new();
+    let mut looked_at = Vec::with_capacity(args.len());
     for arg in args {
-        match evaluator.value(arg)? {
-            Some(value) => values.push((value, &arg.ty)),
+        match evaluator.looked_at(arg)? {
+            Some(value) => looked_at.push(value),
             None => return Ok(Some(false)),
         }
     }
+    let values = looked_at.iter().zip(args).map(|(value, arg)| (&**value, &arg.ty));
+    let values: Vec<(&Value, &Type)> = values.collect();
     match (function, values.as_slice()) {
         (FunctionId::StartsWith, [(Value::S(text), _), (Value::S(start), _)]) => {
             Ok(Some(text.starts_with(start.as_str())))
         }
         (FunctionId::Contains, [(Value::S(text), _), (Value::S(part), _)]) => Ok(Some(text.contains(part.as_str()))),
         (FunctionId::Contains, [(list, list_ty), (element, element_ty)]) if list_ty.element().is_some() => {
-            let holds = compare::compare(BinaryOp::In, (element, element_ty), (list, list_ty))?;
+            let holds = compare::compare(BinaryOp::In, (*element, *element_ty), (*list, *list_ty))?;
             Ok((holds || !has_unknown(list)).then_some(holds))
         }
         (FunctionId::Near, [(a, _), (b, _), (km, _)]) => {
-            let km = km.as_number().and_then(|number| number.to_string().parse::<f64>().ok());
+            let km = km.as_number().and_then(Number::to_f64);
             let places = Place::from_value(a).zip(Place::from_value(b));
             let ((a, b), km) = places.zip(km).ok_or_else(|| unfit(function))?;
             Ok(Some(a.distance_km(b) <= km))

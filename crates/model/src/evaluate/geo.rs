@@ -20,7 +20,7 @@ impl Place {
     /// From a map with `lat` and `lon`.
     pub fn from_value(value: &Value) -> Option<Self> {
         let map = value.as_map()?;
-        let degrees = |name: &str| map.get(name)?.as_number()?.to_string().parse::<f64>().ok();
+        let degrees = |name: &str| map.get(name)?.as_number()?.to_f64();
         Some(Place {
             lat: degrees("lat")?,
             lon: degrees("lon")?,

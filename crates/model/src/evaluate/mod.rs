@@ -31,6 +31,8 @@ pub use compare::{order, row_order};
 pub use convert::convert;
 pub use time::Duration;
 
+use std::borrow::Cow;
+
 use singlet_item::{Number, Value};
 
 use crate::expression::{BinaryOp, EachOp, Expr, ExprKind, Literal, Word};
@@ -50,6 +52,10 @@ pub trait Environment {
     fn setting(&self, name: &str) -> Option<Value>;
     /// A bound name; rows are maps.
     fn bound(&self, name: &str) -> Option<Value>;
+    /// What a bare name stands for, where it lies there as it is: whoever only looks at it takes no copy. None says nothing.
+    fn in_place(&self, _name: &ExprKind) -> Option<&Value> {
+        None
+    }
     /// What is looked at in a bound name. Who reads rows only when they are looked at learns here what is.
     ///
     /// # Errors
@@ -169,7 +175,7 @@ pub fn evaluate_bound(expr: &Expr, environment: &dyn Environment) -> Evaluated {
     let mut evaluator = Evaluator::new(environment);
     evaluator.binds = true;
     let value = evaluator.value(expr)?;
-    Ok(match evaluator.is_unknown(expr, &value)? {
+    Ok(match evaluator.is_unknown(expr, value.is_none())? {
         true => Some(Value::Null),
         false => value,
     })
@@ -184,6 +190,22 @@ pub fn evaluate_bound(expr: &Expr, environment: &dyn Environment) -> Evaluated {
 pub fn evaluate_as(expr: &Expr, ty: &Type, environment: &dyn Environment) -> Evaluated {
     let value = Evaluator::new(environment).settled(expr)?;
     value.map(|value| convert(value, &expr.ty, ty)).transpose()
+}
+
+/// The same without a copy, where the value lies there in that form.
+///
+/// # Errors
+///
+/// As [`evaluate`].
+pub fn evaluate_in_place<'e>(
+    expr: &Expr,
+    ty: &Type,
+    environment: &'e dyn Environment,
+) -> Result<Option<Cow<'e, Value>>, EvaluateError> {
+    match environment.in_place(&expr.kind) {
+        Some(value) if convert::stays(value, &expr.ty, ty) => Ok(Some(Cow::Borrowed(value))),
+        _ => Ok(evaluate_as(expr, ty, environment)?.map(Cow::Owned)),
+    }
 }
 
 pub(super) struct Evaluator<'a> {
@@ -235,6 +257,14 @@ impl<'a> Evaluator<'a> {
                 return Err(EvaluateError::Unfit("this expression was refused".to_owned()));
             }
         })
+    }
+
+    /// A value that is only looked at.
+    pub(super) fn looked_at(&mut self, expr: &'a Expr) -> Result<Option<Cow<'a, Value>>, EvaluateError> {
+        match self.environment.in_place(&expr.kind) {
+            Some(value) if !value.is_null() => Ok(Some(Cow::Borrowed(value))),
+            _ => Ok(self.value(expr)?.map(Cow::Owned)),
+        }
     }
 
     /// A branch of `?:` in the type of the whole: `now` in one branch and a time in the other are both that time.
@@ -315,8 +345,8 @@ impl<'a> Evaluator<'a> {
             BinaryOp::Or => Ok(self.joined(left, right, true)?.map(Value::Bool)),
             BinaryOp::Eq | BinaryOp::Ne | BinaryOp::Lt | BinaryOp::Le | BinaryOp::Gt | BinaryOp::Ge | BinaryOp::In => {
                 let (a, b) = match (left.is_absent(), right.is_absent()) {
-                    (false, false) => (self.value(left)?, self.value(right)?),
-                    _ => (self.tested(left)?, self.tested(right)?),
+                    (false, false) => (self.looked_at(left)?, self.looked_at(right)?),
+                    _ => (self.tested(left)?.map(Cow::Owned), self.tested(right)?.map(Cow::Owned)),
                 };
                 let outcome = self.compared(op, (a, left), (b, right))?;
                 Ok(outcome.map(Value::Bool))
@@ -335,8 +365,8 @@ impl<'a> Evaluator<'a> {
     fn compared(
         &mut self,
         op: BinaryOp,
-        (a, left): (Option<Value>, &'a Expr),
-        (b, right): (Option<Value>, &'a Expr),
+        (a, left): (Option<Cow<'a, Value>>, &'a Expr),
+        (b, right): (Option<Cow<'a, Value>>, &'a Expr),
     ) -> Result<Option<bool>, EvaluateError> {
         if left.is_absent() || right.is_absent() {
             let both = a.is_none() && b.is_none();
@@ -345,10 +375,10 @@ impl<'a> Evaluator<'a> {
                 false => op == BinaryOp::Eq && both,
             }));
         }
-        if self.is_unknown(left, &a)? || self.is_unknown(right, &b)? {
+        if self.is_unknown(left, a.is_none())? || self.is_unknown(right, b.is_none())? {
             return Ok(None);
         }
-        let in_unknown = op == BinaryOp::In && b.as_ref().is_some_and(has_unknown);
+        let in_unknown = op == BinaryOp::In && b.as_deref().is_some_and(has_unknown);
         let holds = match (a, b) {
             (Some(a), Some(b)) => compare::compare(op, (&a, &left.ty), (&b, &right.ty))?,
             _ => op == BinaryOp::Ne,
@@ -371,7 +401,7 @@ impl<'a> Evaluator<'a> {
         let mut values = Vec::with_capacity(exprs.len());
         for expr in exprs {
             let value = self.value(expr)?;
-            let is_unknown = self.is_unknown(expr, &value)?;
+            let is_unknown = self.is_unknown(expr, value.is_none())?;
             match value {
                 _ if is_unknown => values.push(Value::Null),
                 Some(value) => values.push(convert(value, &expr.ty, element.unwrap_or(&expr.ty))?),
@@ -387,7 +417,7 @@ impl<'a> Evaluator<'a> {
             let value = match self.binds {
                 true => {
                     let value = self.value(expr)?;
-                    let is_unknown = self.is_unknown(expr, &value)?;
+                    let is_unknown = self.is_unknown(expr, value.is_none())?;
                     if is_unknown { Some(Value::Null) } else { value }
                 }
                 false => self.settled(expr)?,

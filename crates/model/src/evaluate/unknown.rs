@@ -15,7 +15,7 @@ impl<'a> Evaluator<'a> {
     /// Whether a condition holds; nothing where that is unknown. An absent attribute is false.
     pub(super) fn truth(&mut self, expr: &'a Expr) -> Result<Option<bool>, EvaluateError> {
         let value = self.value(expr)?;
-        Ok(match self.is_unknown(expr, &value)? {
+        Ok(match self.is_unknown(expr, value.is_none())? {
             true => None,
             false => Some(value.and_then(|value| value.as_bool()).unwrap_or(false)),
         })
@@ -25,24 +25,24 @@ impl<'a> Evaluator<'a> {
     pub(super) fn settled(&mut self, expr: &'a Expr) -> Evaluated {
         let value = self.value(expr)?;
         let computed = !matches!(expr.kind, ExprKind::Caller(_) | ExprKind::Bound(_));
-        match value.is_none() && computed && expr.ty == Type::Bool && self.is_unknown(expr, &value)? {
+        match value.is_none() && computed && expr.ty == Type::Bool && self.is_unknown(expr, value.is_none())? {
             true => Ok(Some(Value::Bool(false))),
             false => Ok(value.map(known_elements)),
         }
     }
 
     /// Whether there is no value for want of a claim, or another value only because of it.
-    pub(super) fn is_unknown(&mut self, expr: &'a Expr, value: &Option<Value>) -> Result<bool, EvaluateError> {
+    pub(super) fn is_unknown(&mut self, expr: &'a Expr, is_absent: bool) -> Result<bool, EvaluateError> {
         if let ExprKind::Conditional(test, then, otherwise) = &expr.kind
             && expr.ty != Type::Bool
         {
             return match self.truth(test)? {
-                Some(true) => self.is_unknown(then, value),
-                Some(false) => self.is_unknown(otherwise, value),
+                Some(true) => self.is_unknown(then, is_absent),
+                Some(false) => self.is_unknown(otherwise, is_absent),
                 None => Ok(true),
             };
         }
-        Ok(value.is_none() && self.lacks_claim(expr))
+        Ok(is_absent && self.lacks_claim(expr))
     }
 
     /// Whether an expression mentions a claim that the caller does not have, or a name that hangs on one.
@@ -119,7 +119,7 @@ impl<'a> Evaluator<'a> {
     pub(super) fn any_unknown(&mut self, exprs: &'a [Expr]) -> Result<bool, EvaluateError> {
         for expr in exprs {
             let value = self.value(expr)?;
-            if self.is_unknown(expr, &value)? {
+            if self.is_unknown(expr, value.is_none())? {
                 return Ok(true);
             }
         }

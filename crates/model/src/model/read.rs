@@ -45,6 +45,8 @@ pub struct Read {
     pub together: Option<Span>,
     /// Why it may read the whole table.
     pub scan: Option<(String, Span)>,
+    /// The index that its rows are read from, and where it says so; the cheapest way, if there is none.
+    pub pinned: Option<(IndexId, Span)>,
     /// Whether the order is turned round.
     pub reverse: Option<Expr>,
     /// Rows in a page.

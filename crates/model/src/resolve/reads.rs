@@ -4,7 +4,7 @@ use super::numbers;
 use super::operation::{Http, KnownBefore, Unused, arguments};
 use super::promises::rows_of;
 use super::selection::Place;
-use super::table::{flag, flag_span, whole, word};
+use super::table::{find_index, flag, flag_span, whole, word};
 use super::tallies::tally_selection;
 use super::types::TypeTable;
 use super::{Resolver, check_value_name, condition, value};
@@ -12,8 +12,8 @@ use crate::catalog::Catalog;
 use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::expression::{self, Args, BinaryOp, Expr, ExprKind, RowWord, Scope};
 use crate::model::{
-    Bounds, Claim, Each, Entity, Let, LetValue, ParamValue, Read, Return, Route, Selection, SelectionKind, Tally,
-    WithPart,
+    Bounds, Claim, Each, Entity, IndexId, Let, LetValue, ParamValue, Read, Return, Route, Selection, SelectionKind,
+    Tally, WithPart,
 };
 use crate::node::{Entry, Node};
 use crate::rules;
@@ -71,6 +71,7 @@ impl Resolver<'_> {
             ..scope.clone()
         };
         let returns = read_return(node, &returned_scope, row, each.is_some(), self.out);
+        let pinned = self.pinned(node);
         let using = self.using(node.entry("using"), &args, &bound, row);
         let read = Read {
             name: entry.key.text.clone(),
@@ -93,6 +94,7 @@ impl Resolver<'_> {
                 .get("scan")
                 .and_then(Node::text)
                 .map(|text| (text.text.clone(), text.span)),
+            pinned,
             reverse,
             page: whole(node, "page"),
             empty: whole(node, "empty"),
@@ -115,6 +117,13 @@ impl Resolver<'_> {
             args: arguments(&args, self.arg_defaults(node.get("args"), types), unused, self.out),
             ..read
         }
+    }
+
+    /// The index that a read says its rows are read from.
+    fn pinned(&mut self, node: &Node) -> Option<(IndexId, Span)> {
+        let text = node.get("index").and_then(Node::text)?;
+        let index = find_index(text, &self.index_names, &self.table, self.out)?;
+        Some((index, text.span))
     }
 
     fn each(&mut self, entry: Option<&Entry>, args: &Args, bound: &mut Vec<expression::Bound>) -> Option<Each> {
@@ -295,6 +304,11 @@ impl Resolver<'_> {
             only_for("page", finds || read.pages.is_some(), "`find`"),
             only_for("bare", finds, "`find`"),
             only_for("scan", !is_tally, "what reads rows"),
+            only_for(
+                "index",
+                read.selection.is_some() && !is_tally,
+                "what reads rows of its own",
+            ),
             only_for("using", !is_tally, "what reads rows"),
             only_for("together", !is_tally, "what reads rows"),
         ];

@@ -225,6 +225,14 @@ impl Query {
         parts.nth(sort.prefix.len())
     }
 
+    /// The attribute of the sort key after those that are bound: a range is of it.
+    pub(super) fn ranged_path(&self, model: &Model) -> Option<String> {
+        let sort = self.sort.as_ref()?;
+        let (_, part) = self.ranged_part(model, sort)?;
+        let entity = model.entity(self.entity)?;
+        Some(values::own_part(part, entity).path.clone())
+    }
+
     /// How dear the query is, for comparing: what it is expected to take in units and requests; of queries that are alike in
     /// that, how many rows share a partition, how many partitions are asked, what is left to filter, and how much of the sort key is
     /// used.
@@ -294,6 +302,8 @@ pub enum Why {
     Ranges,
     /// Another path is cheaper: what this one is expected to take, and the other.
     Dearer(Box<[Expected; 2]>),
+    /// The read names another index: what this one is expected to take, and the other.
+    Pinned(Box<[Expected; 2]>),
 }
 
 impl std::fmt::Display for Why {
@@ -335,6 +345,18 @@ impl std::fmt::Display for Why {
                     _ => out.write_str("it answers for about as many units"),
                 }
             }
+            Why::Pinned(both) => {
+                let [this, pinned] = both.as_ref();
+                match this == pinned {
+                    true => out.write_str("the read names another index"),
+                    false => write!(
+                        out,
+                        "the read names another index; it answers, for about {} units where the plan takes {}",
+                        this.compared_units(),
+                        pinned.compared_units()
+                    ),
+                }
+            }
         }
     }
 }
@@ -351,6 +373,8 @@ pub(super) struct Wanted<'a> {
     pub rows: RowsWanted,
     /// The attributes that the answer is made of; none where it is made of whole rows.
     pub shown: Option<BTreeSet<String>>,
+    /// The index that the read names; any path, where it names none.
+    pub pinned: Option<IndexId>,
 }
 
 impl Wanted<'_> {

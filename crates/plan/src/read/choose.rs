@@ -91,7 +91,7 @@ pub struct Lost {
 impl Lost {
     /// Whether it answers, and only another is the plan.
     pub fn answers(&self) -> bool {
-        matches!(self.why, Why::Dearer(..) | Why::Ranges)
+        matches!(self.why, Why::Dearer(..) | Why::Pinned(..) | Why::Ranges)
     }
 }
 
@@ -107,8 +107,8 @@ impl SelectionPlan {
         self.queries.is_empty() && self.tally.is_none() && self.search.is_none()
     }
 
-    /// The half units and requests that its queries are expected to take.
-    fn expected_cost(&self) -> (u64, u64) {
+    /// The half units and requests that its queries are expected to take, on average over where the ends of ranges may lie.
+    pub fn expected_cost(&self) -> (u64, u64) {
         let sum = |of: fn(&Query) -> u64| self.queries.iter().map(of).fold(0, u64::saturating_add);
         (
             sum(|query| query.expected.compared_half_units),
@@ -290,6 +290,7 @@ fn plan_unmarked(
         merged: false,
         rows: rows_wanted(selection, read),
         shown: thin::shown_attributes(selection, read),
+        pinned: read.and_then(|read| read.pinned).map(|(index, _)| index),
     };
     let mut whole = choose(model, entity, &wanted, &conjuncts);
     let split = split(model, entity, &wanted, &conjuncts).filter(SelectionPlan::is_answer);
@@ -303,7 +304,7 @@ fn plan_unmarked(
         return Some(whole);
     }
     // Rows of a scan come in no order: one that asks for an order has no plan.
-    let may_scan = read.is_some_and(|read| read.scan.is_some()) && selection.order.is_empty();
+    let may_scan = read.is_some_and(|read| read.scan.is_some() && read.pinned.is_none()) && selection.order.is_empty();
     Some(match may_scan {
         true => SelectionPlan {
             queries: vec![Query::scan(&wanted, &conjuncts)],
@@ -370,6 +371,7 @@ pub fn plan_condition(model: &Model, entity: &Entity, condition: &Expr) -> Selec
         merged: false,
         rows: RowsWanted::All,
         shown: None,
+        pinned: None,
     };
     choose(model, entity, &wanted, &own.conjuncts())
 }
@@ -442,7 +444,9 @@ fn choose(model: &Model, entity: &Entity, wanted: &Wanted<'_>, conjuncts: &[&Exp
         }
     }
     let order = |query: &Query| (query.reach.exceeds(), query.cost());
-    let best = (0..answers.len()).min_by_key(|at| answers.get(*at).map(|(_, query)| order(query)));
+    let is_allowed = |query: &Query| wanted.pinned.is_none_or(|pinned| query.index == Some(pinned));
+    let allowed = (0..answers.len()).filter(|at| answers.get(*at).is_some_and(|(_, query)| is_allowed(query)));
+    let best = allowed.min_by_key(|at| answers.get(*at).map(|(_, query)| order(query)));
     let best = best.and_then(|at| Some((at, answers.get(at)?)));
     let best = best.map(|(at, (_, query))| (at, query.cost(), has_cells(query), query.expected));
     let mut queries = Vec::new();
@@ -451,17 +455,20 @@ fn choose(model: &Model, entity: &Entity, wanted: &Wanted<'_>, conjuncts: &[&Exp
         // Which cover of a circle is cheapest is known with the request; one that is too fine for some circles suits others.
         let is_taken = best
             .as_ref()
-            .is_some_and(|(best, cost, cells, _)| at == *best || *cells && has_cells(&query) && query.cost() == *cost);
+            .is_some_and(|(best, cost, cells, _)| at == *best || *cells && has_cells(&query) && query.cost() == *cost)
+            && is_allowed(&query);
         if is_taken {
             queries.push(query);
             continue;
         }
+        let beside_best = || {
+            let best = best.as_ref().map_or(query.expected, |(.., expected)| *expected);
+            Box::new([query.expected, best])
+        };
         let why = match exceeds {
             true => Why::Ranges,
-            false => Why::Dearer(Box::new([
-                query.expected,
-                best.as_ref().map_or(query.expected, |(.., expected)| *expected),
-            ])),
+            false if is_allowed(&query) => Why::Dearer(beside_best()),
+            false => Why::Pinned(beside_best()),
         };
         others.push(Lost {
             path,

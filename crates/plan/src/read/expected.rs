@@ -3,22 +3,19 @@
 //! Nothing rests on these figures but the choice between ways that answer alike. What nobody has said is taken from the
 //! constants below; conditions are taken as independent of one another.
 
-use singlet_item::ReadUnits;
 use singlet_item::capacity::READ_UNIT_BYTES;
-use singlet_item::key::Part;
 use singlet_item::limits::{BATCH_GET_ITEMS_MAX, PAGE_SIZE_BYTES_MAX};
+use singlet_item::{Number, ReadUnits};
 use singlet_model::Model;
 use singlet_model::expression::{BinaryOp, Expr, ExprKind, FunctionId, Literal};
-use singlet_model::model::{
-    ABSENT_VALUE, Entity, Estimate, IndexId, KeyPart, KeyTemplate, LetValue, PartFunction, Projection,
-};
+use singlet_model::model::{ABSENT_VALUE, Entity, Estimate, KeyChoice, KeyPart, LetValue, PartFunction};
 use singlet_model::types::Type;
 
 use super::candidate::{PartValues, Query};
+use super::entry_size::{carried_share, entry_bytes_usual};
 use super::sort::{End, EndPoint};
 use crate::bounds::Bounds;
 use crate::cost::rows_asked;
-use crate::size::value_bytes_max;
 use crate::span;
 use crate::values::{CalendarUnit, Values};
 
@@ -44,9 +41,6 @@ const SHARES_OF_AN_END: [f64; 5] = [0.05, 0.25, 0.5, 0.75, 0.95];
 pub const SHARE_OF_A_CONDITION: f64 = 0.5;
 /// The part of the rows whose text begins as it is asked.
 pub const SHARE_OF_A_BEGINNING: f64 = 0.05;
-
-/// The part of a row's bytes that its keys take.
-const KEYS_SHARE_OF_ROW: f64 = 0.25;
 
 /// How many rows of an answer are wanted.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -105,27 +99,67 @@ struct Rows<'a> {
     entity: &'a Entity,
     estimate: Option<&'a Estimate>,
     count: f64,
-    /// The part of the rows that one end of a range leaves.
-    end_share: f64,
+    /// The part of the rows that one end of a range leaves, by the attribute that it is of; of others the usual.
+    ends: &'a [(String, f64)],
 }
 
 /// What a query is expected to read until it has the rows that are wanted. Ways are compared by what they take on average over where the
 /// ends of ranges may lie: a way that reads little at a usual end may read all for one that leaves few rows.
 pub(super) fn of_query(model: &Model, query: &Query, wanted: RowsWanted, consistent: bool) -> Expected {
-    let usual = with_end_share(model, query, wanted, consistent, SHARE_OF_AN_END);
-    let in_key = query.sort.iter().any(|sort| sort.low.is_some() || sort.high.is_some());
-    if !in_key && !query.rest.iter().any(|conjunct| side_of_end(conjunct).is_some()) {
-        return usual;
-    }
-    let each = SHARES_OF_AN_END.map(|share| with_end_share(model, query, wanted, consistent, share).half_units as f64);
+    let usual = with_ends(model, query, wanted, consistent, &[]);
+    let ended = ended_attributes(model, query);
+    let halves = |ends: &[(String, f64)]| with_ends(model, query, wanted, consistent, ends).half_units as f64;
+    let each: Vec<f64> = match ended.as_slice() {
+        [] => return usual,
+        [one] => SHARES_OF_AN_END.map(|share| halves(&[(one.clone(), share)])).to_vec(),
+        // Of more than two the others stay where ends usually lie.
+        [one, other, ..] => SHARES_OF_AN_END
+            .iter()
+            .flat_map(|share| SHARES_OF_AN_END.map(|beside| [(one.clone(), *share), (other.clone(), beside)]))
+            .map(|ends| halves(&ends))
+            .collect(),
+    };
     Expected {
         compared_half_units: whole(each.iter().sum::<f64>() / each.len() as f64),
         ..usual
     }
 }
 
-/// The same, where an end of a range leaves this part of the rows.
-fn with_end_share(model: &Model, query: &Query, wanted: RowsWanted, consistent: bool, end_share: f64) -> Expected {
+/// The attributes of which a query has ends of ranges, in its key or its filter, that may lie anywhere.
+fn ended_attributes(model: &Model, query: &Query) -> Vec<String> {
+    let source = model.entity(query.entity).map(|entity| model.source_of(entity));
+    let rows = source.map(|source| Rows::of(model, source));
+    let mut ended: Vec<String> = Vec::new();
+    if let Some((sort, path)) = query.sort.as_ref().zip(query.ranged_path(model)) {
+        let is_open = |end: &End, is_low: bool| {
+            let op = if is_low { BinaryOp::Ge } else { BinaryOp::Le };
+            let said = rows.as_ref().and_then(|rows| rows.share_beyond(op, &path, &end.value));
+            said.is_none()
+        };
+        let low = sort.low.as_ref().is_some_and(|end| is_open(end, true));
+        let high = sort.high.as_ref().is_some_and(|end| is_open(end, false));
+        if low || high {
+            ended.push(path);
+        }
+    }
+    for conjunct in &query.rest {
+        let Some((path, _)) = side_of_end(conjunct).filter(|(path, _)| !ended.contains(path)) else {
+            continue;
+        };
+        let ExprKind::Binary(op, left, right) = &conjunct.kind else {
+            continue;
+        };
+        let value = if path_of(left).is_some() { right } else { left };
+        let said = rows.as_ref().and_then(|rows| rows.share_beyond(*op, &path, value));
+        if said.is_none() {
+            ended.push(path);
+        }
+    }
+    ended
+}
+
+/// The same, where ends of ranges leave these parts of the rows.
+fn with_ends(model: &Model, query: &Query, wanted: RowsWanted, consistent: bool, ends: &[(String, f64)]) -> Expected {
     let Some(entity) = model.entity(query.entity) else {
         return Expected {
             half_units: u64::MAX,
@@ -138,7 +172,7 @@ fn with_end_share(model: &Model, query: &Query, wanted: RowsWanted, consistent: 
         };
     };
     let rows = Rows {
-        end_share,
+        ends,
         ..Rows::of(model, model.source_of(entity))
     };
     let (ranges, in_ranges) = match query.scan {
@@ -216,7 +250,7 @@ impl<'a> Rows<'a> {
             entity,
             estimate,
             count: count.max(1.0),
-            end_share: SHARE_OF_AN_END,
+            ends: &[],
         }
     }
 
@@ -280,7 +314,8 @@ impl<'a> Rows<'a> {
         let open = parts.filter(|part| part.optional && !seen.iter().any(|known| known.path == part.path));
         share *= open.map(|part| 1.0 - self.share_absent(&part.path)).product::<f64>();
         let ends = query.sort.iter().flat_map(|sort| [&sort.low, &sort.high]).flatten();
-        share *= ends.map(|end| self.share_of_end(query, end)).product::<f64>();
+        let ranged = query.ranged_path(self.model).unwrap_or_default();
+        share *= ends.map(|end| self.share_of_end(query, &ranged, end)).product::<f64>();
         let mut rows = self.count * share;
         // Whoever says every variable of the key means one row of each range.
         let names = self.model.catalog.names(self.entity.id);
@@ -293,7 +328,7 @@ impl<'a> Rows<'a> {
     }
 
     /// The part of the rows that an end of a range leaves. A day has two ends, which together leave a day.
-    fn share_of_end(&self, query: &Query, end: &End) -> f64 {
+    fn share_of_end(&self, query: &Query, path: &str, end: &End) -> f64 {
         let both = query
             .sort
             .as_ref()
@@ -308,11 +343,60 @@ impl<'a> Rows<'a> {
             },
             // Of two ends one may lie anywhere, and the other where ends usually lie behind it.
             EndPoint::Itself | EndPoint::StartOf(_) | EndPoint::AfterEndOf(_) => {
+                let is_low = query
+                    .sort
+                    .as_ref()
+                    .is_some_and(|sort| sort.low.as_ref().is_some_and(|low| std::ptr::eq(low, end)));
+                let op = match (is_low, end.excluded) {
+                    (true, true) => BinaryOp::Gt,
+                    (true, false) => BinaryOp::Ge,
+                    (false, true) => BinaryOp::Lt,
+                    (false, false) => BinaryOp::Le,
+                };
+                if let Some(said) = self.share_beyond(op, path, &end.value) {
+                    return said;
+                }
                 let is_second = both.is_some_and(|(_, high)| std::ptr::eq(high, end));
-                return if is_second { SHARE_OF_AN_END } else { self.end_share };
+                return if is_second {
+                    SHARE_OF_AN_END
+                } else {
+                    self.share_at_end(path)
+                };
             }
         };
         (1.0 / units).sqrt()
+    }
+
+    /// The part of the rows that an end of a range over an attribute leaves.
+    fn share_at_end(&self, path: &str) -> f64 {
+        let known = self.ends.iter().find(|(ended, _)| ended == path);
+        known.map_or(SHARE_OF_AN_END, |(_, share)| *share)
+    }
+
+    /// The part of the rows that an end leaves which is a number among few: as many as lie on its side.
+    fn share_beyond(&self, op: BinaryOp, path: &str, end: &Expr) -> Option<f64> {
+        let (Type::Int(limits), _) = self.model.type_at(self.entity, path)? else {
+            return None;
+        };
+        let Some(Literal::Number(end)) = end.literal() else {
+            return None;
+        };
+        let (least, most) = (limits.min?.to_i64()?, limits.max?.to_i64()?);
+        let values = usize::try_from(most.checked_sub(least)?).ok()?;
+        if limits.only.is_some() || values > Bounds::USUAL.values_max {
+            return None;
+        }
+        let is_left = |value: &i64| {
+            let order = Number::from(*value).cmp(end);
+            match op {
+                BinaryOp::Lt => order.is_lt(),
+                BinaryOp::Le => order.is_le(),
+                BinaryOp::Gt => order.is_gt(),
+                _ => order.is_ge(),
+            }
+        };
+        let left = (least..=most).filter(is_left).count();
+        Some(left as f64 / (values + 1) as f64)
     }
 
     /// The share of the rows that have one of the words for which a part is asked, where the words and their shares are said.
@@ -408,7 +492,7 @@ impl<'a> Rows<'a> {
             Type::Date => spread(DAYS_USUAL),
             Type::Month => spread(DAYS_USUAL / 30.0),
             _ if made || guarded(path) => 1.0,
-            _ if self.is_alone_in_key(path) => 1.0,
+            _ if self.is_alone_in_key(path) || self.only_ends_keys(path) => 1.0,
             _ => ROWS_SHARING_USUAL.min(self.count),
         }
     }
@@ -417,6 +501,21 @@ impl<'a> Rows<'a> {
     fn is_alone_in_key(&self, path: &str) -> bool {
         let names = self.model.catalog.names(self.entity.id);
         names.is_some_and(|names| names.key_variables.as_slice() == [path.to_owned()])
+    }
+
+    /// Whether an attribute stands behind everything else in the primary key, and in every other key that has it: it is there to tell rows
+    /// apart whose keys are alike otherwise.
+    fn only_ends_keys(&self, path: &str) -> bool {
+        let parts = |choice: &'a KeyChoice| choice.keys.iter().flat_map(|key| &key.parts);
+        let is_last = |choice: &'a KeyChoice| {
+            let mut before = parts(choice).rev().skip(1);
+            !before.any(|part| part.path == path)
+        };
+        let ends = |choice: &'a KeyChoice| parts(choice).next_back().is_some_and(|part| part.path == path);
+        let mut others = self.entity.index.iter().flat_map(|entry| entry.choices());
+        !self.entity.key.is_empty()
+            && self.entity.key.iter().all(|choice| ends(choice) && is_last(choice))
+            && others.all(is_last)
     }
 
     /// Which part of the rows some conditions keep together. Of several ends on one side of an attribute one counts.
@@ -476,7 +575,7 @@ impl<'a> Rows<'a> {
             }
             ExprKind::Binary(op, left, right) => match (path_of(left), path_of(right)) {
                 (Some(path), None) => self.share_of_comparison(*op, &path, right),
-                (None, Some(path)) => self.share_of_comparison(*op, &path, left),
+                (None, Some(path)) => self.share_of_comparison(op.swapped(), &path, left),
                 _ => SHARE_OF_A_CONDITION,
             },
             ExprKind::Call(FunctionId::StartsWith, _) => SHARE_OF_A_BEGINNING,
@@ -506,86 +605,11 @@ impl<'a> Rows<'a> {
             BinaryOp::Eq => one,
             BinaryOp::Ne => 1.0 - one,
             BinaryOp::In => listed.unwrap_or(elements_of(with) * one).min(1.0),
-            BinaryOp::Lt | BinaryOp::Le | BinaryOp::Gt | BinaryOp::Ge => self.end_share,
-            _ => SHARE_OF_A_CONDITION,
-        }
-    }
-}
-
-/// The bytes of an entry of a thin index, from the types of what it carries; none where something of it may be of any length.
-fn entry_bytes_usual(model: &Model, entity: &Entity, index: IndexId, projection: &Projection) -> Option<f64> {
-    let names = match projection {
-        Projection::All => return None,
-        Projection::Keys => &[][..],
-        Projection::Include(names) => names.as_slice(),
-    };
-    let part_bytes = |part: &KeyPart| match part.function {
-        Some(PartFunction::Day) => Some(10.0),
-        Some(PartFunction::Month) => Some(7.0),
-        Some(PartFunction::Year) => Some(4.0),
-        Some(PartFunction::Geohash(precision)) => Some(f64::from(precision)),
-        _ => value_bytes_usual(&part.ty),
-    };
-    let key_bytes = |key: &KeyTemplate| {
-        let texts = key.template.parts().iter().map(|part| match part {
-            Part::Text(text) => text.len() as f64,
-            _ => 0.0,
-        });
-        let values = key.parts.iter().map(part_bytes).sum::<Option<f64>>()?;
-        Some(key.attribute.len() as f64 + texts.sum::<f64>() + values)
-    };
-    let own = entity
-        .key
-        .first()
-        .into_iter()
-        .chain(entity.entry(index)?.choices().first());
-    let keys = own
-        .flat_map(|choice| &choice.keys)
-        .map(key_bytes)
-        .sum::<Option<f64>>()?;
-    let carried = names
-        .iter()
-        .map(|name| match model.table.type_attribute.as_ref() == Some(name) {
-            true => Some((name.len() + entity.name.len()) as f64),
-            false => {
-                let attribute = entity.attribute(name)?;
-                Some(name.len() as f64 + value_bytes_usual(&attribute.ty)?)
+            BinaryOp::Lt | BinaryOp::Le | BinaryOp::Gt | BinaryOp::Ge => {
+                let said = self.share_beyond(op, &path.0, with);
+                said.unwrap_or_else(|| self.share_at_end(&path.0))
             }
-        });
-    Some(keys + carried.sum::<Option<f64>>()?)
-}
-
-/// The bytes of a usual value of a type: of text halfway between its limits; none where nothing limits it to what keys have.
-fn value_bytes_usual(ty: &Type) -> Option<f64> {
-    match ty {
-        Type::Text(limits) => {
-            let most = limits.length.max.filter(|most| *most <= KEY_TEXT_LENGTH_MAX)?;
-            Some((limits.length.min.unwrap_or(0) + most) as f64 / 2.0)
-        }
-        Type::Enum(words) => {
-            let all: usize = words.members.iter().map(String::len).sum();
-            Some(all as f64 / words.members.len().max(1) as f64)
-        }
-        Type::Int(_) | Type::Number(_) | Type::Version => Some(NUMBER_BYTES_USUAL),
-        ty => value_bytes_max(ty)
-            .map(|most| most as f64)
-            .filter(|most| *most <= KEY_TEXT_LENGTH_MAX as f64),
-    }
-}
-
-/// The longest text of which the middle between its limits is taken for usual.
-const KEY_TEXT_LENGTH_MAX: u64 = 100;
-/// The bytes of a usual number.
-const NUMBER_BYTES_USUAL: f64 = 4.0;
-
-/// The part of a row's bytes that an index entry carries: its keys take about a quarter.
-pub fn carried_share(entity: &Entity, projection: &Projection) -> f64 {
-    match projection {
-        Projection::All => 1.0,
-        Projection::Keys => KEYS_SHARE_OF_ROW,
-        Projection::Include(names) => {
-            let all = entity.attributes.len().max(1) as f64;
-            (KEYS_SHARE_OF_ROW + names.len() as f64 / all).min(1.0)
+            _ => SHARE_OF_A_CONDITION,
         }
     }
 }

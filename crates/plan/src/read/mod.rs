@@ -8,6 +8,7 @@ mod candidate;
 mod cases;
 mod choose;
 mod ends;
+mod entry_size;
 mod expected;
 mod implied;
 mod layout;
@@ -27,9 +28,10 @@ pub use choose::{
     Combination, Lost, PartPlan, ReadPlan, SelectionPlan, plan_condition, plan_read, plan_reversed, plan_selection,
 };
 pub use ends::{Ends, KeyEnd, after};
+pub use entry_size::carried_share;
 pub use expected::{
     Expected, LIST_ELEMENTS_USUAL, RANGE_DAYS_USUAL, ROW_BYTES_USUAL, ROWS_SHARING_USUAL, ROWS_USUAL,
-    SHARE_OF_A_CONDITION, carried_share, elements_expected, share_of_condition, values_expected,
+    SHARE_OF_A_CONDITION, elements_expected, share_of_condition, values_expected,
 };
 pub use layout::{Held, Layout, ToldBy};
 pub use neighbours::{Neighbour, Neighbours};

@@ -2,7 +2,7 @@
 
 use singlet_item::key::{Effort, Part, Template, Verdict, collision_within};
 use singlet_model::Model;
-use singlet_model::model::{Entity, Index, KeyTemplate, Projection, Stored};
+use singlet_model::model::{Entity, Index, IndexId, KeyChoice, KeyTemplate, Projection, Stored};
 use singlet_model::types::EntityId;
 
 use super::candidate::Query;
@@ -57,26 +57,42 @@ pub(crate) fn reads_strangers(model: &Model, query: &Query) -> bool {
         return true;
     };
     let effort = Effort::new(DECISION_STEPS_MAX);
-    let paths = model
-        .entities
-        .iter()
-        .flat_map(|entity| access::own_paths(model, entity));
-    let mut others = paths.filter(|path| {
-        let is_own = path.entity.id == own.entity.id && path.choice_at == own.choice_at;
-        is_there(path) && !is_own
+    let mut others = model.entities.iter().flat_map(|other| {
+        let choices = choices_at(other, query.index).enumerate();
+        choices.filter(move |(choice_at, _)| other.id != query.entity || *choice_at != query.choice)
     });
-    others.any(|other| {
-        let keys = other.partition().iter().chain(other.sort()).take(range.len());
-        let templates: Vec<Template> = keys.map(|key| key.template.clone()).collect();
+    others.any(|(_, other)| {
+        let pairs = range.iter().zip(&other.keys);
         // A number that nothing bounds is any number.
-        let (left, right): (Vec<Template>, Vec<Template>) = range
-            .iter()
-            .cloned()
-            .zip(templates)
-            .filter_map(|(own, other)| Some((own?, other)))
-            .unzip();
+        let pairs = pairs.filter_map(|(own, other)| Some((own.as_ref()?, &other.template)));
+        // Most keys are told apart by the text that they begin with, and many entities have keys.
+        if pairs.clone().any(|(own, other)| begin_differently(own, other)) {
+            return false;
+        }
+        let (left, right): (Vec<Template>, Vec<Template>) =
+            pairs.map(|(own, other)| (own.clone(), other.clone())).unzip();
         !matches!(collision_within(&left, &right, &effort), Verdict::Never)
     })
+}
+
+/// The templates of an entity in an index, or in the table.
+fn choices_at(entity: &Entity, index: Option<IndexId>) -> impl Iterator<Item = &KeyChoice> {
+    let of_table = entity.key.iter().filter(move |_| index.is_none());
+    let entries = entity.index.iter().filter(move |entry| Some(entry.index) == index);
+    of_table.chain(entries.flat_map(|entry| entry.choices()))
+}
+
+/// Whether the first text of either is not how the other begins: then no key is of both.
+fn begin_differently(one: &Template, other: &Template) -> bool {
+    let (one, other) = (leading_text(one), leading_text(other));
+    !one.starts_with(other) && !other.starts_with(one)
+}
+
+fn leading_text(template: &Template) -> &str {
+    match template.parts().first() {
+        Some(Part::Text(text)) => text,
+        _ => "",
+    }
 }
 
 /// The templates of the keys that a query asks for, as far as they are bound; nothing in the place of one that is open.

@@ -393,7 +393,7 @@ fn add_progress(cost: &mut WriteCost, write: &Write) {
     cost.ceiling = None;
     cost.terms.push(match most {
         Some(most) => format!("{} for the progress", span_of((least, most))),
-        None => "2 for the progress and 2 more each turn".to_owned(),
+        None => "2 for the progress and up to 2 more each turn".to_owned(),
     });
 }
 

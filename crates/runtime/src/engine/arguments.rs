@@ -21,9 +21,9 @@ pub(super) fn checked<'g>(read: &Read, given: &'g Attributes) -> Result<Cow<'g, 
     let mut args = Cow::Borrowed(given);
     for arg in &read.args {
         if let Some(sent) = given.get(&arg.name) {
-            let value = values::checked(sent, &arg.ty)
+            let value = values::as_stored(sent, &arg.ty)
                 .map_err(|invalid| RuntimeError::Request(format!("the argument `{}` is wrong: {invalid}", arg.name)))?;
-            if value != *sent {
+            if let Cow::Owned(value) = value {
                 args.to_mut().insert(arg.name.clone(), value);
             }
         } else if !arg.optional && arg.default.is_none() {
@@ -40,10 +40,10 @@ pub(super) fn checked<'g>(read: &Read, given: &'g Attributes) -> Result<Cow<'g, 
 /// all pages are of the same arguments.
 pub(super) fn filled<'a>(
     read: &Read,
-    sent: &'a Attributes,
+    sent: Cow<'a, Attributes>,
     scope: Scope<'_>,
 ) -> Result<Cow<'a, Attributes>, RuntimeError> {
-    let mut args = Cow::Borrowed(sent);
+    let mut args = sent;
     for arg in &read.args {
         if let (Some(default), false) = (&arg.default, args.contains_key(&arg.name))
             && let Some(value) = evaluate(default, &scope)?

@@ -5,12 +5,13 @@ use singlet_model::expression::{Expr, ExprKind};
 use singlet_plan::cost::Origin;
 use singlet_plan::read::{Combination, PartValues, Query};
 use singlet_plan::values::Values;
-use singlet_store::KeyRange;
+use singlet_store::{KeyRange, SortRange};
 
 use super::{Engine, Request, arguments};
 use crate::error::RuntimeError;
 use crate::keys;
 use crate::scope::{Attributes, Scope};
+use crate::values::json_text;
 
 /// One kind of request, with the values of a call.
 #[derive(Clone, Debug)]
@@ -56,7 +57,7 @@ impl Engine {
         };
         let read = &prepared.forward.read;
         let sent = arguments::checked(read, &request.args)?;
-        let args = arguments::filled(read, &sent, scope)?;
+        let args = arguments::filled(read, sent, scope)?;
         let scope = Scope { args: &args, ..scope };
         let planned = prepared.directed(scope)?;
         let combination = super::combination(&planned.read, &planned.plan, &args)?;
@@ -151,4 +152,22 @@ fn values_of(part: &PartValues) -> Vec<&Expr> {
         Values::Cells { center, km, .. } => vec![center, km],
         Values::All(_) => Vec::new(),
     }
+}
+
+/// A range as DynamoDB's documents write it.
+pub fn range_text(range: &KeyRange) -> String {
+    let shown = json_text::of;
+    let partition = range.partition.iter();
+    let partition = partition.map(|(name, value)| format!("{name} = {}", shown(value)));
+    let sort = range.sort.iter().map(|(name, sort)| match sort {
+        SortRange::Equal(value) => format!("{name} = {}", shown(value)),
+        SortRange::Less(value) => format!("{name} < {}", shown(value)),
+        SortRange::LessOrEqual(value) => format!("{name} <= {}", shown(value)),
+        SortRange::Greater(value) => format!("{name} > {}", shown(value)),
+        SortRange::GreaterOrEqual(value) => format!("{name} >= {}", shown(value)),
+        SortRange::Between(low, high) => format!("{name} between {} and {}", shown(low), shown(high)),
+        SortRange::BeginsWith(value) => format!("{name} begins_with {}", shown(value)),
+    });
+    let all: Vec<String> = partition.chain(sort).collect();
+    all.join(" and ")
 }

@@ -82,7 +82,7 @@ impl Engine {
         let sent = arguments::checked(read, &request.args)?;
         let nothing = Attributes::new();
         let scope = self.watch_scope(&nothing, &request.caller, &nothing, request.now);
-        let args = arguments::filled(read, &sent, scope)?.into_owned();
+        let args = arguments::filled(read, sent, scope)?.into_owned();
         let source = model.source_of(own);
         let share_key = is_for_all(read).then(|| share_key(name, &args, request));
         Ok(Some(Watched {

@@ -1,10 +1,12 @@
 //! The values of the parts of a key for one request.
 
+use std::borrow::Cow;
+
 use jiff::ToSpan;
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
 use singlet_item::{Number, Value};
-use singlet_model::evaluate::{evaluate, evaluate_as, geo, time};
+use singlet_model::evaluate::{evaluate, evaluate_as, evaluate_in_place, geo, time};
 use singlet_model::expression::Expr;
 use singlet_model::types::Type;
 use singlet_plan::read::{PartValues, Query};
@@ -15,28 +17,48 @@ use crate::scope::Scope;
 
 /// The value of one part of a key: as the attribute has it, or already in the form that the key has it.
 #[derive(Clone, Debug)]
-pub(super) enum Known {
-    Value(Value),
+pub(super) enum Known<'v> {
+    Value(Cow<'v, Value>),
     Formed(String),
 }
 
+impl Known<'_> {
+    /// The text that it is.
+    fn word(&self) -> Option<&str> {
+        match self {
+            Known::Value(value) => value.as_str(),
+            Known::Formed(text) => Some(text),
+        }
+    }
+}
+
+impl From<Value> for Known<'_> {
+    fn from(value: Value) -> Self {
+        Known::Value(Cow::Owned(value))
+    }
+}
+
 /// The value of a part that can have one at most.
-pub(super) fn one_of(values: &Values, ty: &Type, scope: Scope<'_>) -> Result<Option<Known>, RuntimeError> {
+pub(super) fn one_of<'v>(values: &Values, ty: &Type, scope: &'v Scope<'_>) -> Result<Option<Known<'v>>, RuntimeError> {
     Ok(match values {
-        Values::One(expr) => evaluate_as(expr, ty, &scope)?.map(Known::Value),
-        Values::Formed(expr) => text_of(expr, scope)?.map(Known::Formed),
+        Values::One(expr) => evaluate_in_place(expr, ty, scope)?.map(Known::Value),
+        Values::Formed(expr) => text_of(expr, *scope)?.map(Known::Formed),
         _ => None,
     })
 }
 
 /// Every combination of the values of a query's parts, those of the first part slowest. A part that follows another has the value
 /// that the other has.
-pub(super) fn combinations(types: &[&Type], query: &Query, scope: Scope<'_>) -> Result<Vec<Vec<Known>>, RuntimeError> {
+pub(super) fn combinations<'v>(
+    types: &[&Type],
+    query: &Query,
+    scope: &'v Scope<'_>,
+) -> Result<Vec<Vec<Known<'v>>>, RuntimeError> {
     let parts: Vec<&PartValues> = query.key_parts().collect();
     // Which column of values each part takes its own from, and the columns.
     let mut taken: Vec<usize> = Vec::with_capacity(parts.len());
     let mut leaders: Vec<&PartValues> = Vec::new();
-    let mut columns: Vec<Vec<Known>> = Vec::new();
+    let mut columns: Vec<Vec<Known<'v>>> = Vec::new();
     for (at, part) in parts.iter().enumerate() {
         if let Some(column) = leaders.iter().position(|leader| leader.follows(part)) {
             taken.push(column);
@@ -50,8 +72,8 @@ pub(super) fn combinations(types: &[&Type], query: &Query, scope: Scope<'_>) -> 
     let count = columns
         .iter()
         .try_fold(1_u64, |all, column| all.checked_mul(column.len() as u64));
-    within_ranges(count.unwrap_or(u64::MAX), scope)?;
-    let mut chosen: Vec<Vec<&Known>> = vec![Vec::new()];
+    within_ranges(count.unwrap_or(u64::MAX), *scope)?;
+    let mut chosen: Vec<Vec<&Known<'v>>> = vec![Vec::new()];
     for column in &columns {
         let longer = chosen.iter().flat_map(|known| {
             column.iter().map(|value| {
@@ -62,7 +84,7 @@ pub(super) fn combinations(types: &[&Type], query: &Query, scope: Scope<'_>) -> 
         });
         chosen = longer.collect();
     }
-    let of_parts = |known: Vec<&Known>| -> Vec<Known> {
+    let of_parts = |known: Vec<&Known<'v>>| -> Vec<Known<'v>> {
         let values = taken.iter().filter_map(|column| known.get(*column));
         values.map(|value| (*value).clone()).collect()
     };
@@ -79,17 +101,22 @@ fn within_ranges(asked: u64, scope: Scope<'_>) -> Result<(), RuntimeError> {
     }
 }
 
-fn values_of(values: &Values, ty: &Type, query: &Query, scope: Scope<'_>) -> Result<Vec<Known>, RuntimeError> {
+fn values_of<'v>(
+    values: &Values,
+    ty: &Type,
+    query: &Query,
+    scope: &'v Scope<'_>,
+) -> Result<Vec<Known<'v>>, RuntimeError> {
     Ok(match values {
         Values::One(_) | Values::Formed(_) => one_of(values, ty, scope)?.into_iter().collect(),
         Values::Each(list) => {
             let element = list.ty.element().unwrap_or(ty);
             let convert = |value: Value| Ok(Some(singlet_model::evaluate::convert(value, element, ty)?));
-            each(list, scope, &convert)?.into_iter().map(Known::Value).collect()
+            each(list, *scope, &convert)?.into_iter().map(Known::from).collect()
         }
         Values::EachFormed(list) => {
             let text = |value: Value| Ok(text(value).map(Value::S));
-            let texts = each(list, scope, &text)?.into_iter();
+            let texts = each(list, *scope, &text)?.into_iter();
             texts
                 .filter_map(|value| match value {
                     Value::S(text) => Some(Known::Formed(text)),
@@ -97,12 +124,12 @@ fn values_of(values: &Values, ty: &Type, query: &Query, scope: Scope<'_>) -> Res
                 })
                 .collect()
         }
-        Values::Days(range) => days(range, ty, scope)?,
+        Values::Days(range) => days(range, ty, *scope)?,
         Values::Cells { center, km, precision } => {
-            let cells = cells(center, km, *precision, scope)?;
+            let cells = cells(center, km, *precision, *scope)?;
             cells.ok_or_else(|| too_near_a_pole(query.reach.latitude))?
         }
-        Values::All(words) => words.iter().map(|word| Known::Value(word_value(word, ty))).collect(),
+        Values::All(words) => words.iter().map(|word| Known::from(word_value(word, ty))).collect(),
     })
 }
 
@@ -121,19 +148,13 @@ pub(super) fn is_finer(value: &Type, attribute: &Type) -> bool {
 }
 
 /// Rows that are stored in a state which time has turned into a wanted one are asked for too.
-fn with_lapsing(mut values: Vec<Known>, lapses: &[(String, String)]) -> Vec<Known> {
+fn with_lapsing<'v>(mut values: Vec<Known<'v>>, lapses: &[(String, String)]) -> Vec<Known<'v>> {
     let mut at = 0;
     while let Some(known) = values.get(at) {
-        let word = match known {
-            Known::Value(Value::S(word)) | Known::Formed(word) => word.clone(),
-            Known::Value(_) => String::new(),
-        };
+        let word = known.word().unwrap_or_default().to_owned();
         for (from, _) in lapses.iter().filter(|(_, to)| *to == word) {
-            let there = values
-                .iter()
-                .any(|known| matches!(known, Known::Value(Value::S(word)) | Known::Formed(word) if word == from));
-            if !there {
-                values.push(Known::Value(Value::S(from.clone())));
+            if !values.iter().any(|known| known.word() == Some(from)) {
+                values.push(Value::S(from.clone()).into());
             }
         }
         at += 1;
@@ -186,7 +207,7 @@ fn each(
 
 /// Each day, month or year from the latest of the lower ends to the earliest of the upper ones; none where an end is absent, for
 /// then no row is meant.
-fn days(range: &DayRange, ty: &Type, scope: Scope<'_>) -> Result<Vec<Known>, RuntimeError> {
+fn days<'v>(range: &DayRange, ty: &Type, scope: Scope<'_>) -> Result<Vec<Known<'v>>, RuntimeError> {
     let (mut first, mut last): (Option<Date>, Option<Date>) = (None, None);
     for end in &range.from {
         let Some(day) = day_of_end(end, range.unit, scope)? else {
@@ -209,7 +230,7 @@ fn days(range: &DayRange, ty: &Type, scope: Scope<'_>) -> Result<Vec<Known>, Run
     while day <= last {
         within_ranges(days.len() as u64 + 1, scope)?;
         days.push(match (range.unit, ty) {
-            (CalendarUnit::Day, Type::Date) => Known::Value(Value::S(day.to_string())),
+            (CalendarUnit::Day, Type::Date) => Value::S(day.to_string()).into(),
             (CalendarUnit::Day, _) => Known::Formed(day.to_string()),
             (CalendarUnit::Month, _) => Known::Formed(day.strftime("%Y-%m").to_string()),
             (CalendarUnit::Year, _) => Known::Formed(day.strftime("%Y").to_string()),
@@ -324,10 +345,15 @@ pub(crate) fn too_near_a_pole(latitude: Option<f64>) -> RuntimeError {
 }
 
 /// The cells of a circle; none where there are too many.
-fn cells(center: &Expr, km: &Expr, precision: u8, scope: Scope<'_>) -> Result<Option<Vec<Known>>, RuntimeError> {
+fn cells<'v>(
+    center: &Expr,
+    km: &Expr,
+    precision: u8,
+    scope: Scope<'_>,
+) -> Result<Option<Vec<Known<'v>>>, RuntimeError> {
     let center = evaluate(center, &scope)?.and_then(|value| geo::Place::from_value(&value));
     let km = evaluate(km, &scope)?.and_then(|value| value.as_number());
-    let km = km.and_then(|number| number.to_string().parse::<f64>().ok());
+    let km = km.and_then(Number::to_f64);
     let (Some(center), Some(km)) = (center, km) else {
         return Ok(Some(Vec::new()));
     };

@@ -1,12 +1,17 @@
 //! Values that are already in the form that is stored, as programs that embed the engine send them: numbers stay exact.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use singlet_item::Value;
+use singlet_item::{Number, Value};
 use singlet_model::evaluate::Duration;
+use singlet_model::spelling::canonical_text;
 use singlet_model::types::{LengthLimits, NumberLimits, ObjectType, Type};
 
-use super::{Invalid, check_length, degrees, described, from_text, instant_limits, number_value, on_earth, set};
+use super::{
+    Invalid, check_length, check_text, degrees, described, from_text, instant_limits, number_fits, number_value,
+    on_earth, set,
+};
 
 /// A value as it is stored, if it is one of the type: arguments of programs that embed the engine come like this.
 ///
@@ -14,30 +19,53 @@ use super::{Invalid, check_length, degrees, described, from_text, instant_limits
 ///
 /// Where it is not of the type or outside its limits.
 pub fn checked(value: &Value, ty: &Type) -> Result<Value, Invalid> {
+    as_stored(value, ty).map(Cow::into_owned)
+}
+
+/// The same without a copy where the value is spelled as it is stored, as most are.
+///
+/// # Errors
+///
+/// As [`checked`].
+pub fn as_stored<'v>(value: &'v Value, ty: &Type) -> Result<Cow<'v, Value>, Invalid> {
     let wrong = || Err(Invalid::new(format!("this must be {}", described(ty))));
+    let same = || Ok(Cow::Borrowed(value));
+    let number = |number: Number, limits: &NumberLimits| match number_fits(number, ty, limits) {
+        true => same(),
+        false => number_value(&number.to_string(), ty, limits).map(Cow::Owned),
+    };
     match (value, ty) {
-        (_, Type::Json | Type::Unknown) => Ok(value.clone()),
-        (Value::S(text), Type::OrWords(_, words)) if words.contains(text) => Ok(value.clone()),
-        (_, Type::OrWords(inner, _)) => checked(value, inner),
+        (_, Type::Json | Type::Unknown) => same(),
+        (Value::S(text), Type::OrWords(_, words)) if words.contains(text) => same(),
+        (_, Type::OrWords(inner, _)) => as_stored(value, inner),
         (
             Value::S(text),
             Type::Int(_) | Type::Number(_) | Type::Version | Type::Seconds | Type::Millis | Type::Bool | Type::Geo(_),
         ) => Err(Invalid::new(format!("`{text}` must be {}", described(ty)))),
         (Value::S(_), Type::List(..) | Type::Set(..) | Type::Map(..) | Type::Object(_) | Type::Bytes(_)) => wrong(),
-        (Value::S(text), _) => from_text(text, ty),
-        (Value::N(number), Type::Int(limits) | Type::Number(limits)) => number_value(&number.to_string(), ty, limits),
-        (Value::N(number), Type::Version) => number_value(&number.to_string(), ty, &NumberLimits::default()),
-        (Value::N(number), Type::Seconds | Type::Millis) => number_value(&number.to_string(), ty, &instant_limits(ty)),
-        (Value::Bool(_), Type::Bool) => Ok(value.clone()),
-        (Value::M(_), Type::Duration) if Duration::from_value(value).is_some() => Ok(value.clone()),
+        (Value::S(text), Type::Text(limits)) => check_text(text, limits).and_then(|()| same()),
+        (Value::S(text), Type::Enum(words)) if words.members.contains(text) => same(),
+        (Value::S(text), _) => match canonical_text(text, ty) {
+            Some(Cow::Borrowed(_)) => same(),
+            _ => from_text(text, ty).map(Cow::Owned),
+        },
+        (Value::N(given), Type::Int(limits) | Type::Number(limits)) => number(*given, limits),
+        (Value::N(given), Type::Version) => number(*given, &NumberLimits::default()),
+        (Value::N(given), Type::Seconds | Type::Millis) => number(*given, &instant_limits(ty)),
+        (Value::Bool(_), Type::Bool) => same(),
+        (Value::M(_), Type::Duration) if Duration::from_value(value).is_some() => same(),
         (Value::B(bytes), Type::Bytes(limits)) => {
             check_length(bytes.len() as u64, limits, "bytes")?;
-            Ok(value.clone())
+            same()
         }
-        (Value::L(elements), Type::List(element, limits)) => checked_list(elements, element, limits).map(Value::L),
-        (Value::L(elements), Type::Set(element, limits)) => set(checked_list(elements, element, limits)?),
+        (Value::L(elements), Type::List(element, limits)) => {
+            checked_list(elements, element, limits).map(|list| Cow::Owned(Value::L(list)))
+        }
+        (Value::L(elements), Type::Set(element, limits)) => {
+            set(checked_list(elements, element, limits)?).map(Cow::Owned)
+        }
         (Value::Ss(_) | Value::Ns(_) | Value::Bs(_), Type::Set(element, limits)) => {
-            set(checked_list(&members(value), element, limits)?)
+            set(checked_list(&members(value), element, limits)?).map(Cow::Owned)
         }
         (Value::M(entries), Type::Map(element, limits)) => {
             check_length(entries.len() as u64, limits, "entries")?;
@@ -45,11 +73,11 @@ pub fn checked(value: &Value, ty: &Type) -> Result<Value, Invalid> {
                 let value = checked(value, element).map_err(|invalid| invalid.under(name))?;
                 Ok((name.clone(), value))
             });
-            entries.collect::<Result<_, _>>().map(Value::M)
+            entries.collect::<Result<_, _>>().map(|map| Cow::Owned(Value::M(map)))
         }
-        (Value::M(entries), Type::Object(object)) => checked_fields(entries, object),
-        (Value::M(entries), Type::Geo(Some(object))) => on_earth(checked_fields(entries, object)?),
-        (Value::M(entries), Type::Geo(None)) => checked_place(entries),
+        (Value::M(entries), Type::Object(object)) => checked_fields(entries, object).map(Cow::Owned),
+        (Value::M(entries), Type::Geo(Some(object))) => on_earth(checked_fields(entries, object)?).map(Cow::Owned),
+        (Value::M(entries), Type::Geo(None)) => checked_place(entries).map(Cow::Owned),
         _ => wrong(),
     }
 }

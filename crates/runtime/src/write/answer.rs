@@ -36,28 +36,7 @@ impl<'a> Attempt<'a> {
             Some(_) => Some(self.answered_row()?),
             None => None,
         };
-        let mut actions = Vec::new();
-        for at in 0..self.rows.len() {
-            let touched = self.touched(at)?;
-            let unfinished = touched.change == Change::Update && touched.is_read() && touched.after.is_none();
-            if unfinished && touched.entity.history.is_none() {
-                return Err(mistake("a row was read after its change was decided"));
-            }
-            let parts = self.touched_mut(at)?.take_parts();
-            actions.append(&mut self.actions_of(at, parts)?);
-        }
-        // What somebody else broke meanwhile has the step passed over when all is evaluated anew.
-        for Action { key, checks, .. } in &mut actions {
-            for check in checks
-                .iter_mut()
-                .filter(|check| self.not_passed_over.has_met(key, check))
-            {
-                check.denial = Denial::Changed;
-            }
-        }
-        actions.append(&mut self.passed_over);
-        actions.extend(more);
-        unite(&mut actions)?;
+        let mut actions = self.gathered(more)?;
         let several = actions.len() + usize::from(self.operation.record.is_some()) > 1;
         if several && !blind.is_empty() {
             return Err(Stop::ReadFirst(blind_keys));
@@ -80,6 +59,39 @@ impl<'a> Attempt<'a> {
         }
         send::send(self.operation, actions, false, &mut self.consumed).await?;
         Ok(written)
+    }
+
+    /// What would be sent where nothing is answered and nothing recorded, for one who sends it with other things.
+    pub async fn unsent(&mut self) -> Result<Vec<Action<'a>>, Stop> {
+        self.store_lapses().await?;
+        self.gathered(Vec::new())
+    }
+
+    /// What is sent: what becomes of the rows, and what else there is.
+    fn gathered(&mut self, more: Vec<Action<'a>>) -> Result<Vec<Action<'a>>, Stop> {
+        let mut actions = Vec::new();
+        for at in 0..self.rows.len() {
+            let touched = self.touched(at)?;
+            let unfinished = touched.change == Change::Update && touched.is_read() && touched.after.is_none();
+            if unfinished && touched.entity.history.is_none() {
+                return Err(mistake("a row was read after its change was decided"));
+            }
+            let parts = self.touched_mut(at)?.take_parts();
+            actions.append(&mut self.actions_of(at, parts)?);
+        }
+        // What somebody else broke meanwhile has the step passed over when all is evaluated anew.
+        for Action { key, checks, .. } in &mut actions {
+            for check in checks
+                .iter_mut()
+                .filter(|check| self.not_passed_over.has_met(key, check))
+            {
+                check.denial = Denial::Changed;
+            }
+        }
+        actions.append(&mut self.passed_over);
+        actions.extend(more);
+        unite(&mut actions)?;
+        Ok(actions)
     }
 
     /// Whether the answer names rows by their keys.

@@ -1,11 +1,12 @@
-//! Operations that are more than a transaction holds: each step, and each turn of an outermost loop, is a transaction of its
-//! own, in order. How far it came stands in a row that every turn moves on with what it does, so that a turn is done once.
+//! Operations that are more than a transaction holds: each step, and each turn of an outermost loop, is done whole or not at all, in
+//! order; turns about different rows share a transaction. How far it came stands in a row that every transaction moves on with what it
+//! does, so that a turn is done once.
 
 use std::collections::HashSet;
 
 use sha2::{Digest, Sha256};
 use singlet_item::{Item, Number, Value};
-use singlet_model::model::{Entity, LetValue, Step};
+use singlet_model::model::{Entity, LetValue, Step, StepKind};
 use singlet_plan::write::StepPlan;
 use singlet_store::{Condition, Consumed, DeleteRequest, ErrorKind, GetRequest, Path, Update};
 
@@ -13,7 +14,7 @@ use super::attempt::Attempt;
 use super::guards::{hashed, owner, place};
 use super::steps::Element;
 use super::touched::{Action, Check, Doing};
-use super::{Operation, Stop, Written, mistake, record};
+use super::{Operation, Stop, Written, mistake, record, send};
 use crate::cursor::Positions;
 use crate::error::RuntimeError;
 use crate::find::Onward;
@@ -66,6 +67,7 @@ pub(super) async fn run(operation: &Operation<'_>) -> Result<Written, RuntimeErr
         turn: 0,
         resumed: false,
         bound: Attributes::new(),
+        alone: false,
         consumed,
     };
     // The record is written when all is done, and everything is of the instant at which it began.
@@ -123,6 +125,8 @@ struct Bulk<'o> {
     /// Whether an earlier run stopped half-way.
     resumed: bool,
     bound: Attributes,
+    /// Whether turns were found to be in one another's way.
+    alone: bool,
     consumed: Consumed,
 }
 
@@ -277,14 +281,14 @@ impl<'o> Bulk<'o> {
                     let elements = attempt.listed(list).await;
                     self.consumed += &attempt.consumed;
                     let from = usize::try_from(self.progress.element).unwrap_or(usize::MAX);
-                    for (element, _) in ended(elements)?.into_iter().skip(from) {
-                        self.turn(operation, step, plan, Some(Turn::Element(element)), false)
-                            .await?;
-                    }
+                    let turns = ended(elements)?.into_iter().skip(from);
+                    let turns: Vec<Turn> = turns.map(|(element, _)| Turn::Element(element)).collect();
+                    self.turns(operation, step, plan, turns).await?;
                 }
                 Some((_, LetValue::Read(_))) => self.found(operation, step, plan).await?,
             }
             self.progress = self.progress.at_step(at as u64 + 1);
+            self.alone = false;
         }
         Ok(())
     }
@@ -310,14 +314,16 @@ impl<'o> Bulk<'o> {
                 page => ended(page)?,
             };
             let mut met = Vec::with_capacity(page.rows.len());
+            let mut turns = Vec::with_capacity(page.rows.len());
             for row in page.rows {
                 let mark = mark_of(operation, entity, &row);
-                met.push(mark);
-                if !self.progress.seen.contains(&mark) {
-                    self.turn(operation, step, plan, Some(Turn::Row(row, mark)), false)
-                        .await?;
+                // A row that a page has twice has one turn.
+                if !self.progress.seen.contains(&mark) && !met.contains(&mark) {
+                    turns.push(Turn::Row(row, mark));
                 }
+                met.push(mark);
             }
+            self.turns(operation, step, plan, turns).await?;
             onward = page.onward;
             if let Onward::At(positions) = &onward {
                 self.progress.from = Some(positions.clone());
@@ -328,13 +334,93 @@ impl<'o> Bulk<'o> {
         Ok(())
     }
 
+    /// Some turns in order: those that can be in one transaction, the others by themselves.
+    async fn turns(
+        &mut self,
+        operation: &Operation<'_>,
+        step: &Step,
+        plan: &StepPlan,
+        turns: Vec<Turn>,
+    ) -> Result<(), RuntimeError> {
+        let mut waiting = turns.as_slice();
+        while let Some((first, others)) = waiting.split_first() {
+            let done = match self.alone || finds_rows(operation.model, step) {
+                true => 0,
+                false => self.turns_together(operation, step, plan, waiting).await?,
+            };
+            if done == 0 {
+                self.turn(operation, step, plan, Some(first), false).await?;
+            }
+            waiting = match done {
+                0 => others,
+                done => waiting.get(done..).unwrap_or_default(),
+            };
+        }
+        Ok(())
+    }
+
+    /// As many of the next turns as one transaction can have: each evaluated by itself, none about a row that another is about, so that they
+    /// come to what they would come to one after the other. Says how many were done; none where something is in the way, which the first of them
+    /// then meets by itself.
+    async fn turns_together(
+        &mut self,
+        operation: &Operation<'_>,
+        step: &Step,
+        plan: &StepPlan,
+        waiting: &[Turn],
+    ) -> Result<usize, RuntimeError> {
+        let bounds = operation.engine.bounds();
+        let none = HashSet::new();
+        let mut all: Vec<Action<'_>> = Vec::new();
+        let mut next = self.progress.clone();
+        let mut taken = 0;
+        for turn in waiting.iter().take(bounds.bulk_turns_at_once) {
+            let mut attempt = Attempt::new(operation, &none);
+            attempt.bound.extend(self.bound.clone());
+            let actions = evaluated(&mut attempt, step, plan, turn).await;
+            self.consumed += &attempt.consumed;
+            let Ok(Some(actions)) = actions else { break };
+            // The progress is one more.
+            if !join(&mut all, actions, bounds.transaction_items_max.saturating_sub(1)) {
+                break;
+            }
+            next = next.after(Some(turn), true);
+            taken += 1;
+        }
+        // Turns that are about one row stay so: what the next would look at in vain is not read.
+        self.alone = taken < waiting.len().min(2).min(bounds.bulk_turns_at_once);
+        if taken == 0 {
+            return Ok(0);
+        }
+        let sent = match self.moved(&next) {
+            Ok(progress) => {
+                all.push(progress);
+                send::send(operation, all, false, &mut self.consumed).await
+            }
+            Err(stop) => Err(stop),
+        };
+        match sent {
+            Ok(_) => {
+                self.turn += 1;
+                self.progress = next;
+                Ok(taken)
+            }
+            Err(Stop::Failed(RuntimeError::Store(error))) if error.is_unavailable() => Err(error.into()),
+            // Whoever is in the way, or whichever of them is refused, is found one by one.
+            Err(_) => {
+                self.alone = true;
+                Ok(0)
+            }
+        }
+    }
+
     /// One transaction: what the turn does, and that it is done.
     async fn turn(
         &mut self,
         operation: &Operation<'_>,
         step: &Step,
         plan: &StepPlan,
-        element: Option<Turn>,
+        element: Option<&Turn>,
         last: bool,
     ) -> Result<(), RuntimeError> {
         let mut read_first = HashSet::new();
@@ -342,19 +428,19 @@ impl<'o> Bulk<'o> {
         loop {
             let mut attempt = Attempt::new(operation, &read_first);
             attempt.bound.extend(self.bound.clone());
-            let ended_turn = self.attempt(&mut attempt, step, plan, element.as_ref(), last).await;
+            let ended_turn = self.attempt(&mut attempt, step, plan, element, last).await;
             self.consumed += &attempt.consumed;
             match ended_turn {
                 Ok(did) => {
                     self.turn += u64::from(did);
-                    self.progress = self.progress.after(element.as_ref(), did);
+                    self.progress = self.progress.after(element, did);
                     return Ok(());
                 }
                 Err(Stop::ReadFirst(keys)) => super::remember(&mut read_first, keys)?,
                 Err(Stop::Failed(error)) => return Err(error),
                 // A row that is gone or no longer fits was somebody else's, or this operation's own before it stopped.
                 Err(Stop::Refused(refused)) if refused.status == 404 && (self.resumed || self.turn > 0) => {
-                    self.progress = self.progress.after(element.as_ref(), false);
+                    self.progress = self.progress.after(element, false);
                     return Ok(());
                 }
                 // What another run of the same operation did since may be what refuses this one.
@@ -386,26 +472,10 @@ impl<'o> Bulk<'o> {
         element: Option<&Turn>,
         last: bool,
     ) -> Result<bool, Stop> {
-        if let (Some((name, list)), Some(element)) = (&step.repeat, element) {
-            let bound: Option<Element> = match (element, list) {
-                (Turn::Element(value), LetValue::Value(list)) => Some(attempt.element_of(list, value.clone())?),
-                (Turn::Row(found, _), LetValue::Read(selection)) => {
-                    let entity = selection.entity().ok_or_else(|| mistake("a loop has no entity"))?;
-                    let entity = attempt.entity(entity)?;
-                    match attempt.found_row(entity, found.clone(), selection).await? {
-                        Some(at) => {
-                            let row = attempt.touched(at)?.row();
-                            row.map(|row| (row::as_value(row), Some(at)))
-                        }
-                        None => None,
-                    }
-                }
-                _ => return Err(mistake("a turn is about what its loop does not have")),
-            };
-            match bound {
-                Some(bound) => attempt.bind_element(name, bound),
-                None => return Ok(false),
-            }
+        if let Some(turn) = element
+            && !bind_turn(attempt, step, turn).await?
+        {
+            return Ok(false);
         }
         attempt.answers = false;
         attempt.turn(step, plan).await?;
@@ -427,6 +497,7 @@ impl<'o> Bulk<'o> {
             turn: self.turn + 1,
             resumed: false,
             bound: Attributes::new(),
+            alone: false,
             consumed: Consumed::default(),
         };
         let fields = after.fields()?;
@@ -535,6 +606,96 @@ impl Progress {
             seen: Vec::new(),
             ..*self
         }
+    }
+}
+
+/// Binds the element of a turn; false where it no longer is what was looked for.
+async fn bind_turn<'a>(attempt: &mut Attempt<'a>, step: &'a Step, turn: &Turn) -> Result<bool, Stop> {
+    let Some((name, list)) = &step.repeat else {
+        return Ok(true);
+    };
+    let bound: Option<Element> = match (turn, list) {
+        (Turn::Element(value), LetValue::Value(list)) => Some(attempt.element_of(list, value.clone())?),
+        (Turn::Row(found, _), LetValue::Read(selection)) => {
+            let entity = selection.entity().ok_or_else(|| mistake("a loop has no entity"))?;
+            let entity = attempt.entity(entity)?;
+            match attempt.found_row(entity, found.clone(), selection).await? {
+                Some(at) => {
+                    let row = attempt.touched(at)?.row();
+                    row.map(|row| (row::as_value(row), Some(at)))
+                }
+                None => None,
+            }
+        }
+        _ => return Err(mistake("a turn is about what its loop does not have")),
+    };
+    let is_bound = bound.is_some();
+    if let Some(bound) = bound {
+        attempt.bind_element(name, bound);
+    }
+    Ok(is_bound)
+}
+
+/// What a turn would do; none where there is nothing to do.
+async fn evaluated<'a>(
+    attempt: &mut Attempt<'a>,
+    step: &'a Step,
+    plan: &'a StepPlan,
+    turn: &Turn,
+) -> Result<Option<Vec<Action<'a>>>, Stop> {
+    if !bind_turn(attempt, step, turn).await? {
+        return Ok(None);
+    }
+    attempt.answers = false;
+    attempt.turn(step, plan).await?;
+    let has_versions = attempt.rows.iter().any(|touched| touched.entity.history.is_some());
+    match has_versions {
+        true => Ok(None),
+        false => attempt.unsent().await.map(Some),
+    }
+}
+
+/// Puts the actions of a turn to those of others, unless they are too many or one is about an item that another changes. What both only
+/// look at is looked at once.
+fn join<'a>(all: &mut Vec<Action<'a>>, actions: Vec<Action<'a>>, items_max: usize) -> bool {
+    let is_check = |action: &Action<'_>| matches!(action.doing, Doing::Check);
+    let mut new = Vec::new();
+    let mut looked_at = Vec::new();
+    for action in actions {
+        match all.iter().position(|known| known.key == action.key) {
+            None => new.push(action),
+            Some(at) if is_check(&action) && all.get(at).is_some_and(is_check) => looked_at.push((at, action)),
+            Some(_) => return false,
+        }
+    }
+    if all.len() + new.len() > items_max {
+        return false;
+    }
+    for (at, action) in looked_at {
+        let Some(known) = all.get_mut(at) else { continue };
+        for check in action.checks {
+            if !known.checks.iter().any(|own| own.condition == check.condition) {
+                known.checks.push(check);
+            }
+        }
+    }
+    all.append(&mut new);
+    true
+}
+
+/// Whether what a turn does hangs on rows that are looked for: those that another turn makes may be among them.
+fn finds_rows(model: &singlet_model::Model, step: &Step) -> bool {
+    let inner_finds = |inner: &Step| {
+        let finds = matches!(&inner.repeat, Some((_, LetValue::Read(_))));
+        finds || finds_rows(model, inner)
+    };
+    match &step.kind {
+        StepKind::Group(inner) => inner.iter().any(inner_finds),
+        StepKind::Call { step: name, .. } => {
+            let named = model.steps.iter().find(|named| named.name == *name);
+            named.is_none_or(|named| named.steps.iter().any(inner_finds))
+        }
+        _ => false,
     }
 }
 

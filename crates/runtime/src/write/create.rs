@@ -1,5 +1,7 @@
 //! New rows: what is given, what is made up, what follows; and the rows that come with them.
 
+use std::borrow::Cow;
+
 use singlet_item::{Number, Value};
 use singlet_model::evaluate::holds;
 use singlet_model::expression::{Expr, ExprKind, Literal};
@@ -184,14 +186,16 @@ impl<'a> Attempt<'a> {
         value: Value,
         own: Option<&Attributes>,
     ) -> Result<Value, Stop> {
-        match values::checked(&value, &attribute.ty) {
-            Ok(value) => Ok(value),
+        let spelled = match values::as_stored(&value, &attribute.ty) {
+            Ok(Cow::Borrowed(_)) => None,
+            Ok(Cow::Owned(spelled)) => Some(spelled),
             Err(_) => {
                 let why = Why::Limit(attribute.name.clone());
                 let rule = Rule::of(entity, step_refusal(step, &why), &why);
-                Err(self.denied(rule, own).await)
+                return Err(self.denied(rule, own).await);
             }
-        }
+        };
+        Ok(spelled.unwrap_or(value))
     }
 
     /// Copies of what other rows say, as they become.

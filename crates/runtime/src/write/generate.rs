@@ -5,6 +5,7 @@ use singlet_item::{Number, Value};
 use singlet_model::evaluate::Environment;
 use singlet_model::expression::{Expr, ExprKind, FunctionId, Word};
 
+use crate::random::random_bytes;
 use crate::scope::Scope;
 
 /// KSUIDs count seconds from 2014-05-13T16:53:20Z.
@@ -16,6 +17,10 @@ pub(crate) struct Generating<'a>(pub Scope<'a>);
 impl Environment for Generating<'_> {
     fn attribute(&self, name: &str) -> Option<Value> {
         self.0.attribute(name)
+    }
+
+    fn in_place(&self, name: &ExprKind) -> Option<&Value> {
+        self.0.in_place(name)
     }
 
     fn row(&self) -> Option<Value> {
@@ -58,11 +63,11 @@ impl Environment for Generating<'_> {
         Some(match function {
             FunctionId::Ulid => Value::S(ulid::Ulid::from_parts(millis, random_u128()?).to_string()),
             FunctionId::Uuid => {
-                let tail: [u8; 10] = random()?;
+                let tail: [u8; 10] = random_bytes()?;
                 let id = uuid::Builder::from_unix_timestamp_millis(millis, &tail).into_uuid();
                 Value::S(id.hyphenated().to_string())
             }
-            FunctionId::Ksuid => Value::S(ksuid(self.0.now, random()?)),
+            FunctionId::Ksuid => Value::S(ksuid(self.0.now, random_bytes()?)),
             FunctionId::Digits => Value::S(digits(argument.unwrap_or(6))?),
             FunctionId::Random => Value::N(Number::from(i64::try_from(below(argument.unwrap_or(1))?).ok()?)),
             _ => return None,
@@ -70,15 +75,8 @@ impl Environment for Generating<'_> {
     }
 }
 
-/// From the system's own source: codes that open doors must not be guessed.
-fn random<const N: usize>() -> Option<[u8; N]> {
-    let mut bytes = [0_u8; N];
-    getrandom::fill(&mut bytes).ok()?;
-    Some(bytes)
-}
-
 fn random_u128() -> Option<u128> {
-    random().map(u128::from_be_bytes)
+    random_bytes().map(u128::from_be_bytes)
 }
 
 /// A number below another, each as likely as any: numbers past the last whole round are drawn again.
@@ -86,7 +84,7 @@ fn below(most: u64) -> Option<u64> {
     let most = most.max(1);
     let fair = u64::MAX - u64::MAX % most;
     loop {
-        let number = u64::from_be_bytes(random()?);
+        let number = u64::from_be_bytes(random_bytes()?);
         if number < fair {
             return Some(number % most);
         }

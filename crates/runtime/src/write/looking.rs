@@ -90,6 +90,10 @@ impl Environment for Looking<'_, '_> {
         self.names.attribute(name)
     }
 
+    fn in_place(&self, name: &ExprKind) -> Option<&Value> {
+        self.names.in_place(name)
+    }
+
     fn row(&self) -> Option<Value> {
         self.names.row()
     }

@@ -9,6 +9,7 @@ use singlet_store::{
 use super::touched::{Action, Check, Doing};
 use super::{Operation, Stop, refuse};
 use crate::error::RuntimeError;
+use crate::random::random_bytes;
 use crate::retry;
 
 /// Sends the actions of an operation: one call for one row, one transaction for several. Gives the changed item back where it is
@@ -282,8 +283,7 @@ fn is_updated(update: &Update, item: &Item) -> bool {
 
 /// A token by which the store knows a transaction that it has seen.
 fn token() -> Result<String, RuntimeError> {
-    let mut bytes = [0_u8; 16];
-    getrandom::fill(&mut bytes)
-        .map_err(|_| RuntimeError::Stored("this machine has no source of random numbers".to_owned()))?;
+    let bytes = random_bytes()
+        .ok_or_else(|| RuntimeError::Stored("this machine has no source of random numbers".to_owned()))?;
     Ok(format!("{:032x}", u128::from_be_bytes(bytes)))
 }

@@ -16,7 +16,28 @@ use crate::row;
 use crate::scope::Attributes;
 
 impl<'a> Attempt<'a> {
+    /// Changes a row. Where it turns out on the way that an old value is needed, the row is read then: what was decided of it so far is
+    /// decided anew, and nothing else.
     pub async fn update(&mut self, step: &'a Step, plan: &'a StepPlan, at: usize) -> Result<(), Stop> {
+        let touched = self.touched(at)?;
+        let may_read = !touched.is_read() && touched.change == Change::Nothing;
+        let (checks, version_checked) = (touched.checks.len(), self.version_checked);
+        match self.update_as_known(step, plan, at).await {
+            Err(Stop::ReadFirst(keys)) if may_read && keys == [self.touched(at)?.key.clone()] => {
+                let touched = self.touched_mut(at)?;
+                touched.checks.truncate(checks);
+                touched.change = Change::Nothing;
+                touched.edits = Edits::default();
+                touched.by = None;
+                self.version_checked = version_checked;
+                self.read(at).await?;
+                self.update_as_known(step, plan, at).await
+            }
+            done => done,
+        }
+    }
+
+    async fn update_as_known(&mut self, step: &'a Step, plan: &'a StepPlan, at: usize) -> Result<(), Stop> {
         let touched = self.touched(at)?;
         let entity = touched.entity;
         if matches!(touched.change, Change::Create | Change::Delete) {
@@ -264,7 +285,7 @@ impl<'a> Attempt<'a> {
         }
         let follows = !entity.unique.is_empty() || self.operation.model.mirrors_of(entity.id).next().is_some();
         if !touched.is_read() && follows {
-            return Err(Stop::ReadFirst(vec![touched.key.clone()]));
+            self.read(at).await?;
         }
         self.must_be_present(step, at).await?;
         self.check_version(at).await?;

@@ -25,6 +25,7 @@ entities:
       id: string 1..40
       owner: string 1..40
       locked: bool = false
+      visits: int 0.. = 0
     key: {PK: "LIST#{id}", SK: "LIST"}
   Entry:
     attributes:
@@ -32,6 +33,16 @@ entities:
       entry: ulid = ulid()
       seen: int 0.. = 0
     key: {PK: "LIST#{id}", SK: "ENTRY#{entry}"}
+  Note:
+    attributes:
+      id: List.id
+      note: int 0..999
+      text: string 0..99 = ""
+    key: {PK: "NOTE#{id}", SK: "NOTE#{note}"}
+  NoteByText:
+    mirrors: Note
+    carries: [text]
+    key: {PK: "TEXT#{id}", SK: "{text}#{note}"}
 reads:
   list:
     get: List
@@ -88,14 +99,46 @@ writes:
         update: Entry(args.id, e)
         add: {seen: 1}
     return: {looked: done}
+  visit:
+    http: POST /lists/{id}/visit
+    args: {entries: "list(Entry.entry) ..40"}
+    allow: caller.authenticated
+    bulk: true
+    do:
+      - for: {e: args.entries}
+        do:
+          - update: Entry(args.id, e)
+            add: {seen: 1}
+          - update: List(args.id)
+            add: {visits: 1}
+    return: {visited: done}
+  jot:
+    http: POST /lists/{id}/notes
+    args: {notes: "list(int) ..40"}
+    allow: caller.authenticated
+    bulk: true
+    do:
+      - for: {n: args.notes}
+        create: Note
+        set: {id: args.id, note: n, text: '"old"'}
+    return: {jotted: done}
+  rewrite:
+    http: POST /lists/{id}/rewrite
+    args: {notes: "list(int) ..10"}
+    allow: caller.authenticated
+    do:
+      - for: {n: args.notes}
+        update: Note(args.id, n)
+        set: {text: '"new"'}
+    return: nothing
 "#;
 
-/// Ada's list of five.
-async fn with_list(store: Arc<dyn Store>) -> System {
+/// Ada's list of some entries.
+async fn with_list(store: Arc<dyn Store>, entries: usize) -> System {
     let system = System::placed("lists", LISTS, (store, false)).await;
     let list = json!({"id": "l"});
     system.write("make", &user("ada"), list.clone()).await.unwrap();
-    for _ in 0..5 {
+    for _ in 0..entries {
         system.write("add", &user("ada"), list.clone()).await.unwrap();
     }
     system
@@ -107,7 +150,7 @@ async fn entries(system: &System) -> usize {
 
 #[tokio::test]
 async fn what_a_row_says_of_the_caller_counts_before_anything_is_done() {
-    let system = with_list(Arc::new(EmbeddedStore::memory().unwrap())).await;
+    let system = with_list(Arc::new(EmbeddedStore::memory().unwrap()), 5).await;
     let list = json!({"id": "l"});
     for write in [system.write("clear", &user("bob"), list.clone()).await, {
         let none = json!({"id": "none"});
@@ -128,9 +171,9 @@ async fn what_a_row_says_of_the_caller_counts_before_anything_is_done() {
 #[tokio::test]
 async fn what_is_interrupted_goes_on_where_it_stopped() {
     let store = Disturbed::new(0, 1);
-    let system = with_list(store.clone()).await;
+    let system = with_list(store.clone(), 35).await;
     let list = json!({"id": "l"});
-    // The progress and two turns arrive; the third is lost for good, done or not.
+    // The progress and ten turns arrive, or twenty; the next are lost for good, done or not.
     for lost in [Fault::LostBefore, Fault::LostAfter] {
         let before = entries(&system).await;
         store.expect(&[Fault::None, Fault::None]);
@@ -145,7 +188,7 @@ async fn what_is_interrupted_goes_on_where_it_stopped() {
     system.write("lock", &user("ada"), list.clone()).await.unwrap();
     assert_eq!(
         system.write("clear", &user("ada"), list).await,
-        Ok(json!({"cleared": 5}))
+        Ok(json!({"cleared": 35}))
     );
     assert_eq!(system.keys().await, ["LIST#l | LIST"]);
 }
@@ -163,13 +206,13 @@ async fn seen(system: &System) -> Vec<i64> {
 async fn rows_that_are_still_found_have_one_turn_however_often_it_stops() {
     for rows in [5, 60] {
         let store = Disturbed::new(0, 1);
-        let system = with_list(store.clone()).await;
+        let system = with_list(store.clone(), 5).await;
         let list = json!({"id": "l"});
         for _ in 5..rows {
             system.write("add", &user("ada"), list.clone()).await.unwrap();
         }
-        // Some turns arrive; the next is lost for good, done or not.
-        for (turns, lost) in [(3, Fault::LostBefore), (1, Fault::LostAfter), (27, Fault::LostAfter)] {
+        // Some transactions arrive; the next is lost for good, done or not.
+        for (turns, lost) in [(3, Fault::LostBefore), (1, Fault::LostAfter), (1, Fault::LostAfter)] {
             store.expect(&vec![Fault::None; turns]);
             store.expect(&[lost; 20]);
             let stopped = system.write("look", &user("ada"), list.clone()).await;
@@ -191,7 +234,7 @@ async fn rows_that_are_still_found_have_one_turn_however_often_it_stops() {
 /// Callers without an id cannot be told apart: with a key it is done once, and whoever asks again is told no more than that.
 #[tokio::test]
 async fn who_has_no_id_has_it_done_once_and_is_not_answered_again() {
-    let system = with_list(Arc::new(EmbeddedStore::memory().unwrap())).await;
+    let system = with_list(Arc::new(EmbeddedStore::memory().unwrap()), 5).await;
     let somebody = Caller {
         authenticated: true,
         ..Caller::anonymous()
@@ -216,7 +259,7 @@ async fn who_has_no_id_has_it_done_once_and_is_not_answered_again() {
 #[tokio::test]
 async fn an_element_that_is_passed_over_is_counted() {
     let store = Disturbed::new(0, 1);
-    let system = with_list(store.clone()).await;
+    let system = with_list(store.clone(), 5).await;
     let keys = system.keys_under("LIST#l | ENTRY#").await;
     let mut entries: Vec<&str> = keys.iter().filter_map(|key| key.rsplit('#').next()).collect();
     // The second is nobody's.
@@ -233,7 +276,7 @@ async fn an_element_that_is_passed_over_is_counted() {
 #[tokio::test]
 async fn what_was_left_for_a_day_begins_anew() {
     let store = Disturbed::new(0, 1);
-    let system = with_list(store.clone()).await;
+    let system = with_list(store.clone(), 35).await;
     let list = json!({"id": "l"});
     let stop = async |turns: usize| {
         store.expect(&vec![Fault::None; turns]);
@@ -252,7 +295,7 @@ async fn what_was_left_for_a_day_begins_anew() {
     };
     stop(2).await;
     assert_eq!(until().await, system.now() / 1_000 + 86_400);
-    // Each turn renews it.
+    // Each transaction renews it.
     system.pass(86_000_000);
     stop(1).await;
     assert_eq!(until().await, system.now() / 1_000 + 86_400);
@@ -263,7 +306,7 @@ async fn what_was_left_for_a_day_begins_anew() {
         refused("list_locked 409"),
         "what was allowed a day ago is asked again"
     );
-    assert_eq!(entries(&system).await, 3);
+    assert_eq!(entries(&system).await, 15);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
@@ -308,10 +351,90 @@ async fn ten_at_once_do_it_once() {
 
 #[tokio::test]
 async fn what_is_done_in_turns_takes_no_version() {
-    let system = with_list(Arc::new(EmbeddedStore::memory().unwrap())).await;
+    let system = with_list(Arc::new(EmbeddedStore::memory().unwrap()), 5).await;
     let mut request = system.request("clear", &user("ada"), &json!({"id": "l"}));
     request.precondition = Some(number(1)).into();
     let refused = system.send("clear", &request).await.unwrap_err();
     assert!(refused.to_string().contains("takes no version"), "{refused}");
     assert_eq!(entries(&system).await, 5);
+}
+
+/// The entries of the list, by their ids.
+async fn entry_ids(system: &System) -> Vec<String> {
+    let keys = system.keys_under("LIST#l | ENTRY#").await;
+    keys.iter()
+        .filter_map(|key| Some(key.rsplit('#').next()?.to_owned()))
+        .collect()
+}
+
+/// The write units and the read units that a write takes.
+async fn units(system: &System, write: &str, args: Json) -> (u64, f64) {
+    let request = system.request(write, &user("ada"), &args);
+    let consumed = system.send(write, &request).await.unwrap().consumed.total();
+    (consumed.write.get(), consumed.read.halves() as f64 / 2.0)
+}
+
+#[tokio::test]
+async fn turns_about_different_rows_share_a_transaction() {
+    let system = with_list(Arc::new(EmbeddedStore::memory().unwrap()), 20).await;
+    // Two for each row, two for the progress with each ten of them; it is put and removed once.
+    let (written, _) = units(&system, "look", json!({"id": "l"})).await;
+    assert_eq!(written, 20 * 2 + 2 * 2 + 2);
+    assert_eq!(seen(&system).await, vec![1; 20]);
+    // A row and its mirror, in a transaction either way.
+    let notes: Vec<i64> = (0..20).collect();
+    let (written, _) = units(&system, "jot", json!({"id": "l", "notes": notes})).await;
+    assert_eq!(written, 20 * 4 + 2 * 2 + 2);
+    assert_eq!(system.keys_under("TEXT#l | ").await.len(), 20);
+}
+
+#[tokio::test]
+async fn turns_about_one_row_are_taken_one_by_one() {
+    let system = with_list(Arc::new(EmbeddedStore::memory().unwrap()), 7).await;
+    let ids = entry_ids(&system).await;
+    let visited = system
+        .write("visit", &user("ada"), json!({"id": "l", "entries": ids}))
+        .await;
+    assert_eq!(visited, Ok(json!({"visited": 7})));
+    assert_eq!(seen(&system).await, vec![1; 7]);
+    assert_eq!(system.attribute("LIST#l | LIST", "visits").await, Some(json!(7)));
+    // One that is named twice has two turns.
+    let first = &ids[0];
+    let twice = json!({"id": "l", "entries": [first, first, &ids[1], first]});
+    let looked = system.write("lookAt", &user("ada"), twice).await;
+    assert_eq!(looked, Ok(json!({"looked": 4})));
+    assert_eq!(seen(&system).await, [4, 2, 1, 1, 1, 1, 1]);
+}
+
+/// One of many that is refused stops it there: what was before it is done, and what is behind it is not.
+#[tokio::test]
+async fn a_turn_that_is_refused_leaves_those_before_it() {
+    let system = with_list(Arc::new(EmbeddedStore::memory().unwrap()), 0).await;
+    system
+        .write("jot", &user("ada"), json!({"id": "l", "notes": [4]}))
+        .await
+        .unwrap();
+    let jotted = system
+        .write("jot", &user("ada"), json!({"id": "l", "notes": [1, 2, 3, 4, 5, 6]}))
+        .await;
+    assert_eq!(jotted, refused("note_exists 409"));
+    let notes = system.keys_under("NOTE#l | ").await;
+    assert_eq!(notes.len(), 4, "{notes:?}");
+    assert!(
+        notes.iter().all(|key| !key.ends_with('5') && !key.ends_with('6')),
+        "{notes:?}"
+    );
+}
+
+#[tokio::test]
+async fn a_loop_reads_each_row_once() {
+    let system = with_list(Arc::new(EmbeddedStore::memory().unwrap()), 0).await;
+    let notes: Vec<i64> = (0..10).collect();
+    let args = json!({"id": "l", "notes": notes});
+    system.write("jot", &user("ada"), args.clone()).await.unwrap();
+    let (written, read) = units(&system, "rewrite", args).await;
+    assert!((read - 10.0).abs() < 0.01, "{read}");
+    // The row, and its mirror at another key.
+    assert_eq!(written, 10 * (2 + 4));
+    assert_eq!(system.keys_under("TEXT#l | new").await.len(), 10);
 }

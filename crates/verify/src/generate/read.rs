@@ -103,7 +103,11 @@ impl Writer<'_> {
             text.push_str(&format!("    where: '{}'\n", self.conjuncts.join(" && ")));
         }
         let scan = if scan { "    scan: there are few\n" } else { "" };
-        text + &each + &history + &shape + scan
+        // Whatever else is cheaper, the rows are the same.
+        let named = path.index.as_ref().filter(|_| !together && scan.is_empty());
+        let index = named.filter(|_| self.rng.u8(..6) == 0);
+        let index = index.map_or_else(String::new, |index| format!("    index: {index}\n"));
+        text + &each + &history + &shape + scan + &index
     }
 
     /// The order, what comes with it, how it is shown and cut.

@@ -4,7 +4,7 @@ use fastrand::Rng;
 use singlet_item::{Number, Value};
 use singlet_runtime::Attributes;
 
-use super::{GeneratedEntity, GeneratedRead};
+use super::{GeneratedAttribute, GeneratedEntity, GeneratedRead};
 
 /// One of some lines, or none.
 fn some(rng: &mut Rng, one_in: u8, lines: &[&str]) -> String {
@@ -92,7 +92,11 @@ pub(super) fn estimates(rng: &mut Rng, entities: &[GeneratedEntity], reads: &[Ge
         let per = rng.choice(attributes).map(|name| format!(", per: {{{name}: 20}}"));
         let share = some(rng, 3, &[", top_share: 0.2"]);
         let mut attributes = entity.attributes.iter();
-        let optional = attributes.find(|attribute| attribute.optional && attribute.kind.is_plain());
+        // Fields of an object have no shares.
+        let is_shared = |attribute: &&GeneratedAttribute| {
+            attribute.optional && attribute.kind.is_plain() && !attribute.name.contains('.')
+        };
+        let optional = attributes.find(is_shared);
         let shares = optional.map(|attribute| format!(", shares: {{{}: {{absent: 0.4}}}}", attribute.name));
         let shares = shares.filter(|_| !share.is_empty()).unwrap_or_default();
         let items = rng.choice([10, 1_000, 1_000_000]).unwrap_or(10);

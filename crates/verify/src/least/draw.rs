@@ -32,6 +32,8 @@ pub struct Drawn {
 pub struct DrawnRead {
     /// Its name.
     pub name: String,
+    /// The same read once for each index that it names.
+    pub pinned: Vec<String>,
     args: Vec<(String, ArgOf)>,
 }
 
@@ -92,8 +94,14 @@ pub fn model(rng: &mut Rng, off: f64) -> Drawn {
             0 => key.parts,
             _ => rng.choice(&indexes).map_or(key.parts, |index| index.parts.as_slice()),
         };
-        let (read, own) = read(rng, at, path, &figures);
+        let (mut read, own) = read(rng, at, path, &figures);
         text.push_str(&own);
+        for index in &indexes {
+            let name = format!("{}{}", read.name, index.name);
+            text.push_str(&own.replacen(&read.name, &name, 1));
+            let _ = writeln!(text, "    index: {}", index.name);
+            read.pinned.push(name);
+        }
         reads.push(read);
     }
     text.push_str(&figures.estimates(off));
@@ -269,7 +277,8 @@ fn read(rng: &mut Rng, at: usize, path: &[&'static str], figures: &Figures) -> (
     }
     text.push_str("    allow: true\n");
     let args = conditions.args;
-    (DrawnRead { name, args }, text)
+    let pinned = Vec::new();
+    (DrawnRead { name, pinned, args }, text)
 }
 
 /// The conditions of a read.

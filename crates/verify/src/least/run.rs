@@ -12,7 +12,7 @@ use singlet_store::Store;
 
 use super::draw;
 use super::ways::{Asked, StoredRow, Table, Way};
-use crate::bench::{Bench, BenchError, Case, scope};
+use crate::bench::{Bench, BenchError, Case, Outcome, scope};
 use crate::mismatch::Mismatch;
 
 /// The instant of every case: the middle of the days over which rows are spread.
@@ -50,6 +50,8 @@ pub struct LeastReport {
     pub one_way: usize,
     /// Reads that have no plan, and those of them that have ways.
     pub unplanned: (usize, usize),
+    /// Other ways that were taken for some cases because the read named their index: each gave the same rows.
+    pub pinned: usize,
     /// Cases within 1.25 times the least, or a unit more.
     pub near: usize,
     /// Cases that are more than 3 times the least, and 3 units more.
@@ -127,11 +129,26 @@ pub async fn run(options: LeastOptions, store: &dyn Fn() -> Arc<dyn Store>) -> R
                 }
                 if rng.u8(..CHECKED_ONE_IN) == 0 {
                     bench.check(&case).await.map_err(LeastError::Mismatch)?;
+                    report.pinned += pinned_answers(&bench, &case, &read.pinned).await?;
                 }
             }
         }
     }
     Ok(report)
+}
+
+/// How many indexes answer a case when it names them: each as it is meant.
+async fn pinned_answers(bench: &Bench, case: &Case, pinned: &[String]) -> Result<usize, LeastError> {
+    let mut answers = 0;
+    for name in pinned {
+        let case = Case {
+            read: name.clone(),
+            ..case.clone()
+        };
+        let outcome = bench.check(&case).await.map_err(LeastError::Mismatch)?;
+        answers += usize::from(matches!(outcome, Outcome::Same(_)));
+    }
+    Ok(answers)
 }
 
 /// The items of a bench.

@@ -304,12 +304,6 @@ impl Draw {
             0..5 => Caller::with_id("z".repeat(ID_CHARS_MANY)),
             _ => Caller::with_id(id),
         };
-        let caller = match self.rng.u8(..10) {
-            0..3 => caller,
-            3 => caller.with_claim("groups", Value::L(vec![Value::from("helpdesk-guest")])),
-            4 => caller.with_claim("groups", Value::L(Vec::new())),
-            _ => caller.with_claim("groups", Value::L(vec![Value::from("night"), Value::from("desk")])),
-        };
         match self.rng.choice(&self.roles).cloned() {
             Some(role) if self.rng.u8(..10) < 9 => caller.claim("role", role),
             _ => caller,

@@ -16,6 +16,8 @@ pub struct File {
     pub operator_listen: Option<String>,
     pub surfaces: Option<Vec<String>>,
     pub proxy: Option<Vec<String>>,
+    pub console: Option<super::console::Mode>,
+    pub console_host: Option<Vec<String>>,
     pub store: Option<String>,
     pub endpoint_url: Option<String>,
     pub region: Option<String>,

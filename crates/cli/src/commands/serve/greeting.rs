@@ -24,7 +24,8 @@ pub struct Addresses {
 }
 
 impl Addresses {
-    fn url(&self, address: SocketAddr) -> String {
+    /// An address as a browser has it.
+    pub fn url(&self, address: SocketAddr) -> String {
         let scheme = if self.over_tls { "https" } else { "http" };
         format!("{scheme}://{address}")
     }

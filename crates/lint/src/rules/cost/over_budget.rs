@@ -1,4 +1,8 @@
+use singlet_cost::expected_read_units;
+use singlet_model::model::Read;
+use singlet_model::types::EntityId;
 use singlet_plan::cost::{RequestCost, Worked};
+use singlet_plan::read::Combination;
 
 use crate::context::units;
 use crate::{Context, Findings, design_rule};
@@ -17,12 +21,24 @@ design_rule! {
     ///   budget: 0.5 read units                  # a strong get costs 1
     /// ```
     ///
-    /// Reported is what is certain: the least that the plan can cost is above the budget; or what the estimates say of the
-    /// rows (`bytes`), if they say it of all of them. Otherwise nothing is decided here. `singlet plan` shows the numbers.
+    /// Reported is a budget that breaks whatever comes, because the least that the plan can cost is above it; or one that breaks
+    /// as expected: estimates say how many rows there are and how large they are (`items`, `per`, `bytes`, `shares`), and with
+    /// those the page costs more, rows that the filter drops included. Where estimates have only `bytes`, a page full of rows of that size is
+    /// held against it. What breaks only at worst is [`over-budget-at-worst`](over-budget-at-worst.md). `singlet plan` shows the numbers.
     ///
     /// Way out: read less (a smaller `page` or `limit`, an index that binds more of the meaning, a narrower projection); drop
     /// `consistent`; or raise the budget.
     "C008" "over-budget" Error
+}
+
+/// What a read costs with one combination of its optional arguments, beside its budget.
+pub(crate) struct Figures {
+    /// At least.
+    pub least: f64,
+    /// As the estimates say, where they say it of all rows.
+    pub expected: Option<f64>,
+    /// With the largest rows that limits allow, where that is known.
+    pub worst: Option<f64>,
 }
 
 fn check(context: &Context<'_>, findings: &mut Findings<'_>) {
@@ -30,14 +46,14 @@ fn check(context: &Context<'_>, findings: &mut Findings<'_>) {
         let Some((budget, span)) = read.budget else { continue };
         let plan = context.plan(read);
         let dearest = plan.combinations.iter().filter_map(|combination| {
-            let worked = Worked::sum(&combination.requests, context.sizes());
-            exceeded(budget, &worked).map(|(cost, how)| (combination, cost, how))
+            let (cost, how) = exceeded(budget, &figures(context, read, combination))?;
+            Some((combination, cost, how))
         });
         let dearest = dearest.max_by(|(_, one, _), (_, other, _)| one.total_cmp(other));
         if let Some((combination, cost, how)) = dearest {
             let formulas: Vec<String> = combination.requests.iter().map(RequestCost::formula).collect();
             let message = format!(
-                "`{}` has a budget of {budget} read units, and costs {how} {cost}: {}",
+                "`{}` has a budget of {budget} read units, and {how} {cost}: {}",
                 read.name,
                 formulas.join(" + ")
             );
@@ -46,9 +62,35 @@ fn check(context: &Context<'_>, findings: &mut Findings<'_>) {
     }
 }
 
-/// What a read costs, if that is certainly, or by the estimates, more than its budget.
-fn exceeded(budget: f64, worked: &Worked) -> Option<(f64, &'static str)> {
-    let least = Some((units(worked.least), "at least"));
-    let usual = worked.usual.map(|usual| (units(usual), "by the estimates"));
-    least.into_iter().chain(usual).find(|(cost, _)| *cost > budget)
+/// What the first page of a read costs.
+pub(crate) fn figures(context: &Context<'_>, read: &Read, combination: &Combination) -> Figures {
+    let worked = Worked::sum(&combination.requests, context.sizes());
+    let expected = match is_estimated(context, combination) {
+        true => Some(expected_read_units(context.model, read, combination)),
+        false => worked.usual.map(units),
+    };
+    Figures {
+        least: units(worked.least),
+        expected,
+        worst: worked.most.map(units),
+    }
+}
+
+/// Whether estimates say how many rows there are and how large they are, of every entity that is read.
+fn is_estimated(context: &Context<'_>, combination: &Combination) -> bool {
+    let model = context.model;
+    let is_said = |id: &EntityId| {
+        let source = model.entity(*id).map(|entity| model.source_of(entity));
+        let estimate = source.and_then(|source| model.estimate(&source.name));
+        estimate.is_some_and(|estimate| estimate.items.is_some() && estimate.bytes.is_some())
+    };
+    let mut entities = combination.requests.iter().flat_map(|request| &request.entities);
+    entities.all(is_said)
+}
+
+/// What a read costs, if that is certainly, or as expected, more than its budget.
+pub(crate) fn exceeded(budget: f64, figures: &Figures) -> Option<(f64, &'static str)> {
+    let least = Some((figures.least, "costs at least"));
+    let expected = figures.expected.map(|expected| (expected, "is expected to cost"));
+    least.into_iter().chain(expected).find(|(cost, _)| *cost > budget)
 }

@@ -17,7 +17,7 @@ use singlet_item::{Number, Value};
 use super::{Environment, decided, evaluate, evaluate_as, evaluate_bound, holds};
 use crate::catalog::{AttributeName, Catalog};
 use crate::diagnostic::Diagnostics;
-use crate::expression::{self, Absence, Args, Claim, Expr, Scope, Word};
+use crate::expression::{self, Absence, Args, Claim, Expr, ExprKind, Scope, Word};
 use crate::source::Span;
 use crate::text::{Style, Text};
 use crate::types::{EnumType, LengthLimits, Type};
@@ -33,6 +33,10 @@ struct World {
 impl Environment for World {
     fn attribute(&self, name: &str) -> Option<Value> {
         self.row.get(name).cloned()
+    }
+    fn in_place(&self, name: &ExprKind) -> Option<&Value> {
+        let ExprKind::Attribute(name) = name else { return None };
+        self.row.get(name)
     }
     fn row(&self) -> Option<Value> {
         Some(Value::M(self.row.clone()))

@@ -66,7 +66,7 @@ impl Checker<'_, '_> {
             _ => return,
         };
         match canonical_text(text, to) {
-            Some(text) => become_text(expr, text, to),
+            Some(text) => become_text(expr, text.into_owned(), to),
             None => self.invalid_literal(expr, text, expected),
         }
     }
@@ -112,7 +112,7 @@ impl Checker<'_, '_> {
             return;
         }
         if let Some(text) = canonical_text(text, value) {
-            return become_text(expr, text, value);
+            return become_text(expr, text.into_owned(), value);
         }
         let words: Vec<String> = words.iter().map(|word| format!("`\"{word}\"`")).collect();
         let form = format!("a {value}, nor {}", words.join(", nor "));

@@ -73,6 +73,11 @@ pub static READ: Record = record(
         optional("consistent", Flag, "Reads strongly."),
         optional("together", Flag, "Reads all of it in one transaction."),
         optional("scan", Text, "Why reading the whole table is right here."),
+        optional(
+            "index",
+            Name,
+            "The index that its rows are read from, whatever is cheaper.",
+        ),
         optional("limit", Whole, "Rows in all."),
         optional("page", Whole, "Rows in a page."),
         optional("empty", Whole, "The status when there is no row: `404`."),

@@ -611,8 +611,7 @@ impl Draft<'_> {
         }
         let allow = match (self.row, self.rng.u8(..8)) {
             (Some(false), 0) => "caller.authenticated && a.note != caller.id",
-            (_, 1) if self.rng.bool() => "caller.role == \"teller\"",
-            (_, 1) => "\"desk\" in caller.groups",
+            (_, 1) => "caller.role == \"teller\"",
             _ => "caller.authenticated",
         };
         text.push_str(&format!("    allow: '{allow}'\n"));

@@ -94,7 +94,7 @@ types:
   Kind: {enum: [red, green, blue]}
   LineIn: {object: {no: int 0..9, amount: int -9..9}}
 callers:
-  jwt: {audience: made, claims: {id: sub, role: role, groups: {claim: realm_access.groups, type: list(string)}}}
+  jwt: {audience: made, claims: {id: sub, role: role}}
 entities:
 "#,
     )

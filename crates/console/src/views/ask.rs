@@ -1,0 +1,391 @@
+//! Reads and writes as forms, and what comes of them.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Instant;
+
+use axum::http::StatusCode;
+use serde::Deserialize;
+use serde_json::{Value as Json, json};
+use singlet_http::metrics::Operation;
+use singlet_item::{Item, Number};
+use singlet_model::Model;
+use singlet_model::model::{Argument, IdempotencyNeed, Read, Route, SelectionKind, Write};
+use singlet_plan::plan_json;
+use singlet_plan::read::plan_read;
+use singlet_plan::show::expression_in;
+use singlet_runtime::{Attributes, Precondition, Request, RuntimeError, WriteRequest, range_text};
+use singlet_store::{Consumed, GetRequest, Store};
+
+use super::engine_on;
+use super::export::row_line;
+use super::outcome::{refusal, rows_in, value_json};
+use super::rows::Shown;
+use crate::answer::ConsoleError;
+use crate::arguments::{CallerAsked, arguments, is_json};
+use crate::noting_store::{Notes, NotingStore};
+use crate::routes::Asking;
+use crate::typed_json::{consumed_json, read_units, typed_map};
+
+/// A read or a write, with what its form says.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+pub(crate) struct Asked {
+    /// Its name.
+    pub name: String,
+    /// Its arguments, as texts; lists and objects as JSON.
+    #[serde(default)]
+    pub args: BTreeMap<String, String>,
+    /// Arguments as JSON, whatever their types.
+    #[serde(default)]
+    pub json: BTreeMap<String, String>,
+    /// Who calls.
+    #[serde(default)]
+    pub caller: CallerAsked,
+    /// Of a read: rows in a page.
+    #[serde(default)]
+    pub limit: Option<usize>,
+    /// Of a read: where an earlier page ended.
+    #[serde(default)]
+    pub cursor: Option<String>,
+    /// Of a write: by which a retry is told from a new request.
+    #[serde(default)]
+    pub key: Option<String>,
+    /// Of a write: the version that the row must have.
+    #[serde(default)]
+    pub version: Option<String>,
+    /// Whether the rows that it meets are told, for a scenario.
+    #[serde(default)]
+    pub record: bool,
+    /// The instant; now, unless said.
+    #[serde(default)]
+    pub now: Option<i64>,
+}
+
+/// Every form: `{callers, operations}`.
+pub(super) fn operations(asking: &Asking<'_>) -> Json {
+    let model = asking.system.model();
+    let callers = &model.callers;
+    let claims = callers.claim_types();
+    let reads = model.reads.iter().map(|read| read_form(model, read));
+    // What runs after changes or by the clock alone is nobody's to call.
+    let writes = model.writes.iter().filter(|write| !write.is_uncalled());
+    let writes = writes.map(|write| write_form(model, write));
+    json!({
+        "readOnly": asking.is_read_only(),
+        "callers": {
+            "claims": claims.iter().map(|(name, _)| name).collect::<Vec<_>>(),
+            "types": claims.iter().map(|(_, ty)| ty.to_string()).collect::<Vec<_>>(),
+            "roles": callers.roles,
+            "apiKeys": callers.api_key_header.is_some(),
+        },
+        "operations": reads.chain(writes).collect::<Vec<_>>(),
+    })
+}
+
+fn read_form(model: &Model, read: &Read) -> Json {
+    let pages = read
+        .selection
+        .as_ref()
+        .is_some_and(|own| own.kind == SelectionKind::Find);
+    let filter = read.selection.as_ref().and_then(|own| own.filter.as_ref());
+    json!({
+        "name": read.name,
+        "kind": "read",
+        "args": read.args.iter().map(|argument| argument_json(model, argument)).collect::<Vec<_>>(),
+        "where": filter.map(|filter| expression_in(&model.catalog, filter)),
+        "allow": expression_in(&model.catalog, &read.allow),
+        "http": read.http.as_ref().map(route_text),
+        "pages": pages,
+    })
+}
+
+fn write_form(model: &Model, write: &Write) -> Json {
+    json!({
+        "name": write.name,
+        "kind": "write",
+        "args": write.args.iter().map(|argument| argument_json(model, argument)).collect::<Vec<_>>(),
+        "allow": expression_in(&model.catalog, &write.allow),
+        "http": write.http.as_ref().map(route_text),
+        "bulk": write.bulk,
+        "idempotency": match write.idempotency.need {
+            IdempotencyNeed::None => "none",
+            IdempotencyNeed::Optional => "optional",
+            IdempotencyNeed::Required => "required",
+        },
+    })
+}
+
+fn route_text(route: &Route) -> String {
+    let query = route.query.iter().map(|(name, value)| match value {
+        singlet_model::model::ParamValue::Arg(arg) => format!("{name}={{{arg}}}"),
+        singlet_model::model::ParamValue::Fixed(text) => format!("{name}={text}"),
+    });
+    let query: Vec<String> = query.collect();
+    let path = &route.path;
+    match query.is_empty() {
+        true => format!("{} {path}", route.method),
+        false => format!("{} {path}?{}", route.method, query.join("&")),
+    }
+}
+
+fn argument_json(model: &Model, argument: &Argument) -> Json {
+    json!({
+        "name": argument.name,
+        "type": argument.ty.to_string(),
+        "json": is_json(&argument.ty),
+        "members": argument.ty.members(),
+        "isBool": matches!(argument.ty, singlet_model::types::Type::Bool),
+        "optional": argument.optional || argument.default.is_some(),
+        "default": argument.default.as_ref().map(|default| expression_in(&model.catalog, default)),
+    })
+}
+
+/// Runs a read, with its plan beside the answer.
+pub(super) async fn read(asking: &Asking<'_>, asked: Asked) -> Result<Json, ConsoleError> {
+    let model = Arc::clone(asking.system.model());
+    let read = model.reads.iter().find(|read| read.name == asked.name);
+    let read = read.ok_or_else(|| ConsoleError::missing(format!("there is no read `{}`", asked.name)))?;
+    let now = asked.now.unwrap_or_else(|| asking.service.now());
+    let request = Request {
+        args: arguments(&read.name, &read.args, &asked.args, &asked.json)?,
+        caller: asked.caller.caller(&model.callers)?,
+        limit: asked.limit,
+        cursor: asked.cursor.clone().filter(|cursor| !cursor.is_empty()),
+        now,
+    };
+    asking.log("read", &read.name);
+    let store = NotingStore::new(&asking.system.engine, asked.record);
+    let engine = engine_on(asking, Arc::clone(&store) as Arc<dyn Store>);
+    let started = Instant::now();
+    let outcome = engine.read(&read.name, &request).await;
+    let notes = std::mem::take(&mut *store.notes());
+    let mut consumed = Consumed::default();
+    for call in &notes.calls {
+        consumed += call.consumed.clone();
+    }
+    let status = outcome
+        .as_ref()
+        .map_or_else(|error| status_of(&refusal(error)), |_| 200);
+    note_metrics(asking, &read.name, status, started, &consumed);
+    let mut answer = match &outcome {
+        Ok(answer) => json!({
+            "status": 200,
+            "value": value_json(answer.value.as_ref()),
+            "next": answer.next,
+            "returned": rows_in(answer.value.as_ref()),
+        }),
+        Err(error) => json!({"refusal": refusal(error), "status": status}),
+    };
+    let looked: usize = notes.calls.iter().map(|call| call.looked).sum();
+    insert(&mut answer, "now", json!(now));
+    insert(&mut answer, "looked", json!(looked));
+    insert(&mut answer, "consumed", consumed_json(&consumed));
+    insert(&mut answer, "calls", calls_json(&notes));
+    insert(&mut answer, "plan", plan(asking, &model, read, &request));
+    if asked.record {
+        insert(&mut answer, "met", met(&model, &notes));
+    }
+    Ok(answer)
+}
+
+/// The plan of a call: what it asks for, with which keys, what that is predicted to take, and why the other indexes lost.
+fn plan(asking: &Asking<'_>, model: &Model, read: &Read, request: &Request) -> Json {
+    let engine = &asking.system.engine;
+    let planned = plan_json::reads_json(model, &[plan_read(model, read)]);
+    let combinations = planned.pointer("/reads/0/combinations").and_then(Json::as_array);
+    let Ok(previewed) = engine.preview(&read.name, request) else {
+        return json!({"combination": combinations.and_then(|all| all.first())});
+    };
+    let sent = json!(previewed.combination.sent);
+    let own = combinations.and_then(|all| all.iter().find(|one| one.get("sent") == Some(&sent)));
+    let asked = previewed.requests.iter().map(|preview| {
+        json!({
+            "index": preview.index,
+            "waitsFor": preview.waits_for,
+            "ranges": preview.ranges.iter().map(range_text).collect::<Vec<_>>(),
+        })
+    });
+    let predicted = previewed.combination.requests.iter().map(|cost| cost.formula());
+    json!({
+        "combination": own,
+        "asked": asked.collect::<Vec<_>>(),
+        "predicted": predicted.collect::<Vec<_>>(),
+    })
+}
+
+fn calls_json(notes: &Notes) -> Json {
+    let calls = notes.calls.iter().map(|call| {
+        let units = call.consumed.total();
+        json!({
+            "call": call.call,
+            "index": call.index,
+            "looked": call.looked,
+            "returned": call.returned,
+            "read": read_units(units),
+            "write": units.write.get(),
+        })
+    });
+    calls.collect()
+}
+
+/// What a write request is, from its form.
+pub(super) fn write_request(asking: &Asking<'_>, write: &Write, asked: &Asked) -> Result<WriteRequest, ConsoleError> {
+    let version = asked
+        .version
+        .as_ref()
+        .map(|text| text.trim())
+        .filter(|text| !text.is_empty());
+    let precondition = match version {
+        None => Precondition::Unsaid,
+        Some(text) => {
+            let number = text.parse::<Number>();
+            let number = number.map_err(|_| ConsoleError::invalid("a version is a number"))?;
+            Precondition::Version(vec![number])
+        }
+    };
+    Ok(WriteRequest {
+        args: arguments(&write.name, &write.args, &asked.args, &asked.json)?,
+        caller: asked.caller.caller(&asking.system.model().callers)?,
+        now: asked.now.unwrap_or_else(|| asking.service.now()),
+        idempotency_key: asked.key.clone().filter(|key| !key.is_empty()),
+        precondition,
+    })
+}
+
+/// The write of a form.
+pub(super) fn write_named<'m>(model: &'m Model, name: &str) -> Result<&'m Write, ConsoleError> {
+    let write = model
+        .writes
+        .iter()
+        .find(|write| write.name == name && !write.is_uncalled());
+    write.ok_or_else(|| ConsoleError::missing(format!("there is no write `{name}` to call")))
+}
+
+/// Does a write. It is done to its end though the browser leaves.
+pub(super) async fn write(asking: &Asking<'_>, asked: Asked) -> Result<Json, ConsoleError> {
+    let model = Arc::clone(asking.system.model());
+    let write = write_named(&model, &asked.name)?;
+    let request = write_request(asking, write, &asked)?;
+    asking.log("write", &write.name);
+    let store = NotingStore::new(&asking.system.engine, asked.record);
+    let engine = engine_on(asking, Arc::clone(&store) as Arc<dyn Store>);
+    let (name, now) = (write.name.clone(), request.now);
+    let started = Instant::now();
+    let running = tokio::spawn(async move { engine.write(&name, &request).await });
+    let outcome = running.await.map_err(|_| {
+        ConsoleError::new(
+            StatusCode::INTERNAL_SERVER_ERROR,
+            "internal",
+            "something is wrong here; the log says what",
+        )
+    })?;
+    let notes = std::mem::take(&mut *store.notes());
+    let status = match &outcome {
+        Ok(written) => written.status,
+        Err(error) => status_of(&refusal(error)),
+    };
+    let consumed = match &outcome {
+        Ok(written) => written.consumed.clone(),
+        Err(_) => Consumed::default(),
+    };
+    note_metrics(asking, &write.name, status, started, &consumed);
+    let mut changes = Vec::new();
+    for key in &notes.written {
+        let before = notes
+            .rows
+            .iter()
+            .find(|(known, _)| known == key)
+            .and_then(|(_, row)| row.clone());
+        let get = GetRequest {
+            table: model.table.name.clone(),
+            key: key.clone(),
+            consistent: true,
+            ..GetRequest::default()
+        };
+        let after = asking.system.engine.store().get(&get).await?.item;
+        if before != after {
+            changes.push(change_json(&model, key, before.as_ref(), after.as_ref()));
+        }
+    }
+    let mut answer = written_json(&outcome);
+    insert(&mut answer, "now", json!(now));
+    insert(&mut answer, "changes", json!(changes));
+    insert(&mut answer, "calls", calls_json(&notes));
+    if asked.record {
+        insert(&mut answer, "met", met(&model, &notes));
+    }
+    Ok(answer)
+}
+
+/// How a write ended.
+pub(super) fn written_json(outcome: &Result<singlet_runtime::Written, RuntimeError>) -> Json {
+    match outcome {
+        Ok(written) => json!({
+            "status": written.status,
+            "value": value_json(written.value.as_ref()),
+            "version": written.version.as_ref().map(ToString::to_string),
+            "replayed": written.replayed,
+            "consumed": consumed_json(&written.consumed),
+        }),
+        Err(error) => {
+            let refusal = refusal(error);
+            json!({"status": status_of(&refusal), "refusal": refusal})
+        }
+    }
+}
+
+/// A row before and after.
+pub(super) fn change_json(model: &Model, key: &Item, before: Option<&Item>, after: Option<&Item>) -> Json {
+    let shown = before.or(after).map(|item| Shown::of(model, item));
+    json!({
+        "key": typed_map(key),
+        "entity": shown.as_ref().and_then(|shown| shown.entity).map(|entity| &entity.name),
+        "kind": shown.as_ref().map(|shown| shown.kind),
+        "before": before.map(typed_map),
+        "after": after.map(typed_map),
+    })
+}
+
+/// The rows that an operation met, as they were before it: a line as `load` takes it, or none where there was no row.
+fn met(model: &Model, notes: &Notes) -> Json {
+    let met = notes.rows.iter().map(|(key, item)| {
+        let shown = item.as_ref().map(|item| Shown::of(model, item));
+        let own = shown.filter(|shown| shown.kind == "row");
+        let line = own.and_then(|shown| shown.entity.zip(shown.row)).map(|(entity, row)| {
+            let line: (_, Attributes) = (entity, row);
+            String::from_utf8(row_line(line.0, &line.1))
+                .unwrap_or_default()
+                .trim_end()
+                .to_owned()
+        });
+        json!({"key": typed_map(key).to_string(), "line": line, "there": item.is_some()})
+    });
+    met.collect()
+}
+
+fn status_of(refusal: &Json) -> u16 {
+    refusal
+        .get("status")
+        .and_then(Json::as_u64)
+        .and_then(|status| u16::try_from(status).ok())
+        .unwrap_or(500)
+}
+
+fn note_metrics(asking: &Asking<'_>, name: &str, status: u16, started: Instant, consumed: &Consumed) {
+    let of = Operation {
+        system: asking.system.name.clone(),
+        operation: name.to_owned(),
+    };
+    asking
+        .service
+        .metrics()
+        .answered(&of, status, started.elapsed(), consumed, None);
+}
+
+/// Adds a member to an object.
+pub(super) fn insert(json: &mut Json, name: &str, value: Json) {
+    if let Some(object) = json.as_object_mut() {
+        object.insert(name.to_owned(), value);
+    }
+}

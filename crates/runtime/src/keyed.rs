@@ -1,0 +1,112 @@
+//! The row that a selection names by its whole key: most reads ask for one, and it takes one get.
+
+use singlet_model::Model;
+use singlet_model::evaluate::holds;
+use singlet_model::expression::Expr;
+use singlet_model::model::Entity;
+use singlet_plan::read::{Query, SelectionPlan};
+use singlet_store::{GetAnswer, GetRequest};
+
+use crate::error::RuntimeError;
+use crate::keys::OneKey;
+use crate::scope::{Attributes, Scope};
+use crate::stream::is_of;
+use crate::{keys, row};
+
+/// What a selection asks for by its key.
+pub(crate) enum Keyed<'a> {
+    /// No one row: it may have several.
+    Several,
+    /// A row that cannot be there.
+    Nothing,
+    /// This one.
+    Row(KeyedRow<'a>),
+}
+
+/// A row that is asked for by its key.
+pub(crate) struct KeyedRow<'a> {
+    /// What is asked of the store.
+    pub request: GetRequest,
+    model: &'a Model,
+    entity: &'a Entity,
+    query: &'a Query,
+    scope: Scope<'a>,
+    /// What of the meaning the key does not say.
+    conditions: &'a [Expr],
+    allow: Option<&'a Expr>,
+}
+
+impl<'a> Keyed<'a> {
+    /// What a plan asks for in a scope, if that is one row.
+    ///
+    /// # Errors
+    ///
+    /// Where an expression fails.
+    pub fn of(
+        model: &'a Model,
+        plan: &'a SelectionPlan,
+        scope: Scope<'a>,
+        allow: Option<&'a Expr>,
+        consistent: bool,
+    ) -> Result<Self, RuntimeError> {
+        let ([query], []) = (&*plan.queries, &*plan.covers) else {
+            return Ok(Keyed::Several);
+        };
+        let Some(entity) = model.entity(query.entity) else {
+            return Ok(Keyed::Several);
+        };
+        let (key, exact) = match keys::one_key(model, query, scope)? {
+            OneKey::Key(key, exact) => (key, exact),
+            OneKey::Nothing => return Ok(Keyed::Nothing),
+            OneKey::Several => return Ok(Keyed::Several),
+        };
+        let conditions = if exact { &query.rest } else { &query.meaning };
+        for condition in conditions.iter().filter(|condition| condition.attributes().is_empty()) {
+            if !holds(condition, &scope)? {
+                return Ok(Keyed::Nothing);
+            }
+        }
+        Ok(Keyed::Row(KeyedRow {
+            request: GetRequest {
+                table: model.table.name.clone(),
+                key,
+                consistent,
+                projection: query.item_projection().cloned().unwrap_or_default(),
+            },
+            model,
+            entity,
+            query,
+            scope,
+            conditions,
+            allow,
+        }))
+    }
+}
+
+impl KeyedRow<'_> {
+    /// The row of the item that the store has, if the meaning includes it.
+    ///
+    /// # Errors
+    ///
+    /// Where the item is not as the model has it, or an expression fails.
+    pub fn of_answer(&self, answer: &mut GetAnswer) -> Result<Option<Attributes>, RuntimeError> {
+        let Some(item) = answer.item.take() else {
+            return Ok(None);
+        };
+        let place = (self.model, self.entity);
+        let layout = &self.query.layout;
+        let row = match layout.may_be_bare {
+            true => row::bare(place, item, layout, self.scope)?,
+            false if !is_of(self.model, self.entity, &item) => None,
+            false => row::taken(place, item, layout, self.scope)?.map(|(row, _)| row),
+        };
+        let Some(row) = row else { return Ok(None) };
+        let scope = self.scope.with_row(&row);
+        for condition in self.conditions.iter().chain(self.allow) {
+            if !holds(condition, &scope)? {
+                return Ok(None);
+            }
+        }
+        Ok(Some(row))
+    }
+}
