@@ -17,6 +17,7 @@ use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
 use crate::lake_following::lake_for_ever;
+use crate::search_following::{SearchPlace, search_for_ever};
 use crate::store::now;
 use crate::webhooks::WebhookDeployment;
 
@@ -82,6 +83,13 @@ impl Noticed {
 }
 
 impl Noticed {
+    /// Says how far words are followed: the newest change that a page had.
+    pub fn searched(&self, newest_at: Option<i64>) {
+        if let Some(service) = &self.service {
+            service.metrics().searched(&self.system, lag_of(newest_at));
+        }
+    }
+
     fn tallied(&self, lag_seconds: i64, groups: usize) {
         if let Some(service) = &self.service {
             service.metrics().tallied(&self.system, lag_seconds, groups);
@@ -207,6 +215,7 @@ pub fn start(
     company: Company,
     webhooks: Arc<WebhookDeployment>,
     lake: Option<LakePlace>,
+    search: SearchPlace,
 ) -> Following {
     let (ending, ended) = watch::channel(false);
     let task = tokio::spawn(async move {
@@ -235,6 +244,7 @@ pub fn start(
                     company,
                     sent_by: sent_by.map(|client| client as Arc<dyn PostWebhook>),
                     lake: lake.clone(),
+                    search: search.clone(),
                 };
                 let task = tokio::spawn(follow_system(followed, ended));
                 let engine = Arc::clone(&system.engine);
@@ -264,6 +274,8 @@ struct FollowedEngine {
     sent_by: Option<Arc<dyn PostWebhook>>,
     /// The place of the lakes that changes are brought into.
     lake: Option<LakePlace>,
+    /// Where the words of its rows are kept.
+    search: SearchPlace,
 }
 
 /// Follows the changes of one system until it is told to end.
@@ -274,6 +286,7 @@ async fn follow_system(followed: FollowedEngine, mut ended: watch::Receiver<bool
         company,
         sent_by,
         lake,
+        search,
     } = followed;
     WebhookDeployment::say_addresses(&engine);
     match forget_unneeded(&engine).await {
@@ -299,6 +312,7 @@ async fn follow_system(followed: FollowedEngine, mut ended: watch::Receiver<bool
                 tally_for_ever(&engine, &noticed, company, &mut leases.3),
                 repair_for_ever(&engine, &noticed, company),
                 lake_for_ever(&engine, company, lake),
+                search_for_ever(&engine, &noticed, company, &search),
             )
         } => {}
     }
@@ -599,6 +613,8 @@ pub async fn follow_alone(
             company,
             sent_by,
             lake: None,
+            // Who only follows answers nobody.
+            search: SearchPlace::Nowhere,
         };
         let task = tokio::spawn(follow_system(followed, ended));
         end.await;

@@ -16,6 +16,7 @@ mod progress;
 mod report;
 mod request;
 mod retention;
+mod search_following;
 mod source;
 mod store;
 mod sweep;

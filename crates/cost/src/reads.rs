@@ -50,6 +50,7 @@ fn combination_parts(model: &Model, read: &Read, combination: &Combination) -> V
             }
             Origin::Neighbours => parts.extend(side_by_side(model, combination, request)),
             Origin::Together => parts.extend(together_parts(model, combination)),
+            Origin::Found { .. } => parts.extend(searched_rows(model, read, request)),
             // A row that says which figures count, and a page of them: some 25 groups.
             Origin::TallyHead { .. } | Origin::TallyFigures { .. } => parts.push(Part {
                 index: None,
@@ -60,6 +61,20 @@ fn combination_parts(model: &Model, read: &Read, combination: &Combination) -> V
         }
     }
     parts
+}
+
+/// The rows of a page that are found by words, each by its key.
+fn searched_rows(model: &Model, read: &Read, request: &RequestCost) -> Option<Part> {
+    let entity = request.entities.first().copied()?;
+    let page = read.page.unwrap_or(Bounds::USUAL.page_rows_usual as u64);
+    let limit = read.selection.as_ref().and_then(|own| own.limit);
+    let rows = limit.map_or(page, |limit| limit.min(page)) as f64;
+    Some(Part {
+        index: None,
+        entity: Some(entity),
+        read: rows * read_blocks(row_bytes(model, model.entity(entity)?)) / 2.0,
+        write: 0.0,
+    })
 }
 
 /// Rows that `let` names are read strongly by their keys, or found.
@@ -124,7 +139,7 @@ fn outer_times(read: &Read, combination: &Combination, at: usize) -> f64 {
     let page = read.page.unwrap_or(Bounds::USUAL.page_rows_usual as u64);
     let page = parent.limit.map_or(page, |limit| limit.min(page)) as f64;
     let own = combination.parts.iter().find(|part| part.name.is_none());
-    let kept = own.map_or(page, |own| {
+    let kept = own.filter(|own| own.plan.search.is_none()).map_or(page, |own| {
         own.plan.queries.iter().map(|query| query.expected.rows_kept).sum()
     });
     kept.min(page)

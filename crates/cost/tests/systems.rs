@@ -128,6 +128,7 @@ fn wardrobe() {
             // 20 rows of 300 bytes; with a category 40 are asked for.
             ("items", (half(20.0 * 300.0) + half(40.0 * 300.0)) / 2.0, 0.0),
             ("itemsBySeason", 2.0 * half(8.0 * 300.0), 0.0), // the season and `all-season`, a fifth of 40 each
+            ("searchItems", 20.0 * 0.5, 0.0),                // a page of rows, each by its key
             ("activities", half(20.0 * 280.0), 0.0),
             ("idempotencyRecord", GET, 0.0),
             ("createItem", 0.0, create),
@@ -303,7 +304,7 @@ fn todo() {
         ("tasksInPriorityOrder", page, 0.0),
         ("tasksByCategory", half(600.0), 0.0),
         ("tasksInCategoryOrder", page, 0.0),
-        ("searchTasks", half(40.0 * 600.0), 0.0), // twice a page is asked for where rows are filtered
+        ("searchTasks", 20.0 * 0.5, 0.0), // a page of rows, each by its key
         ("taskCounts", half(200.0 * 600.0) + half(160.0 * 600.0), 0.0), // all 200 by state, and by priority those that have one
         ("taskStatistics", 3.0 * (0.5 + 0.5), 0.0), // of each tally which figures count, and the figures
         ("reminders", half(6.0 * 250.0), 0.0),
@@ -368,10 +369,11 @@ fn ecobid() {
     let reservation = ROW + MOVED + ROW; // its entry, and the row by its id
     let mirrored = MAYBE * ROW;
     let found = GET + GET; // by its id, then by its key
-    let table: [Row; 29] = [
+    let table: [Row; 30] = [
         ("profile", half(190.0), 0.0),
         ("itemsOfUser", half(5.0 * 200.0), 0.0),
         ("itemsNear", 9.0 * half(5.0 * 640.0), 0.0), // nine cells of five items
+        ("itemsMatching", 20.0 * 0.5, 0.0),          // a page of rows, each by its key
         ("itemsOfCategory", half(20.0 * 640.0), 0.0),
         ("itemsByStatus", half(20.0 * 5.0 * 640.0), 0.0), // a state that may have lapsed is one of five
         ("item", half(640.0), 0.0),

@@ -167,6 +167,11 @@ fn selected(model: &Model, selection: &Selection) -> String {
     if let Some(filter) = &selection.filter {
         words.push_str(&format!(" where {}", code(&text::expression(model, filter))));
     }
+    if let Some(matching) = &selection.matching {
+        let text = code(&text::expression(model, &matching.text));
+        let names = markdown(&matching.attributes.join(", "));
+        words.push_str(&format!(" with all words of {text} in {names}, the best match first"));
+    }
     if let Some(limit) = selection.limit {
         words.push_str(&format!(", at most {limit}"));
     }

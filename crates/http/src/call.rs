@@ -445,6 +445,19 @@ impl<'a> Call<'a> {
                 };
                 Problem::new(StatusCode::SERVICE_UNAVAILABLE, code, error.to_string()).header(header::RETRY_AFTER, wait)
             }
+            RuntimeError::SearchBehind { is_ready } => {
+                let code = match is_ready {
+                    true => "search_behind",
+                    false => "search_not_ready",
+                };
+                Problem::new(StatusCode::SERVICE_UNAVAILABLE, code, error.to_string()).header(header::RETRY_AFTER, "1")
+            }
+            RuntimeError::SearchNotFollowed => Problem::new(
+                StatusCode::SERVICE_UNAVAILABLE,
+                "search_not_followed",
+                error.to_string(),
+            )
+            .header(header::RETRY_AFTER, "60"),
             RuntimeError::NoRoom => overloaded(error.to_string()),
             RuntimeError::AlreadyDone => {
                 let detail =

@@ -41,6 +41,7 @@ pub struct Metrics {
     retried: Family<Followed, Gauge>,
     tally_groups: Family<Followed, Counter>,
     tally_lag_seconds: Family<Followed, Gauge>,
+    search_lag_seconds: Family<Followed, Gauge>,
     lag_seconds: Family<Followed, Gauge>,
     /// Requests that are being answered.
     pub in_flight: Gauge,
@@ -169,6 +170,7 @@ impl Default for Metrics {
             retried: Family::default(),
             tally_groups: Family::default(),
             tally_lag_seconds: Family::default(),
+            search_lag_seconds: Family::default(),
             lag_seconds: Family::default(),
             in_flight: Gauge::default(),
             held_bytes: Gauge::default(),
@@ -226,6 +228,11 @@ impl Default for Metrics {
             "tally_lag_seconds",
             "How long ago the change happened that was counted last; 0 where none is waiting",
             metrics.tally_lag_seconds.clone(),
+        );
+        registry.register(
+            "search_lag_seconds",
+            "How far the words of rows are behind their changes",
+            metrics.search_lag_seconds.clone(),
         );
         registry.register(
             "follow_lag_seconds",
@@ -369,6 +376,14 @@ impl Metrics {
         self.tally_lag_seconds.get_or_create(&followed).set(lag_seconds);
         let groups = u64::try_from(groups).unwrap_or(u64::MAX);
         self.tally_groups.get_or_create(&followed).inc_by(groups);
+    }
+
+    /// Says how far the words of a system's rows are followed.
+    pub fn searched(&self, system: &str, lag_seconds: i64) {
+        let followed = Followed {
+            system: system.to_owned(),
+        };
+        self.search_lag_seconds.get_or_create(&followed).set(lag_seconds);
     }
 
     /// The figures as text.

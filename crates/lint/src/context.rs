@@ -283,8 +283,8 @@ impl<'a> Context<'a> {
         read: Option<&'a Read>,
         allow: Option<&'a Expr>,
     ) -> Option<Asked<'a>> {
-        // A tally is asked for figures, and no rows.
-        if selection.tally.is_some() {
+        // A tally is asked for figures, and no rows; what is found by words needs no key of the table.
+        if selection.tally.is_some() || selection.matching.is_some() {
             return None;
         }
         Some(Asked {

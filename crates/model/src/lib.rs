@@ -32,6 +32,7 @@ pub mod source;
 pub mod spelling;
 pub mod text;
 pub mod types;
+pub mod words;
 
 pub use diagnostic::{Diagnostic, Diagnostics, Rule, Severity};
 pub use model::Model;

@@ -397,4 +397,21 @@ webhooks:
 ```
 
 Way out: the message names the word."
+
+BAD_SEARCH "M031" "bad-search" Error "Rows cannot be found by these words, or a read cannot search so.
+
+`search` names entities and their attributes that hold text, or lists and sets of text. Their words lie in an index that follows the table's changes, beside the table; rows that are no changes of their own, such as mirrors, are not in it. A `find` with `matching` gives the rows that have all words of a text, the best first: it takes no `order`, and since the index is a little behind it is never `consistent` or `together`. What is searched for is always there. `highlight` marks what was found: beside `return` it names the attributes, so that it shows nothing which the answer leaves out.
+
+```yaml
+search: {Task: [title, description]}
+reads:
+  searchTasks:
+    find: Task
+    args: {q: string 1..100}
+    matching: args.q
+    where: user_id == caller.id
+    allow: caller.authenticated
+```
+
+Way out: the message names the word."
 }

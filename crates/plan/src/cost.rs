@@ -62,6 +62,11 @@ pub enum Origin {
     Neighbours,
     /// The one transaction for all parts.
     Together,
+    /// The rows whose keys an index of words gave.
+    Found {
+        /// Which part of the combination.
+        part: usize,
+    },
     /// The row that says which figures of a tally count.
     TallyHead {
         /// The tally.

@@ -11,6 +11,7 @@ use singlet_item::{Item, Value};
 use crate::error::RuntimeError;
 use crate::random::random_bytes;
 use crate::scope::{Attributes, Caller};
+use crate::searched::SearchPlace;
 
 const NONCE_BYTES: usize = 24;
 
@@ -44,6 +45,9 @@ pub struct Positions {
     pub each: Vec<Position>,
     /// The last row that was given, where a range is [`Position::Behind`].
     pub passed: Option<Passed>,
+    /// Where a search goes on: it has no ranges.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub searched: Option<SearchPlace>,
 }
 
 /// The last row that was given, as the merge of ranges has it: by its order, then by the number of its range.
@@ -221,6 +225,7 @@ mod tests {
                     range: 1,
                     order: vec![None, Some(Value::Bool(true))],
                 }),
+                searched: None,
             },
             given: 20,
         }

@@ -15,13 +15,13 @@ mod tally;
 mod watched;
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use singlet_item::Value;
 use singlet_model::Model;
 use singlet_model::evaluate::evaluate;
 use singlet_model::expression::Expr;
-use singlet_model::model::{Read, Return, Selection, SelectionKind};
+use singlet_model::model::{HIGHLIGHTS, Read, Return, Selection, SelectionKind};
 use singlet_plan::Bounds;
 use singlet_plan::read::{Combination, PartPlan, ReadPlan, SelectionPlan};
 use singlet_plan::write::{WritePlan, plan_write};
@@ -38,6 +38,7 @@ use crate::error::RuntimeError;
 use crate::find::{Found, Onward, Reading};
 use crate::read_on::{Rows, all_rows, first_rows, only, only_row, rows_of_get};
 use crate::scope::{Attributes, Caller, Scope, Setting};
+use crate::searched::{SearchIndex, highlights};
 
 /// A model, opened on a store. Plans are made once.
 #[derive(Debug)]
@@ -49,6 +50,8 @@ pub struct Engine {
     setting: Arc<Setting>,
     sealer: Sealer,
     turns: Turns,
+    /// What has the words of rows, once something follows them.
+    search: OnceLock<Arc<dyn SearchIndex>>,
 }
 
 /// What is asked.
@@ -89,6 +92,7 @@ impl Engine {
             setting: Arc::new(Setting::of(&model, settings)),
             sealer: Sealer::new(cursor_key),
             turns: Turns::of_this_machine(),
+            search: OnceLock::new(),
             reads: Arc::new(prepared::reads(&model)),
             write_plans: Arc::new(write_plans),
             model,
@@ -152,6 +156,7 @@ impl Engine {
             setting: Arc::clone(&self.setting),
             sealer: self.sealer.clone(),
             turns: self.turns.clone(),
+            search: self.search.clone(),
         }
     }
 
@@ -165,6 +170,11 @@ impl Engine {
     /// The turns that its long reads take.
     pub(crate) fn turns(&self) -> &Turns {
         &self.turns
+    }
+
+    /// Has searches answered by an index; the first that is given stays.
+    pub fn search_by(&self, index: Arc<dyn SearchIndex>) {
+        let _ = self.search.set(index);
     }
 
     /// The plan of a read.
@@ -380,6 +390,7 @@ impl<'a> Call<'a> {
             allow,
             consistent: selection.consistent || self.read.consistent.is_some(),
             requests_max: self.requests_max(),
+            search: self.engine.search.get(),
             budget: &self.budget,
         }
     }
@@ -429,6 +440,14 @@ impl<'a> Call<'a> {
     ) -> Result<Answer, RuntimeError> {
         let first = cursor.is_none();
         let reading = self.reading(selection, plan, self.admission.to_a_row.as_ref());
+        let marked = selection
+            .matching
+            .as_ref()
+            .filter(|matching| !matching.highlight.is_empty());
+        let marked = match marked {
+            Some(matching) => Some((matching, reading.word_query(matching)?)),
+            None => None,
+        };
         let (found, next) = match first && self.read.empty == Some(404) {
             true => self.page_with_rows(reading, belongs).await?,
             false => self.page(reading, cursor, belongs).await?,
@@ -442,8 +461,17 @@ impl<'a> Call<'a> {
             0 | 1 => Vec::new(),
             _ => self.beside(parts, &found.rows).await?,
         };
+        let marks = marked.map(|(matching, query)| {
+            let marks = found.rows.iter().map(|row| highlights(matching, &query, row));
+            marks.collect::<Vec<Value>>()
+        });
         let rows = found.rows.into_iter().map(|row| self.returned(row));
         let mut rows = rows.collect::<Result<Vec<Value>, RuntimeError>>()?;
+        for (row, marks) in rows.iter_mut().zip(marks.into_iter().flatten()) {
+            if let Value::M(row) = row {
+                row.insert(HIGHLIGHTS.to_owned(), marks);
+            }
+        }
         for (row, groups) in rows.iter_mut().zip(beside) {
             if let Value::M(row) = row {
                 row.extend(groups);

@@ -65,6 +65,13 @@ pub enum RuntimeError {
         /// Why it is kept no longer; none where it was never built.
         reason: Option<String>,
     },
+    /// An index of words does not have all rows yet, or is behind what an earlier page was answered from.
+    SearchBehind {
+        /// Whether it has all rows of some instant.
+        is_ready: bool,
+    },
+    /// Nothing follows changes into an index of words here.
+    SearchNotFollowed,
     /// Rows do not fit into memory beside those of other requests.
     NoRoom,
     /// The store failed.
@@ -105,6 +112,7 @@ impl RuntimeError {
             RuntimeError::Conflict
             | RuntimeError::TooSlow { .. }
             | RuntimeError::NoRoom
+            | RuntimeError::SearchBehind { .. }
             | RuntimeError::TallyNotKept { reason: None, .. } => true,
             _ => false,
         }
@@ -146,6 +154,11 @@ impl fmt::Display for RuntimeError {
                 tally,
                 reason: Some(reason),
             } => write!(out, "the figures of `{tally}` are kept no longer: {reason}"),
+            RuntimeError::SearchBehind { is_ready: false } => out.write_str("the words of all rows are not known yet"),
+            RuntimeError::SearchBehind { is_ready: true } => {
+                out.write_str("the words of rows are not yet known as far as for the page before")
+            }
+            RuntimeError::SearchNotFollowed => out.write_str("nothing follows the words of rows here"),
             RuntimeError::NoRoom => out.write_str("there is no room for so many rows beside those of other requests"),
             RuntimeError::Evaluate(error) => error.fmt(out),
             RuntimeError::Store(error) => error.fmt(out),

@@ -23,6 +23,7 @@ use crate::error::RuntimeError;
 use crate::keyed::{Keyed, KeyedRow};
 use crate::lower;
 use crate::scope::{Attributes, Scope};
+use crate::searched::SearchIndex;
 use crate::stream::{Follow, RowStream};
 use crate::{keys, retry, row};
 
@@ -48,6 +49,8 @@ pub struct Reading<'a> {
     /// After how many requests a page is given short, where the read says. Every range is looked at once in any case: a
     /// merge cannot begin before.
     pub requests_max: Option<usize>,
+    /// What has the words of rows, where anything follows them.
+    pub(crate) search: Option<&'a Arc<dyn SearchIndex>>,
     /// What the request may read.
     pub(crate) budget: &'a ReadBudget,
 }
@@ -111,6 +114,9 @@ impl<'a> Reading<'a> {
     ///
     /// Where the store fails for good, an expression leaves its range, or it would read on and on.
     pub async fn page(&self, limit: usize, onward: &Onward) -> Result<Found, RuntimeError> {
+        if let Some(search) = &self.plan.search {
+            return Box::pin(self.searched_page(search, limit, onward)).await;
+        }
         let positions = match onward {
             Onward::Start => None,
             Onward::At(positions) => Some(positions),
@@ -266,6 +272,7 @@ impl<'a> Reading<'a> {
                 .map(|stream| Position::After(stream.own_part(key.clone())))
                 .collect(),
             passed: None,
+            searched: None,
         }))
     }
 
@@ -593,5 +600,6 @@ fn positions(branches: &[Branch<'_>]) -> Positions {
         ranges: identity(branches),
         each: streams.map(place).collect(),
         passed: None,
+        searched: None,
     }
 }

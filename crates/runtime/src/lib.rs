@@ -34,6 +34,7 @@ mod read_on;
 mod retry;
 pub mod row;
 mod scope;
+mod searched;
 mod stream;
 pub mod table;
 mod tallies;
@@ -43,6 +44,7 @@ mod write;
 
 pub use audit::{AuditDepth, AuditOptions, RowAudit, RowMisfit, RowMisfitKind, audit_rows};
 pub use budget::{Memory, Turns};
+pub use by_key::primary_key;
 pub use claims::{CLAIM_ELEMENTS_MAX, claim_from_json, claim_from_text, claim_type, put_claim};
 pub use control::{OpenError, TableOpening, TableState, TableUse, table_differences};
 pub use copies::StaleCopy;
@@ -50,6 +52,9 @@ pub use engine::{Answer, Engine, Preview, Previewed, Request, Watched, WatchedRo
 pub use error::RuntimeError;
 pub use open::{Deployment, Unsound};
 pub use scope::{Attributes, Caller, Scope, Setting};
+pub use searched::{
+    PAGE_FOUND_ROWS_MAX, SearchHits, SearchIndex, SearchPlace, SearchProblem, SearchRequest, search_key, search_term,
+};
 pub use tallies::{Figures, GroupValues, TallyHead, figure_values, group_of_row, group_prefix, group_row, tally_head};
 pub use typed::{Call, Page};
 pub use write::{

@@ -7,13 +7,14 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde_json::Value as Json;
 use singlet_changes::{
-    PostWebhook, Posted, TallyFollower, Ticker, TriggerFollower, TriggerObserver, Unobserved, WebhookPost,
-    WebhookSender,
+    ChangeSource, PostWebhook, Posted, TallyFollower, Ticker, TriggerFollower, TriggerObserver, Unobserved,
+    WebhookPost, WebhookSender,
 };
 use singlet_http::auth::{ApiKeys, JwtKeys, JwtSettings, LocalToken, Secret};
 use singlet_http::{Clock, Server, Service, Settings, System, SystemSettings};
 use singlet_model::Model;
 use singlet_runtime::{Attributes, Engine, put_claim, table, values};
+use singlet_search::{IndexPlace, SearchFollower};
 use singlet_store::Store;
 use singlet_store_embedded::EmbeddedStore;
 use tokio::task::JoinHandle;
@@ -53,6 +54,8 @@ pub struct Running {
     told: (Arc<TakenWebhooks>, WebhookSender),
     /// What keeps tallies, where the model has any and the service writes at all.
     tallies: Option<TallyFollower>,
+    /// What follows the words of rows, where the model has any found by them and the service writes at all.
+    words: Option<SearchFollower>,
     /// What runs writes by the clock, once the clock stands somewhere.
     tickers: Option<Vec<Ticker>>,
     read_only: bool,
@@ -105,6 +108,12 @@ impl Running {
             }
             false => None,
         };
+        let words = (!read_only && !model.searches.is_empty()).then(|| {
+            let source: Arc<dyn ChangeSource> = Arc::new(Arc::clone(engine.store()));
+            let words = SearchFollower::new(IndexPlace::Memory, Arc::clone(model), source, 0);
+            engine.search_by(words.served());
+            words
+        });
         let clock = Arc::new(AtomicI64::new(0));
         let service = Service::with_clock(vec![system], Settings::default(), Clock::Held(Arc::clone(&clock)));
         let server = Server::bind("127.0.0.1:0", None).await?;
@@ -117,6 +126,7 @@ impl Running {
             follower,
             told: (taken, sender),
             tallies,
+            words,
             tickers: None,
             read_only,
             secret,
@@ -178,6 +188,12 @@ impl Running {
     /// Waits until everything has run that is to run after changes, and all of it is counted; says what cannot.
     pub async fn follow_to_rest(&mut self) -> Result<(), String> {
         self.run_to_rest().await?;
+        let clock = Arc::clone(&self.clock);
+        if let Some(words) = &mut self.words {
+            let now = move || clock.load(Ordering::SeqCst);
+            let followed = Box::pin(words.follow_to_head(&now)).await;
+            followed.map_err(|error| error.to_string())?;
+        }
         let Some(tallies) = &mut self.tallies else {
             return Ok(());
         };

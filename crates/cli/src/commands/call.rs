@@ -10,7 +10,9 @@ use singlet_runtime::{Answer, Attributes, Caller, Engine, Request, RuntimeError,
 
 use super::load::text_of;
 use crate::model::{self, ErrorArgs};
+use crate::place::Place;
 use crate::request::{self, CallerArgs, Operation};
+use crate::search_following::search_rows_once;
 use crate::store::{StoreArgs, load_text, now};
 use crate::table::{self, counted};
 
@@ -99,10 +101,26 @@ impl Call {
         } else if self.store.is_memory() && reads {
             eprintln!("note: the store is empty; add `--sample`, or `--store embedded:DIR`");
         }
+        let read = engine.model().reads.iter().find(|read| read.name == self.name);
+        let searches = read.is_some_and(|read| read.selections().any(|selection| selection.matching.is_some()));
+        if searches {
+            self.read_words(&engine).await.map_err(|reason| model::fail(&reason))?;
+        }
         match reads {
             true => self.read(&engine, args, caller).await,
             false => self.write(&engine, args, caller).await,
         }
+    }
+
+    /// Reads the words of all rows, so that some can be found by them.
+    async fn read_words(&self, engine: &Engine) -> Result<(), String> {
+        if let Place::DynamoDb { .. } = self.store.place()? {
+            return Err(format!(
+                "`{}` finds rows by words, for which all rows of the table would be read: ask a service, `singlet serve --search-index DIR`",
+                self.name
+            ));
+        }
+        search_rows_once(engine).await.map_err(|error| error.to_string())
     }
 
     /// Flags that say nothing here are mistakes.

@@ -39,6 +39,7 @@ use crate::model::fail;
 use crate::place::{Place, Upkeep};
 use crate::private_file::{self, Readers};
 use crate::retention;
+use crate::search_following::SearchPlace;
 use crate::webhooks::WebhookDeployment;
 
 /// Where the service keeps its data unless told otherwise.
@@ -104,6 +105,10 @@ pub struct Serve {
     /// Bring every change into lakes: a folder or `s3://BUCKET/PREFIX`, with one for each system. Where nothing is followed there is none.
     #[arg(long, env = "SINGLET_LAKE", value_name = "PLACE")]
     lake: Option<LakePlace>,
+    /// Keep the words by which rows are found in this folder, one process's alone; beside the data unless said. With DynamoDB nothing is
+    /// found by words without it.
+    #[arg(long, value_name = "DIR", env = "SINGLET_SEARCH_INDEX")]
+    search_index: Option<PathBuf>,
     /// The secrets that sign webhooks, a TOML file: `[system]` and `webhook = "whsec_…"`, or a list while they change.
     #[arg(long, env = "SINGLET_WEBHOOK_SECRETS", value_name = "FILE")]
     webhook_secrets: Option<PathBuf>,
@@ -321,7 +326,8 @@ impl Serve {
             .as_ref()
             .map(|upkeep| retention::start(upkeep.store().clone(), Arc::clone(&service)));
         let company = deployment.place.company();
-        let following = follows.then(|| following::start(Arc::clone(&service), company, webhooks, lake));
+        let search = SearchPlace::of(&deployment.place, self.search_index.as_deref());
+        let following = follows.then(|| following::start(Arc::clone(&service), company, webhooks, lake, search));
         let (ending, ended) = tokio::sync::watch::channel(());
         let end = async move {
             end.await;

@@ -33,6 +33,8 @@ pub(super) fn refusal(error: &RuntimeError) -> Json {
         RuntimeError::VersionRequired => (428, "version_required"),
         RuntimeError::TooSlow { .. } => (503, "read_too_slow"),
         RuntimeError::TallyNotKept { .. } => (503, "tally_not_kept"),
+        RuntimeError::SearchBehind { .. } => (503, "search_behind"),
+        RuntimeError::SearchNotFollowed => (503, "search_not_followed"),
         RuntimeError::NoRoom => (503, "overloaded"),
         RuntimeError::Store(_) => (503, "store"),
         RuntimeError::Internal(_) | RuntimeError::Stored(_) | RuntimeError::Typed(_) => (500, "internal"),

@@ -116,6 +116,10 @@ fn of_reads(
     if selections.any(|selection| selection.tally.is_some()) {
         problems.add(503, &["tally_not_counted_yet", "tally_not_kept"]);
     }
+    let mut selections = reads.iter().flat_map(|read| read.selections());
+    if selections.any(|selection| selection.matching.is_some()) {
+        problems.add(503, &["search_not_ready", "search_behind", "search_not_followed"]);
+    }
     let allows: Vec<&Expr> = reads.iter().map(|read| &read.allow).collect();
     access::problems(model, &allows, &mut problems);
     let may_miss = |read: &&Read| {

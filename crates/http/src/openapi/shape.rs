@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use serde_json::{Map, Value as Json, json};
 use singlet_model::Model;
 use singlet_model::expression::{Expr, ExprKind};
-use singlet_model::model::{Read, Return, Selection, SelectionKind, StepKind, Write};
+use singlet_model::model::{HIGHLIGHTS, Read, Return, Selection, SelectionKind, StepKind, Write};
 use singlet_model::types::{EntityId, Type};
 use singlet_plan::write::answered_steps;
 
@@ -19,7 +19,10 @@ pub fn of_read(model: &Model, read: &Read, schemas: &mut Schemas<'_>) -> Json {
     };
     match selection.kind {
         SelectionKind::Count => count(model, selection, schemas, true),
-        SelectionKind::Find => list(read, with_groups(model, read, selection, schemas)),
+        SelectionKind::Find => {
+            let row = with_groups(model, read, selection, schemas);
+            list(read, with_highlights(selection, row))
+        }
         SelectionKind::Get { optional } => {
             let found = paged(read, with_groups(model, read, selection, schemas));
             if !optional {
@@ -38,6 +41,26 @@ pub fn of_read(model: &Model, read: &Read, schemas: &mut Schemas<'_>) -> Json {
             json!({"anyOf": all})
         }
     }
+}
+
+/// A row with what was found in it, where a search shows that.
+fn with_highlights(selection: &Selection, row: Json) -> Json {
+    let Some(matching) = selection
+        .matching
+        .as_ref()
+        .filter(|matching| !matching.highlight.is_empty())
+    else {
+        return row;
+    };
+    let pieces = json!({
+        "type": "array",
+        "description": "The text in pieces, in turn not found and found; of a list, such pieces of each of its texts",
+        "items": {"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}]},
+    });
+    let shown = matching.highlight.iter().map(|name| (name.clone(), pieces.clone()));
+    let shown: Map<String, Json> = shown.collect();
+    let found = json!({"type": "object", "properties": shown});
+    json!({"allOf": [row, {"type": "object", "required": [HIGHLIGHTS], "properties": {HIGHLIGHTS: found}}]})
 }
 
 /// A row as it is answered, or what `return` makes of it, with the groups of `with` beside its members.

@@ -5,6 +5,7 @@ mod callers;
 mod entity;
 mod read;
 mod schedule;
+mod search;
 mod table;
 mod tally;
 mod webhook;
@@ -21,6 +22,7 @@ pub use read::{
     SelectionKind, Using, UsingKey, WithPart,
 };
 pub use schedule::{INTERVAL_MINUTES_MAX, INTERVAL_MINUTES_MIN, NoSchedule, Schedule, Tick};
+pub use search::{HIGHLIGHTS, Matching, Search};
 pub use table::{
     ABSENT_VALUE, Accepted, Billing, Estimate, Index, IndexId, KeyAttribute, KeyType, Projection, ProvisionedUnits,
     Rate, Table, TableClaims, TableSpans, ValueShares,
@@ -61,6 +63,8 @@ pub struct Model {
     pub writes: Vec<Write>,
     /// Counts and sums that are kept as rows change.
     pub tallies: Vec<Tally>,
+    /// What is found by its words.
+    pub searches: Vec<Search>,
     /// What other systems are told.
     pub webhooks: Vec<Webhook>,
     /// How many, how crowded, how often.
@@ -110,6 +114,11 @@ impl Model {
     /// A tally.
     pub fn tally(&self, id: TallyId) -> Option<&Tally> {
         self.tallies.get(id.0 as usize)
+    }
+
+    /// What of an entity is found by words.
+    pub fn search_of(&self, id: EntityId) -> Option<&Search> {
+        self.searches.iter().find(|search| search.entity == id)
     }
 
     /// Whether anything happens by itself: a write that runs after changes or by the clock, a tally that is kept, or a webhook.

@@ -1,6 +1,7 @@
 //! Reads: what they mean, how they are asked for, and what documents say of them.
 
 use super::entity::KeyTemplate;
+use super::search::Matching;
 use super::table::IndexId;
 use super::tally::TallyUse;
 use crate::expression::Expr;
@@ -149,6 +150,8 @@ pub struct Selection {
     pub consistent: bool,
     /// The tally that answers it.
     pub tally: Option<TallyUse>,
+    /// What its rows must have in their words.
+    pub matching: Option<Matching>,
 }
 
 impl Selection {

@@ -36,6 +36,7 @@ mod refusals;
 mod route;
 mod routes;
 mod schedules;
+mod searches;
 mod selection;
 mod steps;
 mod table;
@@ -55,7 +56,7 @@ use std::collections::{HashMap, HashSet};
 use crate::catalog::Catalog;
 use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::expression::{self, Absence, Claim, Expr, Known, RowWord, Scope, Setting, Words};
-use crate::model::{Argument, Entity, Model, Role, Table, Tally};
+use crate::model::{Argument, Entity, Model, Role, Search, Table, Tally};
 use crate::node::{Entry, Node};
 use crate::rules;
 use crate::source::Span;
@@ -94,6 +95,7 @@ pub(crate) fn resolve(root: &Node, out: &mut Diagnostics) -> Model {
         table,
         patterns: PatternBook::default(),
         tally_list: Vec::new(),
+        search_list: Vec::new(),
     };
     resolver.declare_entities(root);
     let mut types = types::TypeTable::default();
@@ -113,6 +115,7 @@ pub(crate) fn resolve(root: &Node, out: &mut Diagnostics) -> Model {
     let steps = resolver.named_steps(root.get("steps"), &entities, &mut types);
     let zone = zone(root.get("zone"), resolver.out);
     resolver.tally_list = resolver.tallies(root.get("tallies"), &entities, &zone);
+    resolver.search_list = resolver.searches(root.get("search"), &entities);
     let reads = resolver.reads(root.get("reads"), &entities, &mut types);
     let mut writes = resolver.writes(root.get("writes"), &entities, &steps, &mut types);
     let webhooks = resolver.webhooks(root.get("webhooks"), &entities, &writes);
@@ -126,6 +129,7 @@ pub(crate) fn resolve(root: &Node, out: &mut Diagnostics) -> Model {
         table,
         names,
         tally_list,
+        search_list,
         ..
     } = resolver;
     let catalog = names.catalog;
@@ -147,6 +151,7 @@ pub(crate) fn resolve(root: &Node, out: &mut Diagnostics) -> Model {
         reads,
         writes,
         tallies: tally_list,
+        searches: search_list,
         webhooks,
         estimates,
         accepted: table::accepted(root.get("accept")),
@@ -164,6 +169,7 @@ struct Resolver<'a> {
     index_names: table::IndexNames,
     patterns: PatternBook,
     tally_list: Vec<Tally>,
+    search_list: Vec<Search>,
 }
 
 /// What expressions can name, apart from where they stand.

@@ -42,6 +42,7 @@ impl Resolver<'_> {
         lets.iter_mut().for_each(|bound| find_current_version(bound, entities));
         let each = self.each(node.entry("each"), &args, &mut bound);
         let selection = self.main_selection(entry, &args, &bound);
+        let selection = self.with_matching(selection, node, &args, &bound);
         let row = selection.as_ref().and_then(Selection::entity);
         let with = self.with_parts(node, &args, &bound, row);
         let base = self.names.scope();
@@ -286,6 +287,7 @@ impl Resolver<'_> {
         let counts = kind == Some(SelectionKind::Count);
         let is_tally = read.selection.as_ref().is_some_and(|own| own.tally.is_some());
         self.check_tally_allow(read);
+        self.check_highlights(read, node, entities);
         let history = read
             .selection
             .as_ref()
@@ -454,6 +456,7 @@ fn find_current_version(bound: &mut Let, entities: &[Entity]) {
         limit: None,
         consistent: true,
         tally: None,
+        matching: None,
     });
 }
 

@@ -59,6 +59,7 @@ pub(super) fn selection(node: &Node, place: &Place<'_>, catalog: &Catalog, out: 
         limit: whole(node, "limit"),
         consistent: flag(node, "consistent"),
         tally: None,
+        matching: None,
     })
 }
 

@@ -204,6 +204,7 @@ pub(super) fn tally_selection(
             by: told.into_iter().map(|group| group.expr.clone()).collect(),
             fixed,
         }),
+        matching: None,
     })
 }
 

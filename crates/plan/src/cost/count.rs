@@ -180,6 +180,9 @@ impl Counting<'_> {
         if let Some(kept) = &selection.tally {
             return self.tally(name, kept, &outer);
         }
+        if plan.search.is_some() {
+            return vec![self.found(name, selection, outer, origin(0))];
+        }
         let mut all = Vec::new();
         for (at, query) in plan.queries.iter().enumerate() {
             let cost = RequestCost {
@@ -203,6 +206,24 @@ impl Counting<'_> {
             all.extend(follow);
         }
         all
+    }
+
+    /// The rows of a page, by the keys that an index of words gives: what it does not know of them may drop some.
+    fn found(&self, name: Option<&str>, selection: &Selection, outer: Times, origin: Origin) -> RequestCost {
+        RequestCost {
+            origin: match origin {
+                Origin::Query { part, .. } => Origin::Found { part },
+                other => other,
+            },
+            parts: name.into_iter().map(str::to_owned).collect(),
+            call: Call::BatchGet,
+            index: None,
+            entities: selection.entity().into_iter().collect(),
+            consistency: Consistency::Eventual,
+            times: outer.and((Some(EACH_ROW.to_owned()), 0, Some(self.page_rows(selection.limit)))),
+            rows: Some(1),
+            reads_on: true,
+        }
     }
 
     /// Which figures count, and then those that are asked for.

@@ -13,6 +13,7 @@ use super::cases;
 use super::expected::RowsWanted;
 use super::implied;
 use super::neighbours::{self, Neighbours};
+use super::search::{self, SearchPlan};
 use super::strangers;
 use super::thin;
 use super::together::{self, Apart, Together};
@@ -68,6 +69,8 @@ pub struct SelectionPlan {
     pub others: Vec<Lost>,
     /// The tally whose figures answer it: no rows are read.
     pub tally: Option<TallyId>,
+    /// How its rows are found by their words.
+    pub search: Option<SearchPlan>,
 }
 
 /// A path that is not the plan.
@@ -101,7 +104,7 @@ impl SelectionPlan {
 
     /// Whether nothing answers it, whatever is asked for.
     pub fn is_unanswered(&self) -> bool {
-        self.queries.is_empty() && self.tally.is_none()
+        self.queries.is_empty() && self.tally.is_none() && self.search.is_none()
     }
 
     /// The half units and requests that its queries are expected to take, on average over where the ends of ranges may lie.
@@ -120,6 +123,18 @@ impl SelectionPlan {
             covers: Vec::new(),
             others: Vec::new(),
             tally: Some(tally),
+            search: None,
+        }
+    }
+
+    /// The plan of what is found by its words.
+    fn of_search(search: SearchPlan) -> Self {
+        SelectionPlan {
+            queries: Vec::new(),
+            covers: Vec::new(),
+            others: Vec::new(),
+            tally: None,
+            search: Some(search),
         }
     }
 
@@ -237,6 +252,10 @@ pub fn plan_selection(
 ) -> Option<SelectionPlan> {
     if let Some(kept) = &selection.tally {
         return Some(SelectionPlan::of_tally(kept.tally));
+    }
+    if selection.matching.is_some() {
+        let search = search::plan_search(model, selection, allow, sent)?;
+        return Some(SelectionPlan::of_search(search));
     }
     let mut plan = plan_unmarked(model, selection, allow, read, sent)?;
     for query in plan.queries.iter_mut().chain(&mut plan.covers) {
@@ -390,6 +409,7 @@ fn by_alternatives(
         covers: Vec::new(),
         others: Vec::new(),
         tally: None,
+        search: None,
     };
     let wanted = Wanted {
         merged: alternatives.len() > 1,
@@ -464,6 +484,7 @@ fn choose(model: &Model, entity: &Entity, wanted: &Wanted<'_>, conjuncts: &[&Exp
         covers,
         others,
         tally: None,
+        search: None,
     }
 }
 

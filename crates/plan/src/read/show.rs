@@ -135,6 +135,21 @@ fn row<'p>(model: &Model, read: &str, combination: &'p Combination, cost: &'p Re
                 row.or = plan.covers.iter().map(|cover| describe(model, cover)).collect();
             }
         }
+        Origin::Found { part } => {
+            row.key = "the keys that the index of words gives".to_owned();
+            let search = combination.parts.get(*part).and_then(|part| part.plan.search.as_ref());
+            if let Some(search) = search {
+                let terms = search
+                    .terms
+                    .iter()
+                    .map(|(name, value)| format!("{name} == {}", expression(value)));
+                let terms: Vec<String> = terms.collect();
+                if !terms.is_empty() {
+                    row.key = format!("{} for {}", row.key, terms.join(" && "));
+                }
+                row.filter = conjunction(&search.rest);
+            }
+        }
         Origin::TallyHead { tally } => row.key = format!("which figures of `{}` count", tally_name(model, *tally)),
         Origin::TallyFigures { tally, fixed } => {
             row.key = format!("the figures of `{}`", tally_name(model, *tally));

@@ -119,7 +119,11 @@ impl Engine {
                 Some(Ok(together)) => together.parts.iter().map(|part| &part.query).collect(),
                 _ => Vec::new(),
             },
-            Origin::Let(_) | Origin::Rows { .. } | Origin::TallyHead { .. } | Origin::TallyFigures { .. } => Vec::new(),
+            Origin::Let(_)
+            | Origin::Rows { .. }
+            | Origin::Found { .. }
+            | Origin::TallyHead { .. }
+            | Origin::TallyFigures { .. } => Vec::new(),
         }
     }
 }

@@ -57,6 +57,7 @@ pub fn unwatchable(read: &Read) -> Option<&'static str> {
             Some("only a list of rows of one entity can be watched")
         }
         () if read.at.is_some() || read.all_versions => Some("versions of the past do not change"),
+        () if selection.is_some_and(|own| own.matching.is_some()) => Some("what is found by words is not watched"),
         () if read.scan.is_some() => Some("what reads the whole table is not read again at every change"),
         () => None,
     }

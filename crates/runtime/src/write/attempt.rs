@@ -344,6 +344,7 @@ impl<'a> Attempt<'a> {
             allow: None,
             consistent: plan.queries.iter().all(|query| query.index.is_none()),
             requests_max: None,
+            search: None,
             budget: &self.budget,
         }
     }

@@ -207,7 +207,6 @@ async fn tasks_come_and_go_between_pages() {
     for (read, args) in [
         ("tasks", vec![]),
         ("tasksInStatusOrder", vec![]),
-        ("searchTasks", vec![("text", "e")]),
         ("tasksInPriorityOrder", vec![]),
     ] {
         let (before, _) = system.all(read, &args, &ada, 100).await;

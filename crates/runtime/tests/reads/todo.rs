@@ -291,17 +291,6 @@ async fn categories_in_the_order_of_their_text() {
 }
 
 #[tokio::test]
-async fn a_search_looks_in_title_and_description_of_the_callers_tasks() {
-    for text_wanted in ["quokka", "Quokka", "the", "é", "#", "no such text", "%", "\u{1F469}"] {
-        let found =
-            |row: &Json| text(row, "title").contains(text_wanted) || text(row, "description").contains(text_wanted);
-        for user in ["ada", "grace"] {
-            check("searchTasks", &[("text", text_wanted)], user, found, NEWEST).await;
-        }
-    }
-}
-
-#[tokio::test]
 async fn counts_by_status_and_priority() {
     let system = todo().await;
     for user in USERS {

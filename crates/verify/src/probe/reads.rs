@@ -63,6 +63,10 @@ pub(super) struct Tried<'a> {
 pub(super) async fn try_read(worker: &mut Worker<'_>, tried: Tried<'_>, options: &Options<'_>) -> OperationReport {
     let (judge, read) = (tried.judge, tried.read);
     let mut report = OperationReport::new(&read.name, tried.kind);
+    if read.selections().any(|selection| selection.matching.is_some()) {
+        report.skipped = Some("it finds rows by words, whose index is kept from changes".to_owned());
+        return report;
+    }
     if read.selections().any(|selection| selection.tally.is_some()) {
         // Its figures are kept from changes, and the table of a probe has no stream.
         report.skipped = Some("it is answered by a tally, which is kept from changes".to_owned());

@@ -2,6 +2,7 @@
 
 mod entity;
 mod read;
+mod search;
 mod table;
 mod tally;
 mod write;
@@ -15,6 +16,7 @@ use super::Shape::{Either, Flag, List, Name, Names, Record as Map, Text, Type, W
 use super::{Field, Record, Shape, optional, required};
 use entity::{ENTITY_CLAIM, HISTORY, STATES, TYPE};
 use read::{CLAIM, COMPARISON, EACH, LET_READ, USING};
+use search::SEARCH;
 use table::{INDEX, INDEX_CLAIM, INDEX_UNITS, KEY_ATTRIBUTE, PROVISIONED, STREAM, TABLE_CLAIM, TABLE_KEY};
 use tally::TALLY;
 use write::{AFTER, IDEMPOTENCY, MOVE_TO, NAMED_STEP, USING_CALL, WEBHOOK};
@@ -68,6 +70,7 @@ pub static MODEL: Record = record(
             Names("tally", &Map(&TALLY)),
             "Counts and sums that are kept as rows change.",
         ),
+        SEARCH,
         optional(
             "webhooks",
             Names("webhook", &Map(&WEBHOOK)),

@@ -39,6 +39,16 @@ pub static READ: Record = record(
         optional("each", Map(&EACH), "One answer for each element of a bounded list."),
         optional("where", Expr, "The meaning: which rows."),
         optional(
+            "matching",
+            Expr,
+            "A text whose words the rows have, the best match first.",
+        ),
+        optional(
+            "highlight",
+            Either(&[Flag, NAMES]),
+            "With `matching`: attributes that are shown with what was found in them; `true`: all that are searched.",
+        ),
+        optional(
             "order",
             Text,
             "Attributes by which the rows come, `-` before one that descends.",

@@ -1,0 +1,308 @@
+//! Rows that are found by their words: an index gives keys, the best match first, and the rows are read by them as they are.
+//!
+//! **Invariant: the index decides nothing alone.** It may be behind the table. Whether a row is there, what it means, who may see it and
+//! whether it still has the words is looked up in the row that was read; what the index has besides only saves reading rows.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use async_trait::async_trait;
+use serde::{Deserialize, Serialize};
+use singlet_item::{Item, Value};
+use singlet_model::evaluate::{evaluate, holds};
+use singlet_model::model::Matching;
+use singlet_model::words::{WordQuery, texts_of};
+use singlet_plan::read::SearchPlan;
+use singlet_store::PageAnswer;
+
+use crate::budget::Stretch;
+use crate::by_key::batch_get;
+use crate::cursor::Positions;
+use crate::error::RuntimeError;
+use crate::find::{Found, Onward, Reading};
+use crate::row;
+use crate::scope::Attributes;
+use crate::stream::{is_of, table_key};
+
+/// How many rows are gone through for one page before it is given short.
+pub const PAGE_FOUND_ROWS_MAX: usize = 1_000;
+
+/// How many keys the index is asked for at most.
+const KEYS_ASKED_MAX: usize = 100;
+
+/// What has the words of rows.
+#[async_trait]
+pub trait SearchIndex: fmt::Debug + Send + Sync {
+    /// The keys of rows that have all words, the best match first, after a place.
+    ///
+    /// # Errors
+    ///
+    /// Where it cannot answer, or not yet.
+    async fn search(&self, request: SearchRequest) -> Result<SearchHits, SearchProblem>;
+}
+
+/// What is searched for.
+#[derive(Clone, Debug)]
+pub struct SearchRequest {
+    /// Whose rows: the entity's name.
+    pub entity: String,
+    /// The words.
+    pub query: WordQuery,
+    /// What rows must have besides, as [`search_term`] writes it.
+    pub terms: Vec<String>,
+    /// Where an earlier page ended.
+    pub after: Option<SearchPlace>,
+    /// The most keys that are wanted.
+    pub most: usize,
+}
+
+/// Where a page of a search ended.
+///
+/// **Invariant:** how well a row matches follows from its own words and from `counts` alone. So the rows after a place are the same whenever
+/// they are asked for, as far as the rows are.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct SearchPlace {
+    /// How far the index was: it had every change up to this instant, in epoch milliseconds.
+    pub as_of: i64,
+    /// How many rows there were, and how many had each word, when the search began.
+    pub counts: Vec<u64>,
+    /// How well the last row matched.
+    pub score: u64,
+    /// The key of the last row.
+    pub key: String,
+}
+
+/// Keys of rows.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct SearchHits {
+    /// How well each matches, and its key as [`search_key`] writes it.
+    pub hits: Vec<(u64, String)>,
+    /// As in [`SearchPlace`].
+    pub counts: Vec<u64>,
+    /// As in [`SearchPlace`].
+    pub as_of: i64,
+    /// Whether there are no more after these.
+    pub is_end: bool,
+}
+
+/// Why there is no answer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum SearchProblem {
+    /// The index does not have all rows yet.
+    NotReady,
+    /// The index is behind one that answered an earlier page.
+    Behind,
+    /// It failed.
+    Failed(String),
+}
+
+/// The primary key of a row as an index has it.
+pub fn search_key(key: &Item) -> String {
+    serde_json::to_string(key).unwrap_or_default()
+}
+
+/// The longest text by which an index tells rows apart; rows with longer ones are read.
+const TERM_BYTES_MAX: usize = 1_000;
+
+/// What an index has of an attribute's value; nothing of values that are no text, or long.
+pub fn search_term(attribute: &str, value: &Value) -> Option<String> {
+    match value {
+        Value::S(text) if text.len() <= TERM_BYTES_MAX => Some(format!("{attribute}\u{0}{text}")),
+        _ => None,
+    }
+}
+
+impl<'a> Reading<'a> {
+    /// One page of what is found by words.
+    pub(crate) async fn searched_page(
+        &self,
+        search: &SearchPlan,
+        limit: usize,
+        onward: &Onward,
+    ) -> Result<Found, RuntimeError> {
+        let Some(matching) = &self.selection.matching else {
+            return Err(RuntimeError::Internal("a search has no words".to_owned()));
+        };
+        let mut place = match onward {
+            Onward::Start => None,
+            Onward::At(Positions {
+                searched: Some(place), ..
+            }) => Some(place.clone()),
+            Onward::At(_) => return Err(RuntimeError::Cursor),
+            Onward::End => return Ok(Found::default()),
+        };
+        let query = self.word_query(matching)?;
+        let mut found = Found::default();
+        if query.is_empty() {
+            return Ok(found);
+        }
+        let Some(index) = self.search else {
+            return Err(RuntimeError::SearchNotFollowed);
+        };
+        let entity = self.model.entity(search.entity);
+        let entity = entity.ok_or_else(|| RuntimeError::Internal("a search has no entity".to_owned()))?;
+        let terms = self.known_terms(search)?;
+        let start = self.budget.start_page();
+        let mut gone_through = 0;
+        let mut asked = 0_usize;
+        let mut stretch = Stretch::default();
+        loop {
+            let wanted = limit.saturating_sub(found.rows.len());
+            // What was read did not suffice: more is asked for each time.
+            asked = wanted.max(asked.saturating_mul(2)).clamp(1, KEYS_ASKED_MAX);
+            let request = SearchRequest {
+                entity: entity.name.clone(),
+                query: query.clone(),
+                terms: terms.clone(),
+                after: place.clone(),
+                most: asked,
+            };
+            let answer = index.search(request).await.map_err(RuntimeError::from)?;
+            found.rounds += 1;
+            let mut rows = self.rows_by_key(search, &answer.hits, &mut found).await?;
+            let last = answer.hits.len();
+            let mut seen = 0;
+            for (score, key) in answer.hits {
+                if found.rows.len() >= limit {
+                    break;
+                }
+                stretch.row().await;
+                seen += 1;
+                if let Some(row) = rows.remove(&key)
+                    && self.keeps_found(search, matching, &query, &row)?
+                {
+                    found.rows.push(row);
+                }
+                place = Some(SearchPlace {
+                    as_of: answer.as_of,
+                    counts: answer.counts.clone(),
+                    score,
+                    key,
+                });
+            }
+            gone_through += seen;
+            if answer.is_end && seen == last {
+                found.onward = Onward::End;
+                return Ok(found);
+            }
+            let is_spent = gone_through >= PAGE_FOUND_ROWS_MAX || self.budget.is_page_spent(start, self.bounds());
+            if found.rows.len() >= limit || is_spent {
+                break;
+            }
+        }
+        found.onward = Onward::At(Positions {
+            searched: place,
+            ..Positions::default()
+        });
+        Ok(found)
+    }
+
+    /// What the request searches for.
+    pub(crate) fn word_query(&self, matching: &Matching) -> Result<WordQuery, RuntimeError> {
+        let text = evaluate(&matching.text, &self.scope)?;
+        let text = text.as_ref().and_then(Value::as_str).unwrap_or_default();
+        WordQuery::parse(text).map_err(|_| {
+            let most = singlet_model::words::QUERY_WORDS_MAX;
+            RuntimeError::Request(format!("`{}` searches for at most {most} words at once", self.name))
+        })
+    }
+
+    /// What the index is told of the rows that are meant. What is not known before rows are read is left to them.
+    fn known_terms(&self, search: &SearchPlan) -> Result<Vec<String>, RuntimeError> {
+        let mut terms = Vec::new();
+        for (name, value) in &search.terms {
+            let value = evaluate(value, &self.scope)?;
+            terms.extend(value.and_then(|value| search_term(name, &value)));
+        }
+        Ok(terms)
+    }
+
+    async fn rows_by_key(
+        &self,
+        search: &SearchPlan,
+        hits: &[(u64, String)],
+        found: &mut Found,
+    ) -> Result<BTreeMap<String, Attributes>, RuntimeError> {
+        let mut keys = Vec::with_capacity(hits.len());
+        for (_, key) in hits {
+            let key = serde_json::from_str::<Item>(key);
+            keys.push(key.map_err(|_| RuntimeError::Internal("an index of words has a key that is none".to_owned()))?);
+        }
+        let mut rows = BTreeMap::new();
+        let Some(entity) = self.model.entity(search.entity).filter(|_| !keys.is_empty()) else {
+            return Ok(rows);
+        };
+        let turn = self.budget.turn(self.bounds()).await;
+        let (items, consumed) = batch_get(
+            self.store,
+            self.bounds(),
+            &self.model.table.name,
+            &keys,
+            self.consistent,
+        )
+        .await?;
+        drop(turn);
+        let page = PageAnswer {
+            scanned: keys.len(),
+            items,
+            consumed,
+            ..PageAnswer::default()
+        };
+        self.budget.take_page(&page)?;
+        found.consumed += page.consumed;
+        for item in page.items {
+            if !is_of(self.model, entity, &item) {
+                continue;
+            }
+            let key = search_key(&table_key(self.model, &item));
+            if let Some(row) = row::decode(self.model, entity, &item, self.scope)? {
+                rows.insert(key, row);
+            }
+        }
+        Ok(rows)
+    }
+
+    /// Whether a row is meant, may be seen, and has the words, as it is now.
+    fn keeps_found(
+        &self,
+        search: &SearchPlan,
+        matching: &Matching,
+        query: &WordQuery,
+        row: &Attributes,
+    ) -> Result<bool, RuntimeError> {
+        let scope = self.scope.with_row(row);
+        for condition in search.meaning.iter().chain(self.allow) {
+            if !holds(condition, &scope)? {
+                return Ok(false);
+            }
+        }
+        let values = matching.attributes.iter().filter_map(|name| row.get(name));
+        Ok(query.matches(values.flat_map(texts_of)))
+    }
+}
+
+/// What was found in the attributes of a row: each text in pieces, in turn not found and found.
+pub(crate) fn highlights(matching: &Matching, query: &WordQuery, row: &Attributes) -> Value {
+    let marked = |text: &str| {
+        let pieces = query.pieces(text).into_iter();
+        Value::L(pieces.map(|piece| Value::S(piece.to_owned())).collect())
+    };
+    let shown = matching.highlight.iter().filter_map(|name| {
+        let value = match row.get(name)? {
+            Value::S(text) => marked(text),
+            value => Value::L(texts_of(value).into_iter().map(marked).collect()),
+        };
+        Some((name.clone(), value))
+    });
+    Value::M(shown.collect())
+}
+
+impl From<SearchProblem> for RuntimeError {
+    fn from(problem: SearchProblem) -> Self {
+        match problem {
+            SearchProblem::NotReady => RuntimeError::SearchBehind { is_ready: false },
+            SearchProblem::Behind => RuntimeError::SearchBehind { is_ready: true },
+            SearchProblem::Failed(reason) => RuntimeError::Stored(format!("the index of words: {reason}")),
+        }
+    }
+}

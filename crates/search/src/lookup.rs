@@ -1,0 +1,283 @@
+//! How rows are found in an index, and how well they match.
+//!
+//! **Invariant:** how well a row matches follows from its own words and from the counts of the search alone, and is a whole number: parts of
+//! the index that are put together, and rows that come and go, change nothing about the others. Counts are of the rows that the terms of the
+//! search leave, so that the order of a caller's rows tells nothing about the rows of others.
+
+use std::cmp::Reverse;
+
+use singlet_runtime::SearchRequest;
+use tantivy::columnar::StrColumn;
+use tantivy::postings::{Postings, SegmentPostings};
+use tantivy::schema::{IndexRecordOption, Term};
+use tantivy::{DocId, DocSet, InvertedIndexReader, Searcher, SegmentReader, TERMINATED};
+
+use crate::error::SearchError;
+use crate::word_index::{Fields, term_text, word_text};
+
+/// BM25's usual weights.
+const K1: f64 = 1.2;
+const B: f64 = 0.75;
+
+/// The length of a row, in words, at which length makes no difference. It is none of what the rows have: their mean would tell of rows that a
+/// caller may not see.
+const USUAL_WORDS: f64 = 16.0;
+
+/// What a point of BM25 is in whole numbers.
+const POINTS: f64 = 1_000_000.0;
+
+/// What was looked up.
+#[derive(Debug)]
+pub(crate) struct LookedUp {
+    pub hits: Vec<(u64, String)>,
+    pub counts: Vec<u64>,
+    pub is_end: bool,
+}
+
+/// What one part of the index has: for each word, the rows with it and how often.
+struct Part<'s> {
+    segment: &'s SegmentReader,
+    words: Vec<Vec<(DocId, u32)>>,
+    /// The rows that have the last word as it is, where it may be the beginning of one: they match better.
+    whole: Vec<(DocId, u32)>,
+}
+
+/// The keys of the rows that have all words, the best first.
+pub(crate) fn look_up(searcher: &Searcher, fields: Fields, request: &SearchRequest) -> Result<LookedUp, SearchError> {
+    let mut parts = Vec::new();
+    let wanted_words = request.query.words.len() + usize::from(request.query.prefix.is_some());
+    let mut counts = vec![0_u64; wanted_words + 2];
+    for segment in searcher.segment_readers() {
+        let rows = rows_of(segment, fields, request)?;
+        let words = words_in(segment, fields, request, &rows)?;
+        let whole = match &request.query.prefix {
+            Some(prefix) => {
+                let words = segment.inverted_index(fields.words)?;
+                rows_with(&words, fields, &request.entity, prefix, &rows)?
+            }
+            None => Vec::new(),
+        };
+        let found = std::iter::once(rows.len()).chain(words.iter().map(Vec::len));
+        let found = found.chain([whole.len()]);
+        for (count, found) in counts.iter_mut().zip(found) {
+            *count += found as u64;
+        }
+        parts.push(Part { segment, words, whole });
+    }
+    if let Some(after) = &request.after {
+        counts.clone_from(&after.counts);
+    }
+    let mut all: Vec<(Reverse<u64>, String)> = Vec::new();
+    let mut found = 0;
+    for part in parts {
+        found += best_of(&part, fields, &counts, request, &mut all)?;
+    }
+    all.sort_unstable();
+    all.truncate(request.most);
+    Ok(LookedUp {
+        hits: all.into_iter().map(|(Reverse(score), key)| (score, key)).collect(),
+        counts,
+        is_end: found <= request.most,
+    })
+}
+
+/// The rows of the entity that have all terms and are there.
+fn rows_of(segment: &SegmentReader, fields: Fields, request: &SearchRequest) -> Result<Vec<DocId>, SearchError> {
+    let terms = segment.inverted_index(fields.terms)?;
+    let texts = request.terms.iter().map(|term| term_text(&request.entity, term));
+    let mut all = Vec::new();
+    for text in texts.chain([request.entity.clone()]) {
+        let term = Term::from_field_text(fields.terms, &text);
+        match terms.read_postings(&term, IndexRecordOption::Basic)? {
+            Some(postings) => all.push(postings),
+            None => return Ok(Vec::new()),
+        }
+    }
+    all.sort_by_key(SegmentPostings::doc_freq);
+    let mut all = all.into_iter();
+    let Some(mut rarest) = all.next() else {
+        return Ok(Vec::new());
+    };
+    let mut rows = Vec::with_capacity(rarest.doc_freq() as usize);
+    let alive = segment.alive_bitset();
+    while rarest.doc() != TERMINATED {
+        if alive.is_none_or(|alive| alive.is_alive(rarest.doc())) {
+            rows.push(rarest.doc());
+        }
+        rarest.advance();
+    }
+    for mut postings in all {
+        let mut kept = Vec::new();
+        join(&rows, &mut postings, |row, _| kept.push(row));
+        rows = kept;
+    }
+    Ok(rows)
+}
+
+/// For each word of the query, those of the rows that have it.
+fn words_in(
+    segment: &SegmentReader,
+    fields: Fields,
+    request: &SearchRequest,
+    rows: &[DocId],
+) -> Result<Vec<Vec<(DocId, u32)>>, SearchError> {
+    let words = segment.inverted_index(fields.words)?;
+    let mut all = Vec::new();
+    for word in &request.query.words {
+        all.push(rows_with(&words, fields, &request.entity, word, rows)?);
+    }
+    if let Some(prefix) = &request.query.prefix {
+        let text = word_text(&request.entity, prefix);
+        all.push(beginning_with(&words, text.as_bytes(), segment.max_doc(), rows)?);
+    }
+    Ok(all)
+}
+
+/// The rows that have a word, and how often.
+fn rows_with(
+    words: &InvertedIndexReader,
+    fields: Fields,
+    entity: &str,
+    word: &str,
+    rows: &[DocId],
+) -> Result<Vec<(DocId, u32)>, SearchError> {
+    let term = Term::from_field_text(fields.words, &word_text(entity, word));
+    let mut having = Vec::new();
+    if let Some(mut postings) = words.read_postings(&term, IndexRecordOption::WithFreqs)? {
+        join(rows, &mut postings, |row, times| having.push((row, times)));
+    }
+    Ok(having)
+}
+
+/// The rows that have a word with a beginning, and how many such words.
+fn beginning_with(
+    words: &InvertedIndexReader,
+    prefix: &[u8],
+    rows_max: DocId,
+    rows: &[DocId],
+) -> Result<Vec<(DocId, u32)>, SearchError> {
+    if rows.is_empty() {
+        return Ok(Vec::new());
+    }
+    let mut times_of = vec![0_u32; rows_max as usize];
+    let mut terms = words.terms().range().ge(prefix).into_stream()?;
+    while terms.advance() {
+        if !terms.key().starts_with(prefix) {
+            break;
+        }
+        let mut postings = words.read_postings_from_terminfo(terms.value(), IndexRecordOption::WithFreqs)?;
+        join(rows, &mut postings, |row, times| {
+            if let Some(known) = times_of.get_mut(row as usize) {
+                *known = known.saturating_add(times);
+            }
+        });
+    }
+    let having = rows.iter().filter_map(|row| {
+        let times = times_of.get(*row as usize).copied().unwrap_or_default();
+        (times > 0).then_some((*row, times))
+    });
+    Ok(having.collect())
+}
+
+/// Those of some rows, in their order, that a list has.
+fn join(rows: &[DocId], postings: &mut SegmentPostings, mut found: impl FnMut(DocId, u32)) {
+    let mut left = rows;
+    while let Some(row) = left.first().copied() {
+        let at = match postings.doc() < row {
+            true => postings.seek(row),
+            false => postings.doc(),
+        };
+        if at == TERMINATED {
+            return;
+        }
+        if at == row {
+            found(row, postings.term_freq());
+        }
+        let next = match at == row {
+            true => 1,
+            false => left.partition_point(|row| *row < at),
+        };
+        left = left.get(next..).unwrap_or_default();
+    }
+}
+
+/// The best rows of a part after the place of the search, and how many there are in all.
+fn best_of(
+    part: &Part<'_>,
+    fields: Fields,
+    counts: &[u64],
+    request: &SearchRequest,
+    best: &mut Vec<(Reverse<u64>, String)>,
+) -> Result<usize, SearchError> {
+    let Some(keys) = part.segment.fast_fields().str("key")? else {
+        return Ok(0);
+    };
+    let after = match &request.after {
+        Some(after) => Some((after.score, first_after(&keys, &after.key)?)),
+        None => None,
+    };
+    let lengths = part.segment.get_fieldnorms_reader(fields.words)?;
+    let mut found: Vec<(Reverse<u64>, u64)> = Vec::new();
+    let Some((first, others)) = part.words.split_first() else {
+        return Ok(0);
+    };
+    let mut others: Vec<&[(DocId, u32)]> = others.iter().map(Vec::as_slice).collect();
+    'rows: for (row, times) in first {
+        let length = f64::from(lengths.fieldnorm(*row));
+        let mut score = points(counts, 1, *times, length);
+        for (at, other) in others.iter_mut().enumerate() {
+            let next = other.partition_point(|(known, _)| known < row);
+            *other = other.get(next..).unwrap_or_default();
+            match other.first() {
+                Some((known, times)) if known == row => score += points(counts, at + 2, *times, length),
+                _ => continue 'rows,
+            }
+        }
+        let whole = part.whole.binary_search_by_key(row, |(known, _)| *known);
+        if let Some((_, times)) = whole.ok().and_then(|at| part.whole.get(at)) {
+            score += points(counts, part.words.len() + 1, *times, length);
+        }
+        let Some(key) = keys.ords().first(*row) else { continue };
+        let is_after = after.is_none_or(|(last, first)| score < last || score == last && key >= first);
+        if is_after {
+            found.push((Reverse(score), key));
+        }
+    }
+    let all = found.len();
+    if all > request.most {
+        found.select_nth_unstable(request.most);
+        found.truncate(request.most);
+    }
+    for (score, key) in found {
+        let mut text = String::new();
+        keys.ord_to_str(key, &mut text)?;
+        best.push((score, text));
+    }
+    Ok(all)
+}
+
+/// The number of the first key after one.
+fn first_after(keys: &StrColumn, key: &str) -> Result<u64, SearchError> {
+    let (mut low, mut high) = (0_u64, keys.dictionary().num_terms() as u64);
+    let mut text = String::new();
+    while low < high {
+        let middle = low + (high - low) / 2;
+        text.clear();
+        keys.ord_to_str(middle, &mut text)?;
+        match text.as_str() <= key {
+            true => low = middle + 1,
+            false => high = middle,
+        }
+    }
+    Ok(low)
+}
+
+/// What a word that a row has so many times adds to how well it matches.
+fn points(counts: &[u64], word: usize, times: u32, length: f64) -> u64 {
+    let rows = counts.first().copied().unwrap_or_default() as f64;
+    let having = counts.get(word).copied().unwrap_or_default() as f64;
+    let rarity = (1.0 + ((rows - having).max(0.0) + 0.5) / (having + 0.5)).ln();
+    let times = f64::from(times);
+    let weight = times * (K1 + 1.0) / (times + K1 * (1.0 - B + B * length / USUAL_WORDS));
+    (rarity * weight * POINTS).round() as u64
+}

@@ -1,0 +1,7 @@
+//! What is found, against going through all rows; kills; what is left in files.
+
+mod erasure;
+mod found;
+mod kills;
+mod speed;
+mod support;

@@ -1,0 +1,325 @@
+//! The index itself: its fields, its mark, and what is put into it.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+use singlet_model::Model;
+use singlet_model::words::{WORDS_VERSION, texts_of, words_of};
+use singlet_plan::read::search_terms;
+use singlet_runtime::{Attributes, search_term};
+use tantivy::directory::{Directory, MmapDirectory, RamDirectory};
+use tantivy::indexer::NoMergePolicy;
+use tantivy::schema::{Field, IndexRecordOption, Schema, TextFieldIndexing, TextOptions};
+use tantivy::tokenizer::{PreTokenizedString, Token};
+use tantivy::{Index, IndexReader, IndexWriter, ReloadPolicy, Searcher, TantivyDocument, Term};
+
+use crate::error::SearchError;
+
+/// Another number, another layout.
+const LAYOUT_VERSION: u32 = 1;
+
+/// What the writer holds in memory before it writes a part of the index, in bytes.
+const WRITER_BYTES: usize = 20_000_000;
+
+/// More parts than this are put together.
+const SEGMENTS_MAX: usize = 8;
+
+/// Where an index lies.
+#[derive(Clone, Debug)]
+pub enum IndexPlace {
+    /// In memory: it ends with the process.
+    Memory,
+    /// In a folder that is this process's alone.
+    Folder(PathBuf),
+    /// In a directory of tantivy's.
+    #[cfg(test)]
+    Directory(Box<dyn Directory>),
+}
+
+impl IndexPlace {
+    /// Whether it outlives the process.
+    pub(crate) fn is_kept(&self) -> bool {
+        !matches!(self, IndexPlace::Memory)
+    }
+
+    fn directory(&self) -> Result<Box<dyn Directory>, SearchError> {
+        match self {
+            IndexPlace::Memory => Ok(Box::new(RamDirectory::create())),
+            IndexPlace::Folder(folder) => {
+                make_folder(folder)?;
+                let opened = MmapDirectory::open(folder);
+                Ok(Box::new(opened.map_err(|error| SearchError::Index(error.to_string()))?))
+            }
+            #[cfg(test)]
+            IndexPlace::Directory(directory) => Ok(directory.clone()),
+        }
+    }
+
+    /// Removes what lies there, where it cannot be read.
+    fn clear(&self) -> Result<(), SearchError> {
+        let IndexPlace::Folder(folder) = self else {
+            return Ok(());
+        };
+        for entry in std::fs::read_dir(folder)? {
+            let path = entry?.path();
+            if path.is_file() {
+                std::fs::remove_file(path)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Nobody but the owner reads the words.
+    fn keep_to_owner(&self) -> Result<(), SearchError> {
+        #[cfg(unix)]
+        if let IndexPlace::Folder(folder) = self {
+            use std::os::unix::fs::PermissionsExt;
+            for entry in std::fs::read_dir(folder)? {
+                // A file may be gone by now: parts are put together and removed.
+                let _ = std::fs::set_permissions(entry?.path(), std::fs::Permissions::from_mode(0o600));
+            }
+        }
+        Ok(())
+    }
+}
+
+fn make_folder(folder: &Path) -> Result<(), SearchError> {
+    let mut builder = std::fs::DirBuilder::new();
+    builder.recursive(true);
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::DirBuilderExt;
+        builder.mode(0o700);
+    }
+    Ok(builder.create(folder)?)
+}
+
+/// What a commit says of an index.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Mark {
+    /// The name under which the table knows it.
+    pub id: String,
+    /// What it has of which rows.
+    pub layout: String,
+    /// Up to where it has the changes.
+    pub position: Option<String>,
+    /// The position of the commit before.
+    pub before: Option<String>,
+}
+
+/// The fields of the index.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Fields {
+    pub key: Field,
+    pub terms: Field,
+    pub words: Field,
+}
+
+fn schema() -> (Schema, Fields) {
+    let raw = |option: IndexRecordOption, norms: bool| {
+        TextFieldIndexing::default()
+            .set_tokenizer("raw")
+            .set_index_option(option)
+            .set_fieldnorms(norms)
+    };
+    let mut builder = Schema::builder();
+    let key = TextOptions::default()
+        .set_indexing_options(raw(IndexRecordOption::Basic, false))
+        .set_fast("raw");
+    let terms = TextOptions::default().set_indexing_options(raw(IndexRecordOption::Basic, false));
+    let words = TextOptions::default().set_indexing_options(raw(IndexRecordOption::WithFreqs, true));
+    let fields = Fields {
+        key: builder.add_text_field("key", key),
+        terms: builder.add_text_field("terms", terms),
+        words: builder.add_text_field("words", words),
+    };
+    (builder.build(), fields)
+}
+
+/// What an index has of an entity's rows.
+#[derive(Clone, Debug)]
+pub(crate) struct Searched {
+    pub entity: String,
+    pub attributes: Vec<String>,
+    pub terms: BTreeSet<String>,
+}
+
+/// What of a model's rows is searched.
+pub(crate) fn searched_entities(model: &Model) -> Vec<Searched> {
+    let searches = model.searches.iter();
+    let searched = searches.filter_map(|search| {
+        Some(Searched {
+            entity: model.entity(search.entity)?.name.clone(),
+            attributes: search.attributes.clone(),
+            terms: search_terms(model, search.entity),
+        })
+    });
+    searched.collect()
+}
+
+/// All that an index depends on, in words: where it is another, the index is made anew.
+pub(crate) fn layout_of(searched: &[Searched]) -> String {
+    let mut said = vec![format!("layout {LAYOUT_VERSION} words {WORDS_VERSION}")];
+    for one in searched {
+        let terms: Vec<&str> = one.terms.iter().map(String::as_str).collect();
+        said.push(format!(
+            "{}: {} by {}",
+            one.entity,
+            one.attributes.join(" "),
+            terms.join(" ")
+        ));
+    }
+    said.join("\n")
+}
+
+/// A word of an entity's rows, as the index has it: words of one entity do not count for another.
+pub(crate) fn word_text(entity: &str, word: &str) -> String {
+    format!("{entity}\u{1}{word}")
+}
+
+/// A term of an entity's rows, as the index has it.
+pub(crate) fn term_text(entity: &str, term: &str) -> String {
+    format!("{entity}\u{1}{term}")
+}
+
+/// An index that is written.
+pub(crate) struct WordIndex {
+    place: IndexPlace,
+    index: Index,
+    writer: IndexWriter,
+    reader: IndexReader,
+    pub fields: Fields,
+    pub mark: Mark,
+}
+
+impl WordIndex {
+    /// Opens the index, or makes an empty one where there is none or what is there cannot be read.
+    pub fn open(place: &IndexPlace) -> Result<Self, SearchError> {
+        match Self::open_there(place) {
+            Err(SearchError::Held) => Err(SearchError::Held),
+            Err(error) if matches!(place, IndexPlace::Folder(_)) => {
+                tracing::warn!(%error, "the index of words cannot be read, and is made anew");
+                place.clear()?;
+                Self::open_there(place)
+            }
+            opened => opened,
+        }
+    }
+
+    fn open_there(place: &IndexPlace) -> Result<Self, SearchError> {
+        let (schema, fields) = schema();
+        let index = Index::open_or_create(place.directory()?, schema)?;
+        let writer: IndexWriter = index.writer_with_num_threads(1, WRITER_BYTES)?;
+        writer.set_merge_policy(Box::new(NoMergePolicy));
+        // What a process left that ended half-way has names that this one would give again.
+        writer.garbage_collect_files().wait()?;
+        let reader = index.reader_builder().reload_policy(ReloadPolicy::Manual).try_into()?;
+        let payload = index.load_metas()?.payload;
+        let mark = payload.and_then(|text| serde_json::from_str(&text).ok());
+        place.keep_to_owner()?;
+        Ok(WordIndex {
+            place: place.clone(),
+            index,
+            writer,
+            reader,
+            fields,
+            mark: mark.unwrap_or_default(),
+        })
+    }
+
+    /// Takes all rows out.
+    pub fn clear(&mut self) -> Result<(), SearchError> {
+        self.writer.delete_all_documents()?;
+        Ok(())
+    }
+
+    /// Has a row as it became, or as gone.
+    pub fn put(&self, searched: &Searched, key: &str, row: Option<&Attributes>) -> Result<(), SearchError> {
+        self.writer.delete_term(Term::from_field_text(self.fields.key, key));
+        let Some(row) = row else { return Ok(()) };
+        let mut tokens = Vec::new();
+        let values = searched.attributes.iter().filter_map(|name| row.get(name));
+        for word in values.flat_map(texts_of).flat_map(words_of) {
+            tokens.push(Token {
+                text: word_text(&searched.entity, &word.text),
+                position: tokens.len(),
+                ..Token::default()
+            });
+        }
+        if tokens.is_empty() {
+            return Ok(());
+        }
+        let mut document = TantivyDocument::new();
+        document.add_text(self.fields.key, key);
+        document.add_text(self.fields.terms, &searched.entity);
+        for name in &searched.terms {
+            if let Some(term) = row.get(name).and_then(|value| search_term(name, value)) {
+                document.add_text(self.fields.terms, term_text(&searched.entity, &term));
+            }
+        }
+        let text = String::new();
+        document.add_pre_tokenized_text(self.fields.words, PreTokenizedString { text, tokens });
+        self.writer.add_document(document)?;
+        Ok(())
+    }
+
+    /// Commits what was put, with the mark.
+    pub fn commit(&mut self, mark: Mark) -> Result<(), SearchError> {
+        let payload = serde_json::to_string(&mark).map_err(|error| SearchError::Index(error.to_string()))?;
+        let mut prepared = self.writer.prepare_commit()?;
+        prepared.set_payload(&payload);
+        prepared.commit()?;
+        self.mark = mark;
+        self.place.keep_to_owner()?;
+        self.reader.reload()?;
+        if self.reader.searcher().segment_readers().len() > SEGMENTS_MAX {
+            self.merge(|_| true)?;
+        }
+        Ok(())
+    }
+
+    /// Writes anew every part of the index that still has words of rows that are gone or became others. Afterwards no file has them.
+    pub fn erase(&mut self) -> Result<(), SearchError> {
+        self.merge(|has_deletes| has_deletes)
+    }
+
+    /// Whether words of rows that are gone are still in a file.
+    pub fn has_gone_rows(&self) -> bool {
+        let searcher = self.reader.searcher();
+        searcher.segment_readers().iter().any(|segment| segment.has_deletes())
+    }
+
+    fn merge(&mut self, is_merged: impl Fn(bool) -> bool) -> Result<(), SearchError> {
+        let metas = self.index.searchable_segment_metas()?;
+        let wanted = metas.iter().filter(|meta| is_merged(meta.has_deletes()));
+        let ids: Vec<_> = wanted.map(|meta| meta.id()).collect();
+        if !ids.is_empty() {
+            self.writer.merge(&ids).wait()?;
+        }
+        self.reader.reload()?;
+        self.writer.garbage_collect_files().wait()?;
+        self.place.keep_to_owner()
+    }
+
+    /// Every word, key and term that is in the index, those of rows that are gone included, as long as they are in a file.
+    #[cfg(test)]
+    pub fn all_terms(&self) -> Vec<String> {
+        let mut all = Vec::new();
+        for segment in self.searcher().segment_readers() {
+            for field in [self.fields.key, self.fields.terms, self.fields.words] {
+                let dictionary = segment.inverted_index(field).unwrap();
+                let mut terms = dictionary.terms().stream().unwrap();
+                while terms.advance() {
+                    all.push(String::from_utf8_lossy(terms.key()).into_owned());
+                }
+            }
+        }
+        all
+    }
+
+    /// What can be searched.
+    pub fn searcher(&self) -> Searcher {
+        self.reader.searcher()
+    }
+}
