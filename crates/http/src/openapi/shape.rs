@@ -21,7 +21,7 @@ pub fn of_read(model: &Model, read: &Read, schemas: &mut Schemas<'_>) -> Json {
         SelectionKind::Count => count(model, selection, schemas, true),
         SelectionKind::Find => {
             let row = with_groups(model, read, selection, schemas);
-            list(read, with_highlights(selection, row))
+            list(read, row)
         }
         SelectionKind::Get { optional } => {
             let found = paged(read, with_groups(model, read, selection, schemas));
@@ -43,15 +43,12 @@ pub fn of_read(model: &Model, read: &Read, schemas: &mut Schemas<'_>) -> Json {
     }
 }
 
-/// A row with what was found in it, where a search shows that.
-fn with_highlights(selection: &Selection, row: Json) -> Json {
-    let Some(matching) = selection
-        .matching
-        .as_ref()
-        .filter(|matching| !matching.highlight.is_empty())
-    else {
-        return row;
-    };
+/// What a search found in a row, where it shows that.
+fn highlights(selection: &Selection) -> Option<Json> {
+    let matching = selection.matching.as_ref()?;
+    if matching.highlight.is_empty() {
+        return None;
+    }
     let pieces = json!({
         "type": "array",
         "description": "The text in pieces, in turn not found and found; of a list, such pieces of each of its texts",
@@ -59,13 +56,14 @@ fn with_highlights(selection: &Selection, row: Json) -> Json {
     });
     let shown = matching.highlight.iter().map(|name| (name.clone(), pieces.clone()));
     let shown: Map<String, Json> = shown.collect();
-    let found = json!({"type": "object", "properties": shown});
-    json!({"allOf": [row, {"type": "object", "required": [HIGHLIGHTS], "properties": {HIGHLIGHTS: found}}]})
+    Some(json!({"type": "object", "properties": shown, "additionalProperties": false}))
 }
 
-/// A row as it is answered, or what `return` makes of it, with the groups of `with` beside its members.
+/// A row as it is answered, or what `return` makes of it, with the groups of `with` and what was found beside its members. They are
+/// members of one object: a row's own schema admits no others.
 fn with_groups(model: &Model, read: &Read, selection: &Selection, schemas: &mut Schemas<'_>) -> Json {
-    if read.with.is_empty() || read.each.is_some() {
+    let highlights = highlights(selection);
+    if (read.with.is_empty() && highlights.is_none()) || read.each.is_some() {
         return object_of(&read.returns, schemas).unwrap_or_else(|| rows(selection, schemas));
     }
     let members = match &read.returns {
@@ -87,6 +85,10 @@ fn with_groups(model: &Model, read: &Read, selection: &Selection, schemas: &mut 
     let (more, needed) = groups(model, read, schemas);
     properties.extend(more);
     required.extend(needed);
+    if let Some(highlights) = highlights {
+        properties.insert(HIGHLIGHTS.to_owned(), highlights);
+        required.push(HIGHLIGHTS.to_owned());
+    }
     let whole = object(properties, required);
     match &read.returns {
         Return::Value(expr) if expr.optional => or_null(whole),

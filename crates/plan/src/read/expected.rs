@@ -37,6 +37,9 @@ pub const CELLS_USUAL: (f64, f64) = (9.0, 1_000.0);
 pub const SHARE_OF_AN_END: f64 = 0.5;
 /// Parts of the rows that an end may leave, one as likely as another.
 const SHARES_OF_AN_END: [f64; 5] = [0.05, 0.25, 0.5, 0.75, 0.95];
+/// Those of a second attribute beside each of the first. Each occurs once, and the two move apart (they correlate by nothing), for five
+/// reckonings where all pairs would be twenty-five: every candidate of every combination of optional arguments is reckoned so.
+const SHARES_BESIDE: [f64; 5] = [0.25, 0.95, 0.5, 0.05, 0.75];
 /// The part of the rows that a condition keeps of which nothing is known.
 pub const SHARE_OF_A_CONDITION: f64 = 0.5;
 /// The part of the rows whose text begins as it is asked.
@@ -115,8 +118,8 @@ pub(super) fn of_query(model: &Model, query: &Query, wanted: RowsWanted, consist
         // Of more than two the others stay where ends usually lie.
         [one, other, ..] => SHARES_OF_AN_END
             .iter()
-            .flat_map(|share| SHARES_OF_AN_END.map(|beside| [(one.clone(), *share), (other.clone(), beside)]))
-            .map(|ends| halves(&ends))
+            .zip(SHARES_BESIDE)
+            .map(|(share, beside)| halves(&[(one.clone(), *share), (other.clone(), beside)]))
             .collect(),
     };
     Expected {
