@@ -151,7 +151,7 @@ pub struct Selection {
     /// The tally that answers it.
     pub tally: Option<TallyUse>,
     /// What its rows must have in their words.
-    pub matching: Option<Matching>,
+    pub matching: Option<Box<Matching>>,
 }
 
 impl Selection {

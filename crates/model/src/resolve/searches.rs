@@ -147,11 +147,11 @@ impl Resolver<'_> {
             self.bad_search(entry.key.span, message, &help);
             return Some(selection);
         };
-        selection.matching = Some(Matching {
+        selection.matching = Some(Box::new(Matching {
             text,
             highlight: self.highlighted(node, id, &search),
             attributes: search.attributes,
-        });
+        }));
         Some(selection)
     }
 
