@@ -186,8 +186,9 @@ fn a_follower_that_is_killed_again_and_again_leaves_nothing_out() {
             .unwrap();
         assert!(output.status.success(), "{output:?}");
         let text = String::from_utf8(output.stdout).unwrap();
-        // The service follows too, for its reminders and its tallies.
-        let others = text.lines().filter(|line| !line.starts_with('$'));
+        // The service follows too, for its reminders, its tallies and its search.
+        let is_own = |line: &str| line.starts_with('$') || line.starts_with("search-");
+        let others = text.lines().filter(|line| !is_own(line));
         others.map(|line| format!("{line}\n")).collect::<String>()
     };
     let lag = said(&["lag"]);

@@ -45,7 +45,8 @@ class SingletConsole extends Part {
   declare places: Place[];
   declare sought: string;
   declare theme: string;
-  private leader = 0;
+  /** When `g` was pressed. The clock of a page begins with it, so that 0 would be a moment ago. */
+  private leader = -Infinity;
 
   constructor() {
     super();
@@ -122,7 +123,7 @@ class SingletConsole extends Part {
     if (event.ctrlKey || event.metaKey || event.altKey || at.matches?.("input, textarea, select")) return;
     const now = performance.now();
     if (now - this.leader < 1500) {
-      this.leader = 0;
+      this.leader = -Infinity;
       const view = VIEWS.find((one) => one.key === event.key);
       if (view) {
         event.preventDefault();

@@ -158,6 +158,7 @@ const tests = {
     await page.locator(".detail h2", { hasText: "Item" }).waitFor();
     await page.locator(".detail").getByRole("button", { name: "show its collection" }).first().click();
     await page.locator(".crumb").waitFor();
+    await page.locator(".grid-row .badge", { hasText: /^Item$/ }).first().waitFor();
     const kinds = await page.locator(".grid-row .badge").allTextContents();
     assert.ok(kinds.includes("Item") && kinds.length > 1, `the collection has ${kinds}`);
     await shot(page, "console-rows");
