@@ -11,6 +11,7 @@ use singlet_search::{IndexPlace, SearchError, SearchFollower};
 
 use crate::following::{AWAY_PAUSE_MAX, HEAD_PAUSE_SHARED, Noticed, stream_late_millis};
 use crate::place::Place;
+use crate::private_file::create_folder;
 use crate::store::now;
 
 /// The folder of indexes within a folder of data.
@@ -39,6 +40,20 @@ impl SearchPlace {
             (None, Place::Folder(folder)) => SearchPlace::Folder(folder.join(INDEXES)),
             (None, Place::DynamoDb { .. }) => SearchPlace::Nowhere,
         }
+    }
+
+    /// Makes the folder. It is made before anybody is told that the service serves, and never again: where the folder of the data is
+    /// removed or moved away, nothing of it is made anew.
+    ///
+    /// # Errors
+    ///
+    /// Where it cannot be made.
+    pub fn prepare(&self) -> Result<(), String> {
+        let SearchPlace::Folder(folder) = self else {
+            return Ok(());
+        };
+        let made = create_folder(folder);
+        made.map_err(|error| format!("the folder `{}` for searches cannot be made: {error}", folder.display()))
     }
 
     fn of_system(&self, system: &str) -> Option<IndexPlace> {

@@ -84,15 +84,18 @@ impl IndexPlace {
     }
 }
 
+/// Makes the folder of an index, and none above it: where those are gone, the data are gone or elsewhere, and nothing is made anew.
 fn make_folder(folder: &Path) -> Result<(), SearchError> {
     let mut builder = std::fs::DirBuilder::new();
-    builder.recursive(true);
     #[cfg(unix)]
     {
         use std::os::unix::fs::DirBuilderExt;
         builder.mode(0o700);
     }
-    Ok(builder.create(folder)?)
+    match builder.create(folder) {
+        Err(error) if error.kind() != std::io::ErrorKind::AlreadyExists => Err(error.into()),
+        _ => Ok(()),
+    }
 }
 
 /// What a commit says of an index.

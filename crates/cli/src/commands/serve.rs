@@ -315,6 +315,11 @@ impl Serve {
                     .map_err(|error| fail(&format!("the changes of `{}` cannot be followed: {error}", system.name)))?;
             }
         }
+        let search = SearchPlace::of(&deployment.place, self.search_index.as_deref());
+        let searches = |system: &singlet_http::System| !system.engine.model().searches.is_empty();
+        if follows && (self.watch || systems.iter().any(searches)) {
+            search.prepare().map_err(|reason| fail(&reason))?;
+        }
         let greeting = greeting::text(&addresses, &systems, &deployment);
         let service = Service::new(systems, settings);
         let names: Vec<String> = service.systems().iter().map(|system| system.name.clone()).collect();
@@ -326,7 +331,6 @@ impl Serve {
             .as_ref()
             .map(|upkeep| retention::start(upkeep.store().clone(), Arc::clone(&service)));
         let company = deployment.place.company();
-        let search = SearchPlace::of(&deployment.place, self.search_index.as_deref());
         let following = follows.then(|| following::start(Arc::clone(&service), company, webhooks, lake, search));
         let (ending, ended) = tokio::sync::watch::channel(());
         let end = async move {
