@@ -78,11 +78,7 @@ impl Writer<'_> {
         } else {
             self.bind_row(&format!("g{at}"))
         };
-        let strong = if self.rng.u8(..3) == 0 {
-            ", consistent: true"
-        } else {
-            ""
-        };
+        let strong = if self.rng.u8(..3) < 2 { ", consistent: true" } else { "" };
         Some(format!(
             "      g{at}: {{get: '{name}{mark}', where: '{tests}'{order}{strong}}}\n"
         ))
@@ -255,7 +251,8 @@ impl Writer<'_> {
                     0 => format!("{name}: {{\"<=\": \"{text}\"}}"),
                     1 => format!("{name}: {{\">\": \"{text}\"}}"),
                     2 => format!("{name}: {{between: [\"{start}\", \"{text}\"]}}"),
-                    3 => format!("{name}: {{\"=\": \"{text}\"}}"),
+                    // Two spellings of one comparison.
+                    at if at == 3 || self.conjuncts.len().is_multiple_of(2) => format!("{name}: {{\"=\": \"{text}\"}}"),
                     _ => format!("{name}: \"{text}\""),
                 },
                 (_, false) => match self.rng.u8(..6) {

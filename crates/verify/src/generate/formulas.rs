@@ -69,7 +69,7 @@ fn values_of(attribute: &GeneratedAttribute) -> &'static [&'static str] {
             "settings.least == absent ? x : x + settings.least",
         ],
         (Shape::Bool, _) => &["x ? 1 : 2", "(!x)"],
-        (Shape::Place, _) => &["geohash(x, 5)", "distance(x, x)", "near(x, x, 1)"],
+        (Shape::Place, _) => &["geohash(x, 5)", "distance(x, x)", "near(x, x, 1) && distance(x, x) < 1"],
         (Shape::Set, _) => &[
             "size(x)",
             "x.contains(\"a\")",

@@ -129,7 +129,12 @@ impl GeneratedAttribute {
         };
         match &self.said {
             // What tells of a person is read and written like all else.
-            Said::Nothing if self.pool.len() == 3 && !self.name.contains('.') => format!("{{{own}, personal: true}}"),
+            Said::Nothing if self.pool.len() == 3 && !self.name.contains('.') => {
+                let words = ["true", "hashed", "omitted", "readable", "false"];
+                let sum: usize = self.name.bytes().chain(ty.bytes()).map(usize::from).sum();
+                let word = words.get(sum % words.len()).copied().unwrap_or("true");
+                format!("{{{own}, personal: {word}}}")
+            }
             Said::Nothing if self.kind.form.is_empty() => format!("'{ty}'"),
             Said::Nothing => format!("{{{own}}}"),
             Said::Stored => format!("{{{own}, stored: \"{}#\"}}", self.name),

@@ -38,11 +38,21 @@ pub(super) fn table(rng: &mut Rng) -> String {
 
 /// Who may call.
 pub(super) fn callers(rng: &mut Rng) -> String {
+    // Looked at and not drawn: what tokens must be changes nothing that comes after it.
+    let tokens = [
+        "",
+        ", audience_in: aud",
+        ", audience_in: azp",
+        ", audience_in: client_id",
+        ", token_use: access",
+        ", token_use: id",
+    ];
+    let tokens = rng.clone().choice(tokens).unwrap_or_default();
     let key = some(rng, 5, &["  api_key: {header: x-api-key, roles: [clerk, boss]}\n"]);
     let rate = some(rng, 8, &["  rate: 100/min\n"]);
-    format!(
-        "callers:\n  jwt: {{audience: made, claims: {{id: sub, role: role, groups: {{claim: groups, type: list(string) 0..6}}}}}}\n{key}{rate}"
-    )
+    let claims =
+        "id: sub, role: role, groups: {claim: groups, type: list(string) 0..6}, scopes: {claim: scope, words: true}";
+    format!("callers:\n  jwt: {{audience: made{tokens}, claims: {{{claims}}}}}\n{key}{rate}")
 }
 
 /// Settings, and what they are.

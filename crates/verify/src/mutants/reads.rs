@@ -7,11 +7,17 @@ use singlet_model::model::Read;
 use super::Sites;
 use super::expressions::{drop_conjunct, for_each_comparison, is_of_caller};
 
+/// The reads that are tried: what is found by words is held against going through all rows elsewhere, and `verify` says so.
+fn tried_reads(model: &mut Model) -> impl Iterator<Item = &mut Read> {
+    let is_search = |read: &Read| read.selections().any(|selection| selection.matching.is_some());
+    model.reads.iter_mut().filter(move |read| !is_search(read))
+}
+
 /// Every meaning of a read: its own and those of the lists beside it.
 fn for_each_meaning(model: &mut Model, f: &mut dyn FnMut(&str, &mut Expr)) {
     for Read {
         name, selection, with, ..
-    } in &mut model.reads
+    } in tried_reads(model)
     {
         if let Some(filter) = selection.as_mut().and_then(|selection| selection.filter.as_mut()) {
             f(name, filter);
@@ -26,7 +32,7 @@ fn for_each_meaning(model: &mut Model, f: &mut dyn FnMut(&str, &mut Expr)) {
 
 /// Rows of other callers are shown too.
 pub(super) fn missing_owner_check(model: &mut Model, sites: &mut Sites) {
-    for read in &mut model.reads {
+    for read in tried_reads(model) {
         drop_conjunct(&mut read.allow, &format!("{} allow", read.name), sites, &is_of_caller);
     }
 }
