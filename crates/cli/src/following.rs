@@ -13,11 +13,12 @@ use singlet_face::Company;
 use singlet_http::Service;
 use singlet_lake::LakePlace;
 use singlet_runtime::{Engine, RuntimeError};
+use singlet_search::SearchFollower;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
 use crate::lake_following::lake_for_ever;
-use crate::search_following::{SearchPlace, search_for_ever};
+use crate::search_following::{self, SearchPlace, search_for_ever};
 use crate::store::now;
 use crate::webhooks::WebhookDeployment;
 
@@ -209,60 +210,87 @@ pub async fn enter(engine: &Arc<Engine>) -> Result<(), FollowError> {
     Ok(())
 }
 
-/// Follows the changes of every system of a service, from now on.
-pub fn start(
+/// Follows the changes of every system of a service, from now on. Searches wait for their index as soon as this has returned.
+pub async fn start(
     service: Arc<Service>,
     company: Company,
     webhooks: Arc<WebhookDeployment>,
     lake: Option<LakePlace>,
     search: SearchPlace,
 ) -> Following {
-    let (ending, ended) = watch::channel(false);
+    let (ending, mut end) = watch::channel(false);
+    let mut followed = FollowedService {
+        service,
+        company,
+        webhooks,
+        lake,
+        search,
+        running: BTreeMap::new(),
+    };
+    followed.take_up().await;
     let task = tokio::spawn(async move {
-        let mut running: BTreeMap<String, FollowedSystem> = BTreeMap::new();
-        let mut end = ended;
         loop {
-            // The systems are asked each time: another model may have been taken up.
-            for system in service.systems() {
-                let is_same = |engine: &Arc<Engine>| Arc::ptr_eq(engine, &system.engine);
-                if running.get(&system.prefix).is_some_and(|known| is_same(&known.engine)) {
-                    continue;
-                }
-                if let Some(known) = running.remove(&system.prefix) {
-                    let _ = known.ending.send(true);
-                    let _ = known.task.await;
-                }
-                let (ending, ended) = watch::channel(false);
-                let noticed = Arc::new(Noticed::new(&system.name, Some(Arc::clone(&service))));
-                let sent_by = webhooks.client(&system.engine).unwrap_or_else(|reason| {
-                    tracing::error!(system = system.name, reason, "deliveries wait");
-                    None
-                });
-                let followed = FollowedEngine {
-                    engine: Arc::clone(&system.engine),
-                    noticed,
-                    company,
-                    sent_by: sent_by.map(|client| client as Arc<dyn PostWebhook>),
-                    lake: lake.clone(),
-                    search: search.clone(),
-                };
-                let task = tokio::spawn(follow_system(followed, ended));
-                let engine = Arc::clone(&system.engine);
-                running.insert(system.prefix.clone(), FollowedSystem { engine, ending, task });
-            }
             tokio::select! {
                 _ = end.changed() => break,
-                () = tokio::time::sleep(SYSTEMS_PAUSE) => {}
+                () = tokio::time::sleep(SYSTEMS_PAUSE) => followed.take_up().await,
             }
         }
-        for known in running.values() {
+        for known in followed.running.values() {
             let _ = known.ending.send(true);
         }
-        for known in running.into_values() {
+        for known in followed.running.into_values() {
             let _ = known.task.await;
         }
     });
     Following { ending, task }
+}
+
+/// A service, and how each of its systems is followed.
+struct FollowedService {
+    service: Arc<Service>,
+    company: Company,
+    webhooks: Arc<WebhookDeployment>,
+    lake: Option<LakePlace>,
+    search: SearchPlace,
+    running: BTreeMap<String, FollowedSystem>,
+}
+
+impl FollowedService {
+    /// Follows the systems as they are now: another model may have been taken up.
+    async fn take_up(&mut self) {
+        for system in self.service.systems() {
+            let is_same = |engine: &Arc<Engine>| Arc::ptr_eq(engine, &system.engine);
+            if self
+                .running
+                .get(&system.prefix)
+                .is_some_and(|known| is_same(&known.engine))
+            {
+                continue;
+            }
+            if let Some(known) = self.running.remove(&system.prefix) {
+                let _ = known.ending.send(true);
+                let _ = known.task.await;
+            }
+            let (ending, ended) = watch::channel(false);
+            let noticed = Arc::new(Noticed::new(&system.name, Some(Arc::clone(&self.service))));
+            let sent_by = self.webhooks.client(&system.engine).unwrap_or_else(|reason| {
+                tracing::error!(system = system.name, reason, "deliveries wait");
+                None
+            });
+            let followed = FollowedEngine {
+                engine: Arc::clone(&system.engine),
+                noticed,
+                company: self.company,
+                sent_by: sent_by.map(|client| client as Arc<dyn PostWebhook>),
+                lake: self.lake.clone(),
+                words: search_following::begin(&system.engine, self.company, &self.search),
+            };
+            let task = tokio::spawn(follow_system(followed, ended));
+            let engine = Arc::clone(&system.engine);
+            self.running
+                .insert(system.prefix.clone(), FollowedSystem { engine, ending, task });
+        }
+    }
 }
 
 /// A system, and how it is followed.
@@ -274,8 +302,8 @@ struct FollowedEngine {
     sent_by: Option<Arc<dyn PostWebhook>>,
     /// The place of the lakes that changes are brought into.
     lake: Option<LakePlace>,
-    /// Where the words of its rows are kept.
-    search: SearchPlace,
+    /// Who follows the words of its rows.
+    words: Option<SearchFollower>,
 }
 
 /// Follows the changes of one system until it is told to end.
@@ -286,7 +314,7 @@ async fn follow_system(followed: FollowedEngine, mut ended: watch::Receiver<bool
         company,
         sent_by,
         lake,
-        search,
+        words,
     } = followed;
     WebhookDeployment::say_addresses(&engine);
     match forget_unneeded(&engine).await {
@@ -312,7 +340,7 @@ async fn follow_system(followed: FollowedEngine, mut ended: watch::Receiver<bool
                 tally_for_ever(&engine, &noticed, company, &mut leases.3),
                 repair_for_ever(&engine, &noticed, company),
                 lake_for_ever(&engine, company, lake),
-                search_for_ever(&engine, &noticed, company, &search),
+                search_for_ever(&engine, &noticed, company, words),
             )
         } => {}
     }
@@ -614,7 +642,7 @@ pub async fn follow_alone(
             sent_by,
             lake: None,
             // Who only follows answers nobody.
-            search: SearchPlace::Nowhere,
+            words: None,
         };
         let task = tokio::spawn(follow_system(followed, ended));
         end.await;

@@ -70,21 +70,30 @@ fn follower(engine: &Engine, place: IndexPlace, late_millis: i64) -> SearchFollo
     SearchFollower::new(place, Arc::clone(engine.model()), source, late_millis)
 }
 
-/// Follows the words of a system's rows.
-pub async fn search_for_ever(engine: &Arc<Engine>, noticed: &Noticed, company: Company, place: &SearchPlace) {
+/// Has a system's searches answered from an index that somebody is about to follow its rows into; nothing where it has no searches, or no
+/// place for their words.
+pub fn begin(engine: &Engine, company: Company, place: &SearchPlace) -> Option<SearchFollower> {
     let model = engine.model();
     if model.searches.is_empty() {
-        return;
+        return None;
     }
     let Some(place) = place.of_system(&model.name) else {
         tracing::warn!(
             system = model.name,
             "what is found by words is not found: say with `--search-index` in which folder the words are kept"
         );
+        return None;
+    };
+    let words = follower(engine, place, stream_late_millis(company));
+    engine.search_by(words.served());
+    Some(words)
+}
+
+/// Follows the words of a system's rows.
+pub async fn search_for_ever(engine: &Engine, noticed: &Noticed, company: Company, words: Option<SearchFollower>) {
+    let (model, Some(mut words)) = (engine.model(), words) else {
         return;
     };
-    let mut words = follower(engine, place, stream_late_millis(company));
-    engine.search_by(words.served());
     let mut failures = 0_u32;
     loop {
         let pause = match words.follow_page(&now).await {

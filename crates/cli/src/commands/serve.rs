@@ -325,13 +325,16 @@ impl Serve {
         let names: Vec<String> = service.systems().iter().map(|system| system.name.clone()).collect();
         let texts = console::model_texts(&sources, &names);
         let link = console::start(&console, &service, &addresses, texts);
-        super::print(&format!("{greeting}{}", link.unwrap_or_default()));
         let _keeping = deployment
             .upkeep
             .as_ref()
             .map(|upkeep| retention::start(upkeep.store().clone(), Arc::clone(&service)));
         let company = deployment.place.company();
-        let following = follows.then(|| following::start(Arc::clone(&service), company, webhooks, lake, search));
+        let following = match follows {
+            true => Some(following::start(Arc::clone(&service), company, webhooks, lake, search).await),
+            false => None,
+        };
+        super::print(&format!("{greeting}{}", link.unwrap_or_default()));
         let (ending, ended) = tokio::sync::watch::channel(());
         let end = async move {
             end.await;
