@@ -92,7 +92,7 @@ impl Resolver<'_> {
         match ty {
             Type::Int(limits) => Type::Int(Arc::new(self.only_numbers(limits.decimals, node))),
             Type::Number(limits) => Type::Number(Arc::new(self.only_numbers(limits.decimals, node))),
-            Type::Text(_) => enum_type(node, ""),
+            Type::Text(_) => enum_type(node, "", None),
             other => {
                 let message = format!("`in` lists numbers or words, not values of {other}");
                 self.out.push(Diagnostic::new(&rules::BAD_TYPE, node.span(), message));

@@ -216,7 +216,7 @@ impl Resolver<'_> {
         } else if let Some(object) = node.get("object") {
             Declared::of(self.object_type(object, "", types))
         } else if let Some(words) = node.get("enum") {
-            Declared::of(enum_type(words, ""))
+            Declared::of(enum_type(words, "", node.get("was")))
         } else {
             // What `is` or `copy` computes has the type of its expression.
             Declared::of(Type::Unknown)
@@ -402,7 +402,7 @@ impl Resolver<'_> {
             }
             Node::Scalar(text) => self.short_form(text, types).map(|declared| declared.ty),
             node => match (node.get("enum"), node.get("object")) {
-                (Some(words), _) => Some(enum_type(words, name)),
+                (Some(words), _) => Some(enum_type(words, name, node.get("was"))),
                 (None, Some(object)) => Some(self.object_type(object, name, types)),
                 (None, None) => {
                     let message = format!("the type `{name}` says nothing");
@@ -444,6 +444,7 @@ impl Resolver<'_> {
                 let help = "say `personal` of the attribute that holds the object";
                 self.not_yet(personal.key.span, "a field that is personal by itself", help);
             }
+            self.check_no_past(&entry.value, "a field of an object");
             if let Some(declared) = self.declared(&entry.value, types) {
                 fields.push(ObjectField {
                     name: entry.key.text.clone(),
@@ -486,10 +487,13 @@ fn unknown_declared(resolver: &Resolver<'_>, entity: EntityId, name: &str, span:
     )
 }
 
-pub(super) fn enum_type(words: &Node, name: &str) -> Type {
+pub(super) fn enum_type(words: &Node, name: &str, were: Option<&Node>) -> Type {
+    let were = were.map_or(&[][..], Node::entries).iter();
+    let were = were.filter_map(|entry| Some((entry.key.text.clone(), entry.value.str()?.to_owned())));
     Type::Enum(Arc::new(EnumType {
         name: name.to_owned(),
         members: names(Some(words)),
+        were: were.collect(),
     }))
 }
 
