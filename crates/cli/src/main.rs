@@ -5,10 +5,10 @@
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "this is the crate that prints")]
 
 mod commands;
-mod folder_changes;
 mod following;
 mod lake_following;
 mod model;
+mod moment_copy;
 mod operator;
 mod place;
 mod private_file;
@@ -17,6 +17,7 @@ mod report;
 mod request;
 mod retention;
 mod search_following;
+mod served_store;
 mod source;
 mod store;
 mod sweep;
