@@ -67,6 +67,8 @@ enum Command {
     Restore(commands::upkeep::Restore),
     Compact(commands::upkeep::Compact),
     Doctor(commands::doctor::Doctor),
+    Lsp(commands::lsp::Lsp),
+    Mcp(commands::mcp::Mcp),
     Schema(commands::schema::Schema),
     Completions(commands::completions::Completions),
 }
@@ -95,6 +97,8 @@ fn main() -> ExitCode {
         Command::Restore(command) => command.run(),
         Command::Compact(command) => command.run(),
         Command::Doctor(command) => command.run(),
+        Command::Lsp(command) => command.run(),
+        Command::Mcp(command) => command.run(),
         Command::Schema(command) => command.run(),
         Command::Completions(command) => command.run(),
     }
