@@ -72,6 +72,11 @@ pub fn key_domain(ty: &types::Type) -> Option<singlet_item::key::Domain> {
     resolve::key_domain(ty)
 }
 
+/// The names of the types that every model has.
+pub fn built_in_type_names() -> &'static [&'static str] {
+    resolve::built_in_type_names()
+}
+
 /// Takes the bytes of a file as UTF-8, with or without a byte order mark.
 ///
 /// # Errors
