@@ -77,21 +77,31 @@ impl StoreArgs {
     }
 
     async fn engine(&self, place: &Place, model: Model) -> Result<(Engine, Company), String> {
-        let pairs = self.set.iter().map(|text| {
-            let pair = text
-                .split_once('=')
-                .ok_or_else(|| format!("`{text}` is not `name=value`"))?;
-            Ok((pair.0.to_owned(), pair.1.to_owned()))
-        });
-        let settings = settings(&model, &pairs.collect::<Result<Vec<_>, String>>()?)?;
+        let settings = settings(&model, &self.given_pairs()?)?;
         let (store, company) = place.open_in_company().await?;
         Ok((Engine::open(Arc::new(model), store, settings, cursor_key()), company))
+    }
+
+    /// The values that are given for settings.
+    pub fn given_pairs(&self) -> Result<Vec<(String, String)>, String> {
+        given_pairs(&self.set)
     }
 
     /// Whether the data is gone with the process.
     pub fn is_memory(&self) -> bool {
         self.store == "memory"
     }
+}
+
+/// Names and values, each written `name=value`.
+pub fn given_pairs(given: &[String]) -> Result<Vec<(String, String)>, String> {
+    let pairs = given.iter().map(|text| {
+        let pair = text
+            .split_once('=')
+            .ok_or_else(|| format!("`{text}` is not `name=value`"))?;
+        Ok((pair.0.to_owned(), pair.1.to_owned()))
+    });
+    pairs.collect()
 }
 
 /// Opens the table of an engine; what keeps the model from it comes with a way out.
@@ -141,6 +151,7 @@ fn way_out(place: &Place, error: &OpenError, used_for: TableUse) -> String {
     };
     let mut ways = vec![
         "go on with the model that wrote the rows".to_owned(),
+        format!("see what must be done to the rows, and how: `singlet diff MODEL --store {store}`"),
         format!("take the rows along: `singlet dump MODEL --store {store} > rows.jsonl`, {elsewhere}"),
     ];
     match (error, used_for, place) {

@@ -31,6 +31,7 @@ pub mod rules;
 pub mod source;
 pub mod spelling;
 pub mod text;
+pub mod text_forms;
 pub mod types;
 pub mod words;
 

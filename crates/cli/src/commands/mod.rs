@@ -7,6 +7,7 @@ pub mod check;
 pub mod client;
 pub mod completions;
 pub mod cost;
+pub mod diff;
 pub mod docs;
 pub mod doctor;
 pub mod dump;
