@@ -36,10 +36,9 @@ fn every_planted_damage_is_reported_and_nothing_else() {
     let norway = r#"{"alpha2Code": "NO", "alpha3Code": "NOR", "numericCode": "578", "name": "Norge"}"#;
     let (status, _) = served.ask("PUT", "/country/api/v1/countries/code/NO", norway).unwrap();
     assert_eq!(status, 200);
-    // Looked at only while nobody has it open.
-    let (code, said) = examined(&data);
-    assert_eq!(code, 2);
-    assert!(said.to_string().contains("singlet backup"), "{said}");
+    // Beside the service a copy is looked at.
+    let (code, report) = examined(&data);
+    assert_eq!((code, &report["sound"]), (0, &true.into()), "{report:#}");
     assert!(served.end());
     let before = files(&data);
     let (code, report) = examined(&data);
