@@ -88,7 +88,7 @@ fn every_entity_attribute_and_argument_is_renamed_everywhere_or_refused() {
             );
             one.is_definition && can_be
         });
-        // All of them take minutes; every thirteenth is another kind of place each time.
+        // All of them take minutes; every 29th is another kind of place each time.
         let step = if std::env::var_os("SINGLET_RENAMES").is_some() {
             1
         } else {

@@ -253,7 +253,9 @@ impl Opened {
 
     /// Puts a text in place of another, or of the whole.
     fn apply(&mut self, change: &Json) {
-        let new = change.get("text").and_then(Json::as_str).unwrap_or_default();
+        let Some(new) = change.get("text").and_then(Json::as_str) else {
+            return;
+        };
         let Some(range) = change.get("range") else {
             new.clone_into(&mut self.text);
             return;
