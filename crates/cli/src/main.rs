@@ -5,10 +5,10 @@
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "this is the crate that prints")]
 
 mod commands;
-mod folder_changes;
 mod following;
 mod lake_following;
 mod model;
+mod moment_copy;
 mod operator;
 mod place;
 mod private_file;
@@ -17,6 +17,7 @@ mod report;
 mod request;
 mod retention;
 mod search_following;
+mod served_store;
 mod source;
 mod store;
 mod sweep;
@@ -50,6 +51,7 @@ enum Command {
     Plan(commands::plan::Plan),
     Capacity(commands::capacity::Capacity),
     Cost(commands::cost::Cost),
+    Diff(commands::diff::Diff),
     Verify(commands::verify::Verify),
     Call(commands::call::Call),
     Audit(commands::audit::Audit),
@@ -67,6 +69,8 @@ enum Command {
     Restore(commands::upkeep::Restore),
     Compact(commands::upkeep::Compact),
     Doctor(commands::doctor::Doctor),
+    Lsp(commands::lsp::Lsp),
+    Mcp(commands::mcp::Mcp),
     Schema(commands::schema::Schema),
     Completions(commands::completions::Completions),
 }
@@ -79,6 +83,7 @@ fn main() -> ExitCode {
         Command::Plan(command) => command.run(),
         Command::Capacity(command) => command.run(),
         Command::Cost(command) => command.run(),
+        Command::Diff(command) => command.run(),
         Command::Verify(command) => command.run(),
         Command::Call(command) => command.run(),
         Command::Audit(command) => command.run(),
@@ -96,6 +101,8 @@ fn main() -> ExitCode {
         Command::Restore(command) => command.run(),
         Command::Compact(command) => command.run(),
         Command::Doctor(command) => command.run(),
+        Command::Lsp(command) => command.run(),
+        Command::Mcp(command) => command.run(),
         Command::Schema(command) => command.run(),
         Command::Completions(command) => command.run(),
     }

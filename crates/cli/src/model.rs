@@ -62,6 +62,12 @@ pub fn accepting_help() -> &'static str {
     "help: correct the model; `--accept-errors` runs it all the same"
 }
 
+/// Reads and resolves a model, and keeps its text to show places in it.
+pub fn load_with_source(path: &Path) -> Result<(Model, Source), ExitCode> {
+    let model = load(path)?;
+    Ok((model, decode(path)?))
+}
+
 fn decode(path: &Path) -> Result<Source, ExitCode> {
     let bytes = source::read(path).map_err(|reason| fail(&reason))?;
     singlet_model::decode(&path.display().to_string(), bytes).map_err(|invalid| refuse(invalid.0, vec![invalid.1]))

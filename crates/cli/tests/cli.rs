@@ -67,7 +67,9 @@ fn every_transcript_is_what_the_command_prints() {
         .unwrap()
         .map(|entry| entry.unwrap().path())
         .collect();
-    files.extend(["docs/check.md", "docs/tutorial.md", "docs/verify.md"].map(|name| repository().join(name)));
+    files.extend(
+        ["docs/check.md", "docs/diff.md", "docs/tutorial.md", "docs/verify.md"].map(|name| repository().join(name)),
+    );
     files.sort();
     let failures: Vec<String> = files.iter().filter_map(|file| transcripts::check(file)).collect();
     assert!(

@@ -38,5 +38,5 @@ pub use prices::{
 };
 pub use reads::expected_read_units;
 pub use report::{CostReport, FACTORS, capacity_assumptions, cost_report};
-pub use sizes::{GB_BYTES, GUARD_BYTES_USUAL, OVERHEAD_BYTES, Storage, row_count, stored_bytes};
+pub use sizes::{GB_BYTES, GUARD_BYTES_USUAL, OVERHEAD_BYTES, Storage, row_bytes, row_count, stored_bytes};
 pub use text::{capacity_text, comparison_text, cost_text, dollars, figure};

@@ -75,7 +75,7 @@ pub fn row_count(model: &Model, entity: &Entity) -> Option<f64> {
 }
 
 /// The bytes of a usual row, where nobody says those of any.
-pub(crate) fn row_bytes(model: &Model, entity: &Entity) -> f64 {
+pub fn row_bytes(model: &Model, entity: &Entity) -> f64 {
     said_bytes(model, entity).unwrap_or(ROW_BYTES_USUAL)
 }
 

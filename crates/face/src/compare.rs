@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
-use crate::types::Lack;
-use crate::{AttributeFace, ChoiceFace, EntityFace, Face};
+use crate::types::{Lack, TypeFace};
+use crate::{AttributeFace, ChoiceFace, EntityFace, Face, key_attributes};
 
 /// Who else may be at work on the table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -233,9 +233,13 @@ impl<'f> Reading<'f> {
             self.choices(name, format!("index `{index}`"), known, choices, so);
         }
         self.stale_entries(name, wrote, reads);
+        let in_keys = reads.key_attributes();
         for (attribute, reads) in &reads.attributes {
             match wrote.attributes.get(attribute) {
-                Some(wrote) => self.attribute(name, attribute, wrote, reads),
+                Some(wrote) => {
+                    let is_in_key = in_keys.contains(attribute.as_str());
+                    self.attribute((name, attribute, is_in_key), wrote, reads);
+                }
                 None => self.new_attribute(name, attribute, reads, reads_mirror(self.reader, name)),
             }
         }
@@ -279,15 +283,22 @@ impl<'f> Reading<'f> {
         self.note(Some(name), part, was, shown_choices(reads), so);
     }
 
-    fn attribute(&mut self, entity: &str, name: &str, wrote: &AttributeFace, reads: &AttributeFace) {
+    fn attribute(
+        &mut self,
+        (entity, name, is_in_key): (&str, &str, bool),
+        wrote: &AttributeFace,
+        reads: &AttributeFace,
+    ) {
         let part = || format!("attribute `{name}`");
         let described = |attribute: &AttributeFace| {
             let optional = if attribute.optional { ", optional" } else { "" };
             format!("{}{optional}", attribute.ty.words())
         };
         let lack = reads.ty.lack_of(&wrote.ty);
-        // A process of before shows a value outside of its limits as it is.
-        let lack = lack.filter(|lack| !self.is_back || *lack == Lack::Kind);
+        // A process of before shows a value outside of its limits as it is; but where it reads every value of a key in turn, it
+        // does not look for one of which it does not know.
+        let is_looked_for = is_in_key && matches!(reads.ty, TypeFace::Number(_));
+        let lack = lack.filter(|lack| !self.is_back || *lack == Lack::Kind || is_looked_for);
         if let Some(lack) = lack {
             let so = match lack {
                 Lack::Kind => "rows of before have values that this type does not",
@@ -330,6 +341,13 @@ impl<'f> Reading<'f> {
                 so,
             );
         }
+        if let (Some(was), Some(is)) = (&wrote.derived, &reads.derived)
+            && was != is
+        {
+            let so = "rows of before are where it put them, and a row that is there could be made again";
+            let part = format!("what `{name}` is by default");
+            self.note(Some(entity), part, format!("`{was}`"), format!("`{is}`"), so);
+        }
         if wrote.copies != reads.copies && reads.copies.is_some() {
             let so = "rows of before do not follow that source";
             self.note(
@@ -369,7 +387,8 @@ impl<'f> Reading<'f> {
 
     /// In company, what a process of before does not know is lost where it puts rows whole.
     fn dropped(&mut self, name: &str, wrote: &EntityFace, reads: &EntityFace) {
-        if !self.is_back || !reads.rewrites {
+        // A mirror that moves is put whole at its new place.
+        if !self.is_back || !(reads.rewrites || reads.mirrors.is_some()) {
             return;
         }
         let unknown = wrote
@@ -481,7 +500,17 @@ fn reads_mirror(face: &Face, entity: &str) -> bool {
     face.entities.get(entity).is_some_and(|entity| entity.mirrors.is_some())
 }
 
-fn shown_choices(choices: &[ChoiceFace]) -> String {
+impl EntityFace {
+    /// The attributes whose values stand in its keys.
+    pub fn key_attributes(&self) -> BTreeSet<&str> {
+        let entries = self.indexes.values().flatten();
+        let keys = self.key.iter().chain(entries).flat_map(|choice| choice.keys.values());
+        keys.flat_map(|encoder| key_attributes(encoder)).collect()
+    }
+}
+
+/// The templates of a key in words.
+pub fn shown_choices(choices: &[ChoiceFace]) -> String {
     let shown = |choice: &ChoiceFace| {
         let keys: BTreeMap<&String, &String> = choice.keys.iter().collect();
         let keys: Vec<String> = keys.iter().map(|(name, text)| format!("{name} `{text}`")).collect();

@@ -37,6 +37,30 @@ pub(crate) fn text(entity: &Entity, key: &KeyTemplate) -> String {
     out
 }
 
+/// The stored attributes whose values stand in a key, from the text of its encoder.
+pub fn key_attributes(encoder: &str) -> Vec<&str> {
+    let mut found = Vec::new();
+    let mut rest = encoder;
+    while let Some((_, after)) = rest.split_once('{') {
+        // A brace of the template's own text is written twice.
+        if let Some(text) = after.strip_prefix('{') {
+            rest = text;
+            continue;
+        }
+        let (part, behind) = after.split_once('}').unwrap_or((after, ""));
+        rest = behind;
+        let mut inner = part;
+        while let Some((function, of)) = inner.split_once('(')
+            && function.chars().all(|char| char.is_ascii_lowercase())
+        {
+            inner = of;
+        }
+        let path = inner.split([',', ')']).next().unwrap_or(inner);
+        found.push(path.split('.').next().unwrap_or(path));
+    }
+    found
+}
+
 fn formed(form: &Form, name: &str) -> String {
     match form {
         Form::Escaped | Form::Fixed | Form::Bool => name.to_owned(),

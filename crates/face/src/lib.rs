@@ -26,8 +26,9 @@ use singlet_model::Model;
 use singlet_model::expression::{Expr, ExprKind};
 use singlet_model::model::{Attribute, Entity, Kept, KeyChoice, PartFunction, Role, Step, StepKind, Stored};
 
-pub use compare::{Company, Difference, differences};
-pub use types::TypeFace;
+pub use compare::{Company, Difference, differences, shown_choices};
+pub use encoder::key_attributes;
+pub use types::{Lack, Numbers, Range, TypeFace};
 
 /// The version of the encoders of keys: raised when the same template and value give another key than before.
 pub const ENCODERS: u32 = 1;
@@ -104,6 +105,10 @@ pub struct AttributeFace {
     pub is: Option<String>,
     /// What it copies, where the copy follows its source.
     pub copies: Option<String>,
+    /// Of an attribute that stands in a key: what a create makes it of other attributes, where nothing is given. A table of before
+    /// does not say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub derived: Option<String>,
 }
 
 impl Face {
@@ -192,6 +197,7 @@ fn entity_face(model: &Model, entity: &Entity, settings: &BTreeMap<String, Value
             in_key_only: attribute.stored == Stored::No,
             is: attribute.is.as_ref().map(text),
             copies: copied(model, entity, attribute),
+            derived: derived(entity, attribute).map(text),
         };
         (stored_name(attribute).to_owned(), face)
     });
@@ -229,6 +235,16 @@ fn copied(model: &Model, entity: &Entity, attribute: &Attribute) -> Option<Strin
         )),
         Kept::Frozen | Kept::Unsaid => None,
     }
+}
+
+/// The default of an attribute in a key that is made of others, as a shard is: where it is another, so is the key.
+fn derived<'e>(entity: &Entity, attribute: &'e Attribute) -> Option<&'e Expr> {
+    let of_others = |default: &&Expr| default.any(|part| matches!(part.kind, ExprKind::Attribute(_)));
+    let default = attribute.default.as_ref().filter(of_others)?;
+    let entries = entity.index.iter().flat_map(|entry| entry.choices());
+    let mut keys = entity.key.iter().chain(entries).flat_map(|choice| &choice.keys);
+    let is_in_key = keys.any(|key| key.parts.iter().any(|part| part.root() == attribute.name));
+    is_in_key.then_some(default)
 }
 
 fn is_rekeyed(model: &Model, entity: &Entity) -> bool {

@@ -47,7 +47,7 @@ pub struct Numbers {
 
 /// In how far a type does not hold the values of another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Lack {
+pub enum Lack {
     /// It is narrower: some values are outside its limits.
     Limits,
     /// It is another kind of value.
@@ -56,7 +56,7 @@ pub(crate) enum Lack {
 
 impl TypeFace {
     /// The face of a type.
-    pub(crate) fn of(ty: &Type) -> Self {
+    pub fn of(ty: &Type) -> Self {
         let simple = |name: &str| TypeFace::Simple(name.to_owned());
         match ty {
             Type::Text(limits) => {
@@ -93,7 +93,7 @@ impl TypeFace {
     }
 
     /// In how far `self` does not hold every value of `old`.
-    pub(crate) fn lack_of(&self, old: &TypeFace) -> Option<Lack> {
+    pub fn lack_of(&self, old: &TypeFace) -> Option<Lack> {
         match (old, self) {
             (old, new) if old == new => None,
             (_, TypeFace::Simple(name)) if name == "json" => None,
@@ -125,7 +125,7 @@ impl TypeFace {
     }
 
     /// In words.
-    pub(crate) fn words(&self) -> String {
+    pub fn words(&self) -> String {
         let spanned = |name: &str, (min, max): &Range| match (min, max) {
             (None, None) => name.to_owned(),
             (min, max) => format!("{name} {}..{}", shown(*min), shown(*max)),

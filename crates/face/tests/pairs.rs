@@ -463,3 +463,52 @@ fn rows_of_every_model_that_wrote_some_count() {
     assert_eq!(differences(&a, &c, Company::Alone), []);
     assert!(!differences(&b, &c, Company::Alone).is_empty());
 }
+
+/// A process of before that reads every value of a key in turn does not look for those of which it does not know.
+#[test]
+fn a_number_in_a_key_is_looked_for_by_its_values() {
+    let old =
+        BASE.replacen("STATUS#{rank(status)}", "STATUS#{size}", 1)
+            .replacen("size: int = 1", "size: int 0..4 = 1", 1);
+    let new = old.replacen("int 0..4", "int 0..8", 1);
+    assert_eq!(differences(&face(&old), &face(&new), Company::Alone), []);
+    let found = differences(&face(&old), &face(&new), Company::Shared);
+    assert!(found.iter().any(|found| found.part == "attribute `size`"), "{found:?}");
+    // The same where it stands in no key is shown as it is.
+    let (old, new) = (
+        BASE.replacen("size: int = 1", "size: int 0..4 = 1", 1),
+        BASE.replacen("size: int = 1", "size: int 0..8 = 1", 1),
+    );
+    assert_eq!(differences(&face(&old), &face(&new), Company::Shared), []);
+}
+
+/// A mirror that moves is put whole: what the process that moves it does not know is lost.
+#[test]
+fn a_mirror_that_is_moved_keeps_only_what_is_known() {
+    let new = BASE
+        .replacen("      note: string?\n", "      note: string?\n      more: string?\n", 1)
+        .replacen("carries: [title]", "carries: [title, more]", 1);
+    assert_eq!(differences(&face(BASE), &face(&new), Company::Alone), []);
+    let found = differences(&face(BASE), &face(&new), Company::Shared);
+    assert!(
+        found
+            .iter()
+            .any(|found| found.entity.as_deref() == Some("Seen") && found.so.contains("would drop it")),
+        "{found:?}"
+    );
+}
+
+/// Where a value in a key is made of others by default, another formula finds rows of before elsewhere; a table of before does not say.
+#[test]
+fn what_a_key_is_by_default_counts_where_it_is_known() {
+    let with = |shards: u32| BASE.replacen("no: int 0..9", &format!("no: int 0..9 = hash(title) % {shards}"), 1);
+    let (old, new) = (face(&with(10)), face(&with(5)));
+    let found = differences(&old, &new, Company::Alone);
+    assert!(
+        found.iter().any(|found| found.part == "what `no` is by default"),
+        "{found:?}"
+    );
+    let silent = Face::from_text(&old.to_text().replace(",\"derived\":\"hash(title) % 10\"", "")).unwrap();
+    assert_ne!(silent, old);
+    assert_eq!(differences(&silent, &new, Company::Shared), []);
+}

@@ -414,4 +414,30 @@ reads:
 ```
 
 Way out: the message names the word."
+
+BAD_WAS "M032" "bad-was" Error "`was:` names something that cannot have been this before.
+
+A change of names cannot be seen in two models: a name is gone, and another is there. `was:` says that they are the same, so that `singlet diff` and what changes stored rows take the one for the other. What it names is no longer there, and one thing at most was it. It means nothing to the model itself, and can go when no table has rows of before.
+
+```yaml
+types:
+  Status: {enum: [open, done], was: {done: finished}}
+entities:
+  Task:
+    was: Todo
+    attributes:
+      title: {type: string 1..200, was: name}
+```
+
+Way out: the message names the other."
+
+BAD_FILL "M033" "bad-fill" Error "`fill:` is not what rows of before can be given.
+
+It is computed of each stored row, maybe more than once, and gives the same each time: attributes of the row and what is made of them. The clock, new ids, settings, callers and other rows are none of it, and neither is the attribute itself. What is computed or copied (`is`, `copy`) fills itself, and a mirror has what its source has.
+
+```yaml
+priority: {type: Priority, fill: 'due == absent ? \"low\" : \"high\"'}
+```
+
+Way out: the message names the word; a constant always works."
 }

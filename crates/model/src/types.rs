@@ -118,6 +118,8 @@ pub struct EnumType {
     pub name: String,
     /// The words, by rank.
     pub members: Vec<String>,
+    /// Members that had other names before, each with that name.
+    pub were: Vec<(String, String)>,
 }
 
 /// Named fields.

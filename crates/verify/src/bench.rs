@@ -115,13 +115,39 @@ impl Bench {
         now: i64,
         given: Given,
     ) -> Result<Self, BenchError> {
+        let spec = table::spec(&load_model(text)?);
+        store.create_table(&spec).await.map_err(RuntimeError::from)?;
+        let (bench, items) = Bench::with_items(text, store, rows, now, given)?;
+        load::put_all(bench.engine.store(), &spec.name, items, |_| {}).await?;
+        Ok(bench)
+    }
+
+    /// Opens a model on a table in which another model put these rows, as this one sees them: nothing is written.
+    ///
+    /// # Errors
+    ///
+    /// Where the model has errors, or it has no such row.
+    pub fn open_beside(
+        text: &str,
+        store: Arc<dyn Store>,
+        rows: Vec<Row>,
+        now: i64,
+        given: Given,
+    ) -> Result<Self, BenchError> {
+        Bench::with_items(text, store, rows, now, given).map(|(bench, _)| bench)
+    }
+
+    /// A model with rows, and the items that it stores of them.
+    fn with_items(
+        text: &str,
+        store: Arc<dyn Store>,
+        rows: Vec<Row>,
+        now: i64,
+        given: Given,
+    ) -> Result<(Self, Vec<Item>), BenchError> {
         let model = load_model(text)?;
         let meter = Metered::new(store);
         let store: Arc<dyn Store> = Arc::clone(&meter) as Arc<dyn Store>;
-        store
-            .create_table(&table::spec(&model))
-            .await
-            .map_err(RuntimeError::from)?;
         let engine = Engine::open(Arc::new(model), store, given.settings.clone(), [7; 32]).bounded(given.bounds);
         let mut stored: BTreeMap<String, (Row, Vec<Item>)> = BTreeMap::new();
         let (nothing, nobody) = (Attributes::new(), Caller::anonymous());
@@ -135,16 +161,16 @@ impl Bench {
             stored.insert(own.unwrap_or_default(), ((name, attributes), items));
         }
         let items = stored.values().flat_map(|(_, items)| items.clone()).collect();
-        load::put_all(engine.store(), &engine.model().table.name, items, |_| {}).await?;
         let rows = stored.into_values().map(|(row, _)| row).collect();
-        Ok(Bench {
+        let bench = Bench {
             engine,
             meter,
             text: text.to_owned(),
             rows,
             given,
             worked: OnceLock::new(),
-        })
+        };
+        Ok((bench, items))
     }
 
     /// The engine.

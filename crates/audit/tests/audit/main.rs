@@ -31,6 +31,11 @@ mod place {
         1
     }
 
+    /// The same.
+    pub async fn streamed_store() -> Arc<dyn Store> {
+        store().await
+    }
+
     /// A store of its own.
     pub async fn store() -> Arc<dyn Store> {
         Arc::new(EmbeddedStore::memory().unwrap())

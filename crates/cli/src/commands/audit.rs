@@ -96,17 +96,7 @@ impl Audit {
                 "there is nothing to audit in memory: say `--store embedded:DIR` or `--store dynamodb`",
             ));
         }
-        let engine = self.store.open_as_it_is(loaded).await.map_err(|reason| {
-            let code = fail(&reason);
-            if let Some(folder) = place
-                .folder()
-                .filter(|_| reason.contains("in use") || reason.contains("open"))
-            {
-                let shown = folder.display();
-                eprintln!("help: while a service has it open, audit a copy: `singlet backup {shown} COPY`");
-            }
-            code
-        })?;
+        let engine = self.store.open_as_it_is(loaded).await.map_err(said)?;
         self.held_against_model(&engine, &place).await?;
         let estimate = estimate_audit(&engine)
             .await

@@ -59,6 +59,11 @@ enum Format {
 }
 
 impl PriceArgs {
+    /// Those of a file; of us-east-1, where there is none.
+    pub fn of_file(prices: Option<PathBuf>) -> Self {
+        PriceArgs { prices, region: None }
+    }
+
     /// Those of the file, of the region, or of us-east-1.
     pub fn load(&self) -> Result<Prices, ExitCode> {
         let prices = match &self.prices {

@@ -453,6 +453,26 @@ impl Expr {
         alone
     }
 
+    /// Whether the row in scope alone decides it: the same row gives the same value at any time, for any caller.
+    pub fn is_of_row(&self) -> bool {
+        let mut variables: Vec<&str> = Vec::new();
+        let mut alone = true;
+        self.walk(&mut |part| match &part.kind {
+            ExprKind::Each { var, .. } => variables.push(var),
+            ExprKind::Bound(name) => alone &= variables.contains(&name.as_str()),
+            ExprKind::Arg(_)
+            | ExprKind::Caller(_)
+            | ExprKind::Now
+            | ExprKind::Today
+            | ExprKind::Setting(_)
+            | ExprKind::Word(_)
+            | ExprKind::Entity { .. }
+            | ExprKind::Invalid => alone = false,
+            _ => alone &= !part.is_generated(),
+        });
+        alone
+    }
+
     /// Whether it is a call that gives another value each time.
     pub fn is_generated(&self) -> bool {
         matches!(

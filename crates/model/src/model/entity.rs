@@ -8,6 +8,15 @@ use crate::expression::Expr;
 use crate::source::Span;
 use crate::types::{EntityId, Type};
 
+/// The name that something had before.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Was {
+    /// The name.
+    pub text: String,
+    /// Where it stands.
+    pub span: Span,
+}
+
 /// A kind of row.
 #[derive(Debug)]
 pub struct Entity {
@@ -39,6 +48,8 @@ pub struct Entity {
     pub role: Option<Role>,
     /// What a document says of it.
     pub claims: EntityClaims,
+    /// The name that it had before.
+    pub was: Option<Was>,
 }
 
 impl Entity {
@@ -165,6 +176,10 @@ pub struct Attribute {
     pub reference: Option<(EntityId, String)>,
     /// How it stands where rows are kept beside their table, if it tells of a person.
     pub personal: Option<Personal>,
+    /// The name that it had before.
+    pub was: Option<Was>,
+    /// What rows get that were stored before it was there.
+    pub fill: Option<Expr>,
 }
 
 /// How what tells of a person stands where rows are kept beside their table. The later is the stricter.
@@ -383,6 +398,8 @@ pub struct Guard {
     pub value: Expr,
     /// Where it stands.
     pub span: Span,
+    /// The name that it had before.
+    pub was: Option<Was>,
 }
 
 /// A state machine.

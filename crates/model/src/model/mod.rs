@@ -15,7 +15,7 @@ pub use attribute_list::AttributeList;
 pub use callers::{AudienceClaim, CallerClaim, Callers, ClaimSpelling, TokenUse};
 pub use entity::{
     Attribute, Copy, Entity, EntityClaims, Guard, History, Holding, IndexEntry, IndexEntryKind, Kept, KeyChoice,
-    KeyPart, KeyTemplate, Lapse, Mirror, Move, PartFunction, Personal, Role, States, Stored,
+    KeyPart, KeyTemplate, Lapse, Mirror, Move, PartFunction, Personal, Role, States, Stored, Was,
 };
 pub use read::{
     Argument, Bounds, Claim, Comparison, Each, Let, LetValue, Order, ParamValue, Read, Return, Route, Selection,

@@ -1,5 +1,6 @@
 //! Writes: one business operation each.
 
+use super::entity::Was;
 use super::read::{Argument, Claim, Let, LetValue, Return, Route};
 use super::schedule::Schedule;
 use crate::expression::Expr;
@@ -41,6 +42,8 @@ pub struct Write {
     pub http: Option<Route>,
     /// What a document says of it.
     pub claim: Claim,
+    /// The name that it had before.
+    pub was: Option<Was>,
 }
 
 /// The most runs of one write after changes of one row in a minute; what comes then is taken for a loop.

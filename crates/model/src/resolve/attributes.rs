@@ -53,6 +53,7 @@ impl Resolver<'_> {
             mirror: self.mirror(node),
             role: (word(node, "role").as_deref() == Some("idempotency")).then_some(Role::Idempotency),
             claims: EntityClaims::default(),
+            was: super::past::was(node),
         }
     }
 
@@ -98,6 +99,8 @@ impl Resolver<'_> {
             copy: None,
             reference,
             personal: None,
+            was: super::past::was(node),
+            fill: None,
         }
     }
 
@@ -130,6 +133,8 @@ impl Resolver<'_> {
                     copy: None,
                     reference: attribute.reference.clone(),
                     personal: None,
+                    was: None,
+                    fill: None,
                 })
                 .collect();
             if let Some(entity) = entities.get_mut(at)

@@ -7,6 +7,7 @@
 //! 3. [`attributes`]: defaults, computed values, copies; the types of computed attributes are inferred; which are [`personal`].
 //! 4. [`keys`]: templates of the primary key and of index entries.
 //! 5. [`promises`]: unique, states, expiry, history, exclusions, mirrors; [`cycles`]; what DynamoDB takes ([`limits`]).
+//!    What was there before: [`past`].
 //! 6. [`tallies`], [`reads`], [`writes`] with [`steps`], [`webhooks`].
 //! 7. [`routes`]: no two requests with one meaning. Estimates and acceptances.
 
@@ -27,6 +28,7 @@ mod named_rows;
 mod new_values;
 mod numbers;
 mod operation;
+mod past;
 mod patterns;
 mod personal;
 mod plan_work;
@@ -63,6 +65,7 @@ use crate::source::Span;
 use crate::text::Text;
 use crate::types::{EntityId, Type};
 
+pub(crate) use built_in_types::built_in_type_names;
 pub(crate) use key_forms::domain as key_domain;
 use patterns::PatternBook;
 
@@ -109,6 +112,7 @@ pub(crate) fn resolve(root: &Node, out: &mut Diagnostics) -> Model {
     resolver.personal_attributes(&mut entities);
     resolver.keys(&mut entities);
     resolver.promises(&mut entities);
+    resolver.check_past(root, &mut entities);
     resolver.check_cycles(&entities);
     limits::check(&resolver.table, &entities, resolver.out);
     resolver.key_names(&entities);

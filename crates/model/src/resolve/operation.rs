@@ -101,6 +101,7 @@ impl Resolver<'_> {
         let mut args = Args::default();
         for entry in node.map_or(&[][..], Node::entries) {
             self.check_name(&entry.key, "an argument");
+            self.check_no_past(&entry.value, "an argument");
             let declared = self.declared(&entry.value, types);
             let (ty, optional) = declared.map_or((Type::Unknown, false), |declared| {
                 let optional = declared.optional || declared.default.is_some();

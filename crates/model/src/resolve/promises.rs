@@ -83,7 +83,8 @@ impl Resolver<'_> {
     fn unique(&mut self, entity: &Entity, node: Option<&Node>) -> Vec<Guard> {
         let mut guards = Vec::new();
         for entry in node.map_or(&[][..], Node::entries) {
-            let Some(text) = entry.value.text() else { continue };
+            let value = entry.value.text().or_else(|| entry.value.get("is")?.text());
+            let Some(text) = value else { continue };
             let scope = Scope {
                 absence: Absence::Spreads,
                 ..self.names.row_scope(entity.id)
@@ -101,6 +102,7 @@ impl Resolver<'_> {
                 name: entry.key.text.clone(),
                 value,
                 span: entry.key.span,
+                was: super::past::was(&entry.value),
             });
         }
         guards

@@ -14,9 +14,10 @@ use crate::node::{Entry, Node};
 use crate::rules;
 use crate::source::Span;
 use crate::text::Text;
+use crate::text_forms::{TEXT_FORMS, TextForm};
 use crate::types::{
     EntityId, EnumType, LengthLimits, MODEL_TYPE_PARTS_MAX, ObjectField, ObjectType, TYPE_LEVELS_MAX, TYPE_PARTS_MAX,
-    Type,
+    TextLimits, Type,
 };
 
 /// What is known of types so far.
@@ -215,7 +216,7 @@ impl Resolver<'_> {
         } else if let Some(object) = node.get("object") {
             Declared::of(self.object_type(object, "", types))
         } else if let Some(words) = node.get("enum") {
-            Declared::of(enum_type(words, ""))
+            Declared::of(enum_type(words, "", node.get("was")))
         } else {
             // What `is` or `copy` computes has the type of its expression.
             Declared::of(Type::Unknown)
@@ -318,13 +319,26 @@ impl Resolver<'_> {
         if self.type_nodes.contains_key(name.text.as_str()) {
             return self.named_type(&name.text, types).map(Declared::of);
         }
+        if let Some(form) = TextForm::named(&name.text) {
+            // A test reads the patterns of all forms; where the model's own took all the steps there are, the last of them is told of.
+            let pattern = self.patterns.read(form.pattern).map_err(|error| {
+                let message = format!("`{}` cannot be read here: {error}", name.text);
+                self.out.push(Diagnostic::new(&rules::BAD_TYPE, name.span, message));
+            });
+            let limits = TextLimits {
+                length: form.length(),
+                pattern: Some(pattern.ok()?),
+            };
+            return Some(Declared::of(Type::Text(limits)));
+        }
         if self.names.catalog.entity(&name.text).is_some() {
             let help = "name the attributes with `take`, or define an object under `types`";
             self.not_yet(name.span, "an entity as a type", help);
             return None;
         }
         let message = format!("there is no type `{}`", name.text);
-        let known = BUILT_IN.into_iter().chain(self.type_nodes.keys().copied());
+        let forms = TEXT_FORMS.iter().map(|form| form.name);
+        let known = BUILT_IN.into_iter().chain(forms).chain(self.type_nodes.keys().copied());
         let diagnostic = Diagnostic::new(&rules::UNKNOWN_TYPE, name.span, message);
         let diagnostic = match common_names(&name.text) {
             Some(ours) => diagnostic.help(format!("did you mean `{ours}`?")).replace_with(ours),
@@ -388,7 +402,7 @@ impl Resolver<'_> {
             }
             Node::Scalar(text) => self.short_form(text, types).map(|declared| declared.ty),
             node => match (node.get("enum"), node.get("object")) {
-                (Some(words), _) => Some(enum_type(words, name)),
+                (Some(words), _) => Some(enum_type(words, name, node.get("was"))),
                 (None, Some(object)) => Some(self.object_type(object, name, types)),
                 (None, None) => {
                     let message = format!("the type `{name}` says nothing");
@@ -430,6 +444,7 @@ impl Resolver<'_> {
                 let help = "say `personal` of the attribute that holds the object";
                 self.not_yet(personal.key.span, "a field that is personal by itself", help);
             }
+            self.check_no_past(&entry.value, "a field of an object");
             if let Some(declared) = self.declared(&entry.value, types) {
                 fields.push(ObjectField {
                     name: entry.key.text.clone(),
@@ -472,10 +487,13 @@ fn unknown_declared(resolver: &Resolver<'_>, entity: EntityId, name: &str, span:
     )
 }
 
-pub(super) fn enum_type(words: &Node, name: &str) -> Type {
+pub(super) fn enum_type(words: &Node, name: &str, were: Option<&Node>) -> Type {
+    let were = were.map_or(&[][..], Node::entries).iter();
+    let were = were.filter_map(|entry| Some((entry.key.text.clone(), entry.value.str()?.to_owned())));
     Type::Enum(Arc::new(EnumType {
         name: name.to_owned(),
         members: names(Some(words)),
+        were: were.collect(),
     }))
 }
 

@@ -183,6 +183,7 @@ impl Resolver<'_> {
             looks_again: false,
             http: http.into_route(),
             claim: self.claim(node.get("claim")),
+            was: super::past::was(node),
         };
         self.check_if_match(&write, node, entities);
         if let Some(trigger) = &write.after {

@@ -128,6 +128,23 @@ impl Engine {
         Ok(if is_missing { TableState::Made } else { known })
     }
 
+    /// The faces of every model that wrote rows of the table which are still there, as far as the table knows; none, where it knows no
+    /// model. Nothing is written.
+    ///
+    /// # Errors
+    ///
+    /// Where the store fails, or what the table knows cannot be read.
+    pub async fn known_faces(&self) -> Result<Vec<Face>, OpenError> {
+        let Some((place, control)) = self.find_control().await? else {
+            return Ok(Vec::new());
+        };
+        let mut faces = Vec::with_capacity(control.faces.len());
+        for hash in &control.faces {
+            faces.push(place.read_face(self.store(), hash).await?);
+        }
+        Ok(faces)
+    }
+
     /// Compares the model with those that the table knows, and has it known.
     async fn join_table(&self, opening: &TableOpening, is_new: bool) -> Result<TableState, OpenError> {
         let form = self.open_guard_form(opening, is_new).await?;

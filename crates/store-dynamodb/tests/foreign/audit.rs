@@ -32,4 +32,9 @@ mod place {
     pub async fn store() -> Arc<dyn Store> {
         crate::place::store().await
     }
+
+    /// The store of those that follow changes.
+    pub async fn streamed_store() -> Arc<dyn Store> {
+        crate::place::streamed_store().await
+    }
 }

@@ -103,6 +103,7 @@ fn catalog() -> Catalog {
     let mut catalog = Catalog::default();
     let id = catalog.add_entity("Task").unwrap();
     let rank = Arc::new(EnumType {
+        were: Vec::new(),
         name: "Rank".to_owned(),
         members: ["urgent", "high", "low"].map(str::to_owned).to_vec(),
     });

@@ -259,6 +259,7 @@ pub fn int(min: i64, max: i64) -> Type {
 pub fn words(name: &str, members: &[&str]) -> Type {
     let members = members.iter().map(|member| (*member).to_owned()).collect();
     Type::Enum(Arc::new(EnumType {
+        were: Vec::new(),
         name: name.to_owned(),
         members,
     }))

@@ -10,6 +10,11 @@ pub(super) static TYPE: Record = record(
     &[
         optional("enum", NAMES, "The words; their order is their rank."),
         optional(
+            "was",
+            Names("member", &Name),
+            "Members of `enum` that had other names before, each with that name.",
+        ),
+        optional(
             "object",
             Names("field", &Either(&[Type, Map(&ATTRIBUTE)])),
             "The fields.",
@@ -42,7 +47,7 @@ pub static ENTITY: Record = record(
         ),
         optional(
             "unique",
-            Names("guard", &Expr),
+            Names("guard", &Either(&[Expr, Map(&GUARD)])),
             "Values that no two rows may share: guard rows are claimed and released with the entity.",
         ),
         optional(
@@ -77,7 +82,17 @@ pub static ENTITY: Record = record(
             Name,
             "A name for entities that share one key space on purpose.",
         ),
+        optional("was", Name, "The name that it had before."),
         optional("claim", Map(&ENTITY_CLAIM), "What a document says of the entity."),
+    ],
+);
+
+pub(super) static GUARD: Record = record(
+    "guard",
+    "A value that no two rows may share, where its formula alone does not say all.",
+    &[
+        required("is", Expr, "The value."),
+        optional("was", Name, "The name that it had before."),
     ],
 );
 
@@ -154,6 +169,16 @@ pub static ATTRIBUTE: Record = Record {
             "personal",
             Words(&["true", "false", "hashed", "omitted", "readable"]),
             "Whether it tells of a person, and how it stands in a lake: `true` is `hashed`.",
+        ),
+        optional(
+            "was",
+            Either(&[Name, Names("member", &Name)]),
+            "The name that it had before; with `enum`, a map of members and the names that they had.",
+        ),
+        optional(
+            "fill",
+            Expr,
+            "What rows get that were stored before it was there: a formula of the row.",
         ),
     ],
     others: None,

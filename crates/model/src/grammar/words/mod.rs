@@ -14,7 +14,7 @@ pub use write::{STEP, WRITE};
 
 use super::Shape::{Either, Flag, List, Name, Names, Record as Map, Text, Type, Whole, Words};
 use super::{Field, Record, Shape, optional, required};
-use entity::{ENTITY_CLAIM, HISTORY, STATES, TYPE};
+use entity::{ENTITY_CLAIM, GUARD, HISTORY, STATES, TYPE};
 use read::{CLAIM, COMPARISON, EACH, LET_READ, USING};
 use search::SEARCH;
 use table::{INDEX, INDEX_CLAIM, INDEX_UNITS, KEY_ATTRIBUTE, PROVISIONED, STREAM, TABLE_CLAIM, TABLE_KEY};
@@ -211,6 +211,7 @@ pub static RECORDS: &[&Record] = &[
     &CALLER_CLAIM,
     &API_KEY,
     &ENTITY,
+    &GUARD,
     &ENTITY_CLAIM,
     &KEY,
     &ATTRIBUTE,

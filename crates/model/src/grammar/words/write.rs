@@ -53,6 +53,7 @@ pub static WRITE: Record = record(
             Words(&["required"]),
             "Over HTTP, `If-Match` must say which version of the row is changed.",
         ),
+        optional("was", Name, "The name that it had before."),
         optional(
             "bulk",
             Flag,

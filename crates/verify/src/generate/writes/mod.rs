@@ -91,7 +91,7 @@ table:
   ttl: ttl
 types:
   State: {enum: [open, held, done]}
-  Kind: {enum: [red, green, blue]}
+  Kind: {enum: [red, green, blue], was: {red: crimson}}
   LineIn: {object: {no: int 0..9, amount: int -9..9}}
 callers:
   jwt: {audience: made, claims: {id: sub, role: role}}
@@ -115,10 +115,11 @@ entities:
     if let Some(first) = traits.first() {
         writes.push_str(&composed::writes(rng, first));
     }
-    GeneratedWrites {
-        head: text,
-        writes: apart(&writes),
+    let mut writes = apart(&writes);
+    if let Some(first) = writes.first_mut() {
+        first.push_str("    was: formerWrite\n");
     }
+    GeneratedWrites { head: text, writes }
 }
 
 /// The entries of a map, each with the lines that belong to it.
@@ -157,7 +158,10 @@ fn entity(name: &str, known: &Traits) -> String {
     say(true, "      tags: set(string 1..40)? ..2");
     say(true, "      list: list(int 0..9)? ..3");
     say(true, "      counts: map(int)? ..3");
-    say(true, "      maker: {type: 'string? 1..40', fixed: true}");
+    say(
+        true,
+        "      maker: {type: 'string? 1..40', fixed: true, was: author, fill: name}",
+    );
     say(true, "      touched: {type: seconds, always: now}");
     say(known.states, "      state: State");
     say(known.states, "      heldUntil: time?");
@@ -193,7 +197,12 @@ fn entity(name: &str, known: &Traits) -> String {
             false => say(true, &format!("      GSI1: {{{note}}}")),
         }
     }
-    say(known.unique, "    unique: {name: lower(name), note: note}");
+    // What was before means nothing to a model by itself.
+    say(
+        known.unique,
+        "    unique: {name: lower(name), note: {is: note, was: remark}}",
+    );
+    say(known.unique, &format!("    was: Former{name}"));
     say(known.expires, "    expires: 'ends == absent ? absent : ends'");
     if known.history {
         let tombstone = if known.tombstone { ", tombstone: gone" } else { "" };

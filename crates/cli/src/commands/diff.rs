@@ -1,0 +1,221 @@
+//! `singlet diff`.
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use clap::{Args, ValueEnum};
+use serde_json::Value as Json;
+use singlet_cost::{compare_reports, cost_report, expected_operations, stored_bytes};
+use singlet_evolve::{
+    Deny, FileNames, RATE_UNITS_USUAL, WholeDiff, compare_contracts, compare_followers, compare_models,
+    compare_with_table, diff_json, diff_markdown, diff_text, migration_cost,
+};
+use singlet_http::openapi::{Deployed, document};
+use singlet_http::routing::Routes;
+use singlet_model::Model;
+use singlet_runtime::{Attributes, Setting};
+
+use super::cost::PriceArgs;
+use crate::store::{StoreArgs, given_pairs, given_settings};
+use crate::table::counted;
+use crate::{exit, model};
+
+/// Show what a change of a model means for stored rows, for clients and for the bill, before it is made.
+///
+/// `singlet diff model.yaml new.yaml`, or `singlet diff new.yaml --store embedded:data` against the models that wrote the rows of a
+/// table.
+///
+/// Of each difference it says what must be done to rows (nothing, fill, index, rekey, reshape, drop) and the way: free, bridge,
+/// still, new table. What has another name is the same only where the new model says so with `was:`.
+#[derive(Args)]
+pub struct Diff {
+    /// The model as it is; the one that comes, where it is compared with a table.
+    model: PathBuf,
+    /// The model that comes.
+    new: Option<PathBuf>,
+    /// Fail (exit code 1) where there is some of these.
+    #[arg(long, value_enum, value_name = "WHAT", value_delimiter = ',')]
+    deny: Vec<Denied>,
+    /// How it is shown.
+    #[arg(long, value_enum, default_value_t = Format::Text)]
+    format: Format,
+    /// Write units a second at which rows would be changed.
+    #[arg(long, value_name = "UNITS", default_value_t = RATE_UNITS_USUAL)]
+    rate: f64,
+    /// A value that a setting of the old model has, where it is another than in the new one.
+    #[arg(long, value_name = "NAME=VALUE")]
+    set_old: Vec<String>,
+    /// The prices of a team or a region, in a file; those of us-east-1 unless given.
+    #[arg(long, value_name = "FILE")]
+    prices: Option<PathBuf>,
+    #[command(flatten)]
+    store: StoreArgs,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Format {
+    /// For people.
+    Text,
+    /// For programs; stable.
+    Json,
+    /// For a pull request.
+    Markdown,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Denied {
+    /// Something that clients or followers lose.
+    Breaking,
+    /// A change for which writes stop, or the table is another.
+    Still,
+    /// Something stored that belongs to no model any more.
+    Drop,
+    /// Something that stored rows may break.
+    Promises,
+    /// A value that rows of before need and the model does not say.
+    Unfilled,
+}
+
+impl Denied {
+    fn deny(self) -> Deny {
+        match self {
+            Denied::Breaking => Deny::Breaking,
+            Denied::Still => Deny::Still,
+            Denied::Drop => Deny::Drop,
+            Denied::Promises => Deny::Promises,
+            Denied::Unfilled => Deny::Unfilled,
+        }
+    }
+}
+
+impl Diff {
+    /// Runs the command.
+    pub fn run(self) -> ExitCode {
+        if !(self.rate.is_finite() && self.rate > 0.0) {
+            return model::fail("`--rate` is a number of write units a second, such as 500");
+        }
+        let done = match &self.new {
+            Some(new) => self.files(new),
+            None => super::block_on(self.with_table()),
+        };
+        done.unwrap_or_else(|code| code)
+    }
+
+    fn files(&self, new: &Path) -> Result<ExitCode, ExitCode> {
+        let (old, old_source) = model::load_with_source(&self.model)?;
+        let (new, new_source) = model::load_with_source(new)?;
+        let given = self.store.given_pairs().map_err(|reason| model::fail(&reason))?;
+        let mut given_old = of_model(&old, &given);
+        given_old.extend(given_pairs(&self.set_old).map_err(|reason| model::fail(&reason))?);
+        let (settings_old, settings) = (deployed(&old, &given_old)?, deployed(&new, &given)?);
+        let rows = compare_models((&old, &settings_old), (&new, &settings));
+        let mut contract = compare_contracts(&openapi(&old), &openapi(&new));
+        contract.extend(compare_followers(&old, &new));
+        let prices = PriceArgs::of_file(self.prices.clone()).load()?;
+        let report = |model: &Model| cost_report(model, &expected_operations(model), &stored_bytes(model), &prices);
+        let is_estimated = !old.estimates.is_empty() && !new.estimates.is_empty();
+        let cost = is_estimated
+            .then(|| compare_reports(&report(&old), &report(&new)))
+            .flatten()
+            .filter(|cost| {
+                let is_changed = !(cost.changed.is_empty() && cost.added.is_empty() && cost.removed.is_empty());
+                is_changed || cost.beside.before != cost.beside.after
+            });
+        let migration = migration_cost(&rows, &old, &new, &prices, self.rate);
+        let diff = WholeDiff {
+            rows,
+            contract: Some(contract),
+            cost,
+            migration: migration.filter(|_| is_estimated),
+        };
+        let files = FileNames {
+            old: Some(&old_source),
+            new: &new_source,
+            old_name: old_source.name(),
+        };
+        self.show(&diff, files)
+    }
+
+    /// Against every model that wrote rows of the table which are still there.
+    async fn with_table(&self) -> Result<ExitCode, ExitCode> {
+        let failed = |reason: String| model::fail(&reason);
+        if self.store.is_memory() {
+            let help =
+                "`singlet diff OLD NEW`, or `singlet diff NEW --store embedded:DIR` for the models that a table knows";
+            return Err(model::fail(&format!("there is nothing to compare with\nhelp: {help}")));
+        }
+        if !self.set_old.is_empty() {
+            let reason = "`--set-old` is for two files: a table knows the values that were in use";
+            return Err(model::fail(reason));
+        }
+        let (loaded, source) = model::load_with_source(&self.model)?;
+        let (table, name) = (loaded.table.name.clone(), loaded.name.clone());
+        let engine = self.store.open_as_it_is(loaded).await.map_err(failed)?;
+        let faces = engine
+            .known_faces()
+            .await
+            .map_err(|error| model::fail(&format!("table `{table}`: {error}")))?;
+        if faces.is_empty() {
+            let help = "`singlet serve MODEL --adopt` looks at every row, and has the table know the model if all fit";
+            let reason = format!("table `{table}` knows no model of `{name}`\nhelp: {help}");
+            return Err(model::fail(&reason));
+        }
+        let settings = &engine.setting().settings;
+        let mut diff = WholeDiff::default();
+        for face in &faces {
+            for change in compare_with_table(face, engine.model(), settings) {
+                if !diff.rows.contains(&change) {
+                    diff.rows.push(change);
+                }
+            }
+        }
+        let by = match faces.len() {
+            1 => String::new(),
+            count => format!(", whose rows {} wrote", counted(count, "model")),
+        };
+        let old_name = format!("table `{table}`{by}");
+        let files = FileNames {
+            old: None,
+            new: &source,
+            old_name: &old_name,
+        };
+        self.show(&diff, files)
+    }
+
+    fn show(&self, diff: &WholeDiff, files: FileNames<'_>) -> Result<ExitCode, ExitCode> {
+        let text = match self.format {
+            Format::Text => diff_text(diff, files),
+            Format::Json => format!("{:#}\n", diff_json(diff, files)),
+            Format::Markdown => diff_markdown(diff, files),
+        };
+        let printed = super::print(&text);
+        let mut is_denied = false;
+        for deny in self.deny.iter().map(|denied| denied.deny()) {
+            let count = diff.denied(deny);
+            if count > 0 {
+                is_denied = true;
+                eprintln!("error: {} denied: `{}`", counted(count, "change"), deny.word());
+            }
+        }
+        match is_denied {
+            true => Ok(ExitCode::from(exit::FINDINGS)),
+            false => Ok(printed),
+        }
+    }
+}
+
+/// The values that are given of a model's own settings.
+fn of_model(model: &Model, given: &[(String, String)]) -> Vec<(String, String)> {
+    let is_known = |name: &str| model.settings.iter().any(|known| known.name == name);
+    given.iter().filter(|(name, _)| is_known(name)).cloned().collect()
+}
+
+/// The settings of a model: what is given, and what it says itself.
+fn deployed(model: &Model, given: &[(String, String)]) -> Result<Attributes, ExitCode> {
+    let given = given_settings(model, given).map_err(|reason| crate::model::fail(&reason))?;
+    Ok(Setting::of(model, given).settings)
+}
+
+fn openapi(model: &Model) -> Json {
+    document(model, &Routes::of(model), Deployed::as_modelled(model))
+}
