@@ -6,6 +6,7 @@
 //! No I/O: a document is text, and its drawings are texts with names.
 
 mod cost;
+mod data_flow;
 mod drawing;
 mod entities;
 mod escape;
@@ -76,6 +77,7 @@ pub fn document(model: &Model, drawings: Drawings) -> Document {
         writer.out.push_str(&writes::section(model, write));
     }
     writer.follows(model);
+    writer.data_flow(model);
     writer.states(model);
     writer.section("Guarantees", "", &guarantees::table(model));
     writer.cost(model);
@@ -139,6 +141,18 @@ impl Writer {
                 .push_str("Other systems are told by Standard Webhooks, at least once, in no order.\n\n");
             self.out.push_str(&webhooks);
         }
+    }
+
+    fn data_flow(&mut self, model: &Model) {
+        let table = data_flow::table(model);
+        if table.is_empty() {
+            return;
+        }
+        self.heading("Where data goes");
+        self.out
+            .push_str("Soon after each change, through the stream of the table. What is dashed is there where somebody deploys it.\n\n");
+        self.diagram("data", &data_flow::graph(model), &data_flow::diagram(model));
+        self.out.push_str(&table);
     }
 
     fn cost(&mut self, model: &Model) {

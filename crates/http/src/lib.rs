@@ -43,6 +43,7 @@ mod service;
 mod settings;
 mod surfaces;
 mod system;
+pub mod telemetry;
 mod ticket;
 mod trace;
 mod trust;

@@ -29,7 +29,8 @@ use crate::problem::Problem;
 use crate::settings::Settings;
 use crate::surfaces::Surfaces;
 use crate::system::System;
-use crate::trace::{self, REQUEST_ID, TRACEPARENT};
+use crate::telemetry::RequestSpan;
+use crate::trace::{self, REQUEST_ID, TRACEPARENT, TraceContext};
 use crate::watch::Watchers;
 use crate::{assets, home, watch};
 
@@ -250,6 +251,8 @@ const CLIENT_LEFT: u16 = 499;
 struct Underway<'a> {
     service: &'a Service,
     started: Instant,
+    began_nanos: u64,
+    trace: TraceContext,
     request_id: String,
     method: Method,
     path: String,
@@ -263,6 +266,8 @@ impl<'a> Underway<'a> {
         Underway {
             service,
             started: Instant::now(),
+            began_nanos: trace::nanos_now(),
+            trace: TraceContext::of(request.headers()),
             request_id: trace::request_id(request.headers()),
             method: request.method().clone(),
             path: request.uri().path().to_owned(),
@@ -276,6 +281,7 @@ impl<'a> Underway<'a> {
         let took = self.started.elapsed();
         self.service.metrics.in_flight.dec();
         self.service.metrics.answered(&self.of, status, took, consumed, problem);
+        self.note_span(status, took, consumed, problem);
         // The query may hold what is nobody's business; the path is enough to find a request again.
         tracing::info!(
             request_id = self.request_id,
@@ -289,6 +295,34 @@ impl<'a> Underway<'a> {
             problem,
             "request"
         );
+    }
+}
+
+impl Underway<'_> {
+    /// Has a collector told of it, where there is one and the trace is wanted.
+    fn note_span(&self, status: u16, took: Duration, consumed: &Consumed, problem: Option<&str>) {
+        let Some(sink) = self.service.settings.spans.as_ref().filter(|_| self.trace.is_sampled()) else {
+            return;
+        };
+        let units = consumed.total();
+        let known = |text: &str| (!text.is_empty()).then(|| text.to_owned());
+        let took_nanos = u64::try_from(took.as_nanos()).unwrap_or(u64::MAX);
+        sink.note(RequestSpan {
+            trace: self.trace.trace,
+            span: self.trace.span,
+            parent: self.trace.parent,
+            method: self.method.to_string(),
+            path: self.path.clone(),
+            system: known(&self.of.system),
+            operation: known(&self.of.operation),
+            status,
+            problem: problem.map(str::to_owned),
+            request_id: self.request_id.clone(),
+            read_halves: units.read.halves(),
+            write_units: units.write.get(),
+            began_nanos: self.began_nanos,
+            ended_nanos: self.began_nanos.saturating_add(took_nanos),
+        });
     }
 }
 
@@ -306,7 +340,7 @@ fn capacity_text(units: Units) -> String {
 
 async fn answer(State((service, front)): State<(Arc<Service>, Front)>, request: Request<Body>) -> Response {
     let mut underway = Underway::begin(&service, &request);
-    let traceparent = trace::traceparent(request.headers());
+    let traceparent = underway.trace.header();
     let wants_capacity = request.headers().get(DEBUG).is_some_and(|value| value == "capacity");
     let request_id = underway.request_id.clone();
     let done = caught(

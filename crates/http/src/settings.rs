@@ -5,6 +5,7 @@ use std::time::Duration;
 use crate::console::ConsoleShown;
 use crate::proxies::Proxies;
 use crate::surfaces::Surfaces;
+use crate::telemetry::SpanSink;
 
 /// What a deployment decides for all systems together.
 #[derive(Clone, Debug, Default)]
@@ -19,6 +20,8 @@ pub struct Settings {
     pub proxies: Proxies,
     /// Where the console is shown, if there is one.
     pub console: ConsoleShown,
+    /// Where the spans of requests go, if a collector is told.
+    pub spans: Option<SpanSink>,
 }
 
 /// The bounds of every request and connection.

@@ -1,5 +1,7 @@
 //! Which request an answer and a log line belong to: `X-Request-Id` and `traceparent`.
 
+use std::time::{SystemTime, UNIX_EPOCH};
+
 use axum::http::{HeaderMap, HeaderName, HeaderValue};
 
 /// The header of request ids.
@@ -25,8 +27,55 @@ pub fn request_id(headers: &HeaderMap) -> String {
     }
 }
 
-/// The trace context of the answer: the client's trace, with a span of ours.
-pub fn traceparent(headers: &HeaderMap) -> Option<HeaderValue> {
+/// The trace that a request belongs to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct TraceContext {
+    /// The trace.
+    pub(crate) trace: u128,
+    /// The span of who asked, if that was said.
+    pub(crate) parent: Option<u64>,
+    /// The span of ours.
+    pub(crate) span: u64,
+    flags: u8,
+}
+
+impl TraceContext {
+    /// The client's trace, or one of our own, with a span of ours.
+    pub(crate) fn of(headers: &HeaderMap) -> Self {
+        let span = fastrand::u64(1..);
+        match sent_context(headers) {
+            Some((trace, parent, flags)) => TraceContext {
+                trace,
+                parent: Some(parent),
+                span,
+                flags,
+            },
+            None => TraceContext {
+                trace: fastrand::u128(1..),
+                parent: None,
+                span,
+                flags: SAMPLED,
+            },
+        }
+    }
+
+    /// Whether the one who began the trace wants to see it.
+    pub(crate) fn is_sampled(&self) -> bool {
+        self.flags & SAMPLED != 0
+    }
+
+    /// The header of the answer, where the client sent one.
+    pub(crate) fn header(&self) -> Option<HeaderValue> {
+        self.parent?;
+        let (trace, span, flags) = (self.trace, self.span, self.flags);
+        HeaderValue::from_str(&format!("00-{trace:032x}-{span:016x}-{flags:02x}")).ok()
+    }
+}
+
+const SAMPLED: u8 = 1;
+
+/// The trace, the span and the flags that a client sent, where they are well formed.
+fn sent_context(headers: &HeaderMap) -> Option<(u128, u64, u8)> {
     let sent = headers.get(TRACEPARENT)?.to_str().ok()?;
     let mut parts = sent.split('-');
     let (version, trace, span, flags) = (parts.next()?, parts.next()?, parts.next()?, parts.next()?);
@@ -37,10 +86,16 @@ pub fn traceparent(headers: &HeaderMap) -> Option<HeaderValue> {
                 .all(|byte| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte))
     };
     let known = version == "00" && parts.next().is_none();
-    let nonzero = |text: &str| text.bytes().any(|byte| byte != b'0');
-    let valid = known && hex(trace, 32) && hex(span, 16) && hex(flags, 2) && nonzero(trace) && nonzero(span);
-    let own = fastrand::u64(1..);
-    valid
-        .then(|| HeaderValue::from_str(&format!("00-{trace}-{own:016x}-{flags}")).ok())
-        .flatten()
+    if !(known && hex(trace, 32) && hex(span, 16) && hex(flags, 2)) {
+        return None;
+    }
+    let trace = u128::from_str_radix(trace, 16).ok().filter(|trace| *trace != 0)?;
+    let span = u64::from_str_radix(span, 16).ok().filter(|span| *span != 0)?;
+    Some((trace, span, u8::from_str_radix(flags, 16).ok()?))
+}
+
+/// Now, in nanoseconds since 1970.
+pub(crate) fn nanos_now() -> u64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(since.as_nanos()).unwrap_or(u64::MAX)
 }

@@ -11,6 +11,7 @@ mod opening;
 pub mod secret;
 pub mod signal;
 mod sources;
+mod telemetry;
 mod watch;
 
 use std::future::Future;
@@ -32,6 +33,7 @@ use singlet_store::Store;
 
 use self::config::File;
 use self::sources::Source;
+use self::telemetry::Telemetry;
 use super::dynamodb;
 use crate::following;
 use crate::lake_following;
@@ -182,6 +184,9 @@ pub struct Serve {
     /// With `--dynamodb`: take calls from other machines. Nobody's signature is checked.
     #[arg(long, env = "SINGLET_DYNAMODB_REMOTE")]
     dynamodb_remote: bool,
+    /// Tell a collector of OpenTelemetry at this address of requests and figures, by OTLP over HTTP: `http://localhost:4318`.
+    #[arg(long, env = "OTEL_EXPORTER_OTLP_ENDPOINT", value_name = "URL")]
+    otlp: Option<String>,
     /// A value for a model's `settings`, `system.name=value`.
     #[arg(long = "set", value_name = "SYSTEM.NAME=VALUE")]
     set: Vec<String>,
@@ -284,8 +289,12 @@ impl Serve {
             &[server.address(), operators.as_ref().and_then(Server::address)],
         );
         let console = console.map_err(|reason| fail(&reason))?;
+        let otlp = self.otlp.clone().filter(|url| !url.is_empty()).or(file.otlp.take());
+        let telemetry = otlp.as_deref().map(Telemetry::new).transpose();
+        let (telemetry, spans) = telemetry.map_err(|reason| fail(&reason))?.unzip();
         let settings = Settings {
             console: console.shown,
+            spans,
             ..settings
         };
         // Before anybody is told that it serves: who is told may end it at once.
@@ -322,6 +331,7 @@ impl Serve {
         }
         let greeting = greeting::text(&addresses, &systems, &deployment);
         let service = Service::new(systems, settings);
+        let telling = telemetry.map(|telemetry| telemetry.start(&service));
         let names: Vec<String> = service.systems().iter().map(|system| system.name.clone()).collect();
         let texts = console::model_texts(&sources, &names);
         let link = console::start(&console, &service, &addresses, texts);
@@ -365,6 +375,9 @@ impl Serve {
         };
         if let Some(following) = following {
             following.end().await;
+        }
+        if let Some(telling) = telling {
+            telling.end().await;
         }
         match finished {
             true => tracing::info!("every request that had begun was answered"),

@@ -1,5 +1,5 @@
 //! Clients that nobody here wrote. Of the service, made from the OpenAPI documents: requests by schemathesis, and a generated
-//! client for each system; the client in TypeScript that is written here, seen by `tsc`; the verifier of Standard Webhooks, and `EventSource`; readers of Delta tables; the console in a browser. Of DynamoDB's protocol: boto3, the AWS SDK for JavaScript, ElectroDB, and a public suite. They come from
+//! client for each system; the client in TypeScript that is written here, seen by `tsc`; the verifier of Standard Webhooks, and `EventSource`; readers of Delta tables; the console in a browser; the client of the Language Server Protocol and the inspector of the Model Context Protocol; the messages of OpenTelemetry; `systemd-analyze`. Of DynamoDB's protocol: boto3, the AWS SDK for JavaScript, ElectroDB, and a public suite. They come from
 //! PyPI and npm; where they cannot be had, a loud line says so.
 
 use std::io::Write;
@@ -141,6 +141,26 @@ fn the_public_inspector_asks_for_every_tool_and_nothing_is_written() {
     for line in ["ok: verify", "ok: a file outside is refused", "ok: nothing was written"] {
         assert!(printed.contains(line), "{printed}");
     }
+}
+
+#[test]
+fn a_collector_reads_spans_and_figures_by_the_published_messages() {
+    let Some(printed) = run("otlp-collector", &[]) else {
+        return;
+    };
+    assert_eq!(
+        printed.lines().filter(|line| line.starts_with("ok: ")).count(),
+        4,
+        "{printed}"
+    );
+}
+
+#[test]
+fn what_is_deployed_starts_answers_its_probes_and_is_a_unit() {
+    let Some(printed) = run("deploy-check", &[]) else {
+        return;
+    };
+    assert!(printed.contains("ok: systemd-analyze verify"), "{printed}");
 }
 
 #[test]

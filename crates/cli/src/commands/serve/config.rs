@@ -43,6 +43,7 @@ pub struct File {
     pub requests_max: Option<NonZeroUsize>,
     pub held_bytes_max: Option<NonZeroUsize>,
     pub long_calls_max: Option<NonZeroUsize>,
+    pub otlp: Option<String>,
     pub dynamodb: Option<String>,
     pub dynamodb_writes: Option<bool>,
     pub dynamodb_remote: Option<bool>,
