@@ -49,6 +49,11 @@ pub fn create(path: &Path) -> io::Result<File> {
     private().create(true).truncate(true).open(path)
 }
 
+/// Goes on at the end of a file, which is made where it is not there.
+pub fn append(path: &Path) -> io::Result<File> {
+    private().create(true).append(true).open(path)
+}
+
 /// Says in the log where others can look into a folder of data that somebody else made. Its mode is not ours to change.
 pub fn warn_of_others(folder: &Path) {
     if let Some(mode) = mode_for_others(folder) {

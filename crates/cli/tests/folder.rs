@@ -10,6 +10,9 @@
 )]
 
 #[cfg(unix)]
+#[path = "folder/audited.rs"]
+mod audited;
+#[cfg(unix)]
 #[path = "folder/beside.rs"]
 mod beside;
 #[path = "folder/crashes.rs"]

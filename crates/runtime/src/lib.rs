@@ -42,7 +42,10 @@ pub mod typed;
 pub mod values;
 mod write;
 
-pub use audit::{AuditDepth, AuditOptions, RowAudit, RowMisfit, RowMisfitKind, audit_rows};
+pub use audit::{
+    AuditDepth, Auditor, Finding, FindingGroup, FindingKind, ItemChange, JudgedItem, MendPlan, PageAudit, RowAudit,
+    audit_rows,
+};
 pub use budget::{Memory, Turns};
 pub use by_key::primary_key;
 pub use claims::{CLAIM_ELEMENTS_MAX, claim_from_json, claim_from_text, claim_type, put_claim};

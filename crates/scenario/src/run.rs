@@ -8,7 +8,7 @@ use serde_json::Value as Json;
 use singlet_model::node::Node;
 use singlet_model::text::Text;
 use singlet_model::{Diagnostic, Model, Span};
-use singlet_runtime::{Attributes, values};
+use singlet_runtime::{Attributes, AuditDepth, audit_rows, values};
 
 use crate::client::{self, Call, Reply};
 use crate::compare::{compare, different, quoted};
@@ -99,6 +99,9 @@ async fn play(file: &File, scenario: &Scenario, model: &Arc<Model>, coverage: &m
             break;
         }
     }
+    if played.differences.is_empty() {
+        played.differences = stage.look_at_table(scenario.name.span).await?;
+    }
     Ok(played)
 }
 
@@ -130,6 +133,15 @@ struct Stage<'a> {
 }
 
 impl Stage<'_> {
+    /// What lies in the table afterwards that the model would not have written so.
+    async fn look_at_table(&mut self, span: Span) -> Result<Vec<Diagnostic>, String> {
+        let audit = audit_rows(&self.service.engine, self.now, AuditDepth::Whole).await;
+        let audit = audit.map_err(|error| error.to_string())?;
+        let found = audit.first.iter();
+        let found = found.map(|finding| different(span, format!("the table is not sound afterwards: {finding}")));
+        Ok(found.collect())
+    }
+
     /// Names and rows before the first call.
     async fn set(&mut self, file: &File, scenario: &Scenario) -> Result<(), Box<Diagnostic>> {
         for (name, value) in &file.names {

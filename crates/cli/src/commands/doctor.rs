@@ -9,9 +9,7 @@ use clap::{Args, ValueEnum};
 use serde::Serialize;
 use singlet_face::Company;
 use singlet_model::Model;
-use singlet_runtime::{
-    AuditDepth, AuditOptions, Engine, OpenError, RowAudit, RowMisfitKind, TableOpening, TableUse, audit_rows,
-};
+use singlet_runtime::{AuditDepth, Engine, FindingGroup, OpenError, RowAudit, TableOpening, TableUse, audit_rows};
 use singlet_store_embedded::{EmbeddedStore, Inspection};
 
 use crate::model::{self, fail};
@@ -184,7 +182,7 @@ impl Doctor {
                 return Ok(());
             }
         }
-        match audit_rows(&engine, &AuditOptions::at(opening.now, AuditDepth::Whole)).await {
+        match audit_rows(&engine, opening.now, AuditDepth::Whole).await {
             Ok(audit) => report.add_audit(&name, &table, is_alone, audit),
             Err(error) => report.add("unreadable", Some(&table), None, None, &error.to_string()),
         }
@@ -238,19 +236,20 @@ impl Report {
     /// Items of no entity are somebody's where another model has the same table.
     fn add_audit(&mut self, system: &str, table: &str, is_alone: bool, audit: RowAudit) {
         self.rows.insert(system.to_owned(), audit.rows);
-        let counts = |kind: RowMisfitKind| is_alone || kind != RowMisfitKind::Unknown;
-        for misfit in audit.first.into_iter().filter(|misfit| counts(misfit.kind)) {
-            let (entity, key) = (misfit.entity, Some(misfit.key));
+        let counts = |group: FindingGroup| is_alone || group != FindingGroup::Unknown;
+        for misfit in audit.first.into_iter().filter(|misfit| counts(misfit.kind.group())) {
+            let key = Some(misfit.key_text());
+            let entity = misfit.entity;
             self.findings.push(Finding {
-                kind: misfit.kind.name(),
+                kind: misfit.kind.group().name(),
                 table: Some(table.to_owned()),
                 entity,
                 key,
                 what: misfit.reason,
             });
         }
-        for (kind, count) in audit.counts.into_iter().filter(|(kind, _)| counts(*kind)) {
-            *self.counts.entry(kind.name()).or_default() += count;
+        for (group, count) in audit.counts.into_iter().filter(|(group, _)| counts(*group)) {
+            *self.counts.entry(group.name()).or_default() += count;
         }
     }
 

@@ -1,5 +1,6 @@
 //! The subcommands.
 
+pub mod audit;
 pub mod call;
 pub mod capacity;
 pub mod changes;

@@ -10,7 +10,7 @@ use serde_json::json;
 use singlet_face::Company;
 use singlet_keyspace::Options;
 use singlet_keyspace::simulated::{Random, SimulatedDisk};
-use singlet_runtime::{AuditDepth, AuditOptions, Engine, TableOpening, TableUse, audit_rows};
+use singlet_runtime::{AuditDepth, Engine, TableOpening, TableUse, audit_rows};
 use singlet_store::Store;
 use singlet_store_embedded::EmbeddedStore;
 
@@ -150,8 +150,9 @@ fn recover(disk: &SimulatedDisk, truths: &[Truth], place: &str) -> usize {
             now: now() * 1000,
         };
         runtime.block_on(engine.open_table(&opening)).unwrap();
-        let options = AuditOptions::at(opening.now, AuditDepth::Whole);
-        let audit = runtime.block_on(audit_rows(&engine, &options)).unwrap();
+        let audit = runtime
+            .block_on(audit_rows(&engine, opening.now, AuditDepth::Whole))
+            .unwrap();
         assert_eq!(audit.first, [], "{place}: {name}");
     }
     for truth in truths {

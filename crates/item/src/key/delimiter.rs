@@ -32,6 +32,25 @@ impl Delimiter {
         CharacterMap::escaped(self).encode(text)
     }
 
+    /// The text that was escaped; none where nothing is escaped so.
+    pub fn unescaped(self, text: &str) -> Option<String> {
+        let mut bytes = text.bytes();
+        let mut found = Vec::with_capacity(text.len());
+        while let Some(byte) = bytes.next() {
+            if byte == self.0 {
+                return None;
+            }
+            if char::from(byte) != self.escape() {
+                found.push(byte);
+                continue;
+            }
+            let digit = |byte: Option<u8>| char::from(byte?).to_digit(16);
+            let (high, low) = (digit(bytes.next())?, digit(bytes.next())?);
+            found.push(u8::try_from(high * 16 + low).ok()?);
+        }
+        String::from_utf8(found).ok()
+    }
+
     /// Whether ordinary values contain the escape and look odd in a key: the bytes after `/`, `@`
     /// and `` ` `` are a digit and letters.
     pub fn has_ordinary_escape(self) -> bool {
@@ -66,6 +85,18 @@ mod tests {
         };
         assert_eq!(joined(&["a#b", "c$"]), "a$23b#c$24");
         assert_ne!(joined(&["a#b", "c"]), joined(&["a", "b#c"]));
+    }
+
+    #[test]
+    fn what_was_escaped_comes_back() {
+        for delimiter in ['#', '|', '/'].into_iter().filter_map(Delimiter::new) {
+            for text in ["", "a", "a#b", "$", "é|}#$24", "0/0", "%%"] {
+                assert_eq!(delimiter.unescaped(&delimiter.escaped(text)).as_deref(), Some(text));
+            }
+        }
+        for text in ["a#b", "$", "$2", "$2x", "$ff"] {
+            assert_eq!(Delimiter::default().unescaped(text), None, "{text}");
+        }
     }
 
     #[test]

@@ -6,7 +6,7 @@ use singlet_face::{Company, Difference, Face, differences};
 
 use super::rows::{Control, ControlPlace};
 use super::table_differences::table_differences;
-use crate::audit::{AuditDepth, AuditOptions, RowMisfit, audit_rows};
+use crate::audit::{AuditDepth, Finding, audit_rows};
 use crate::engine::Engine;
 use crate::error::RuntimeError;
 use crate::guard_form::GuardForm;
@@ -68,7 +68,7 @@ pub enum OpenError {
     /// Another model wrote its rows.
     Model(Vec<Difference>),
     /// It has rows that the model would not have written: how many, and the first.
-    Rows(u64, Vec<RowMisfit>),
+    Rows(u64, Vec<Finding>),
     /// The store failed, or others stayed in the way.
     Failed(RuntimeError),
 }
@@ -198,6 +198,16 @@ impl Engine {
         Ok(())
     }
 
+    /// The phase of the table's migration, while one is under way: what is changed then is the migration's to change.
+    ///
+    /// # Errors
+    ///
+    /// Where the store fails.
+    pub async fn migration_phase(&self) -> Result<Option<String>, OpenError> {
+        let found = self.find_control().await?;
+        Ok(found.and_then(|(_, control)| control.phase))
+    }
+
     /// The control row, and where it is.
     async fn find_control(&self) -> Result<Option<(ControlPlace, Control)>, OpenError> {
         if let Some(place) = ControlPlace::within(self.model())
@@ -279,7 +289,7 @@ impl Engine {
 
     /// How many rows there are, all of which fit.
     async fn fitting_rows(&self, now: i64) -> Result<u64, OpenError> {
-        let mut audit = audit_rows(self, &AuditOptions::at(now, AuditDepth::Rows)).await?;
+        let mut audit = audit_rows(self, now, AuditDepth::Rows).await?;
         match audit.misfits() {
             0 => Ok(audit.rows),
             count => {

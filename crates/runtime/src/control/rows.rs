@@ -32,6 +32,8 @@ const FACE_PARTS_MAX: usize = 64;
 
 const EPOCH: &str = "$epoch";
 const FACES: &str = "$faces";
+/// The phase of a migration that is under way; absent where none is.
+const PHASE: &str = "$phase";
 const FACE: &str = "$face";
 const PARTS: &str = "$parts";
 const GUARD_KEY: &str = "$guard_key";
@@ -46,6 +48,8 @@ pub(super) struct Control {
     pub epoch: u64,
     /// The hashes of the faces that wrote rows still there.
     pub faces: Vec<String>,
+    /// The phase of a migration, while one is under way.
+    pub phase: Option<String>,
 }
 
 /// Where the control rows of a system are.
@@ -153,8 +157,11 @@ impl ControlPlace {
             Some(Value::L(faces)) => faces.iter().map(|face| face.as_str().map(str::to_owned)).collect(),
             _ => None,
         };
+        let phase = item
+            .get(PHASE)
+            .map(|phase| phase.as_str().unwrap_or("unknown").to_owned());
         match (epoch.and_then(|epoch| u64::try_from(epoch).ok()), faces) {
-            (Some(epoch), Some(faces)) => Ok(Some(Control { epoch, faces })),
+            (Some(epoch), Some(faces)) => Ok(Some(Control { epoch, faces, phase })),
             _ => Err(RuntimeError::Stored(format!(
                 "the row by which table `{}` knows its model cannot be read: another version of Singlet wrote it",
                 self.table

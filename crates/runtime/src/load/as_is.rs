@@ -10,6 +10,7 @@ use singlet_model::model::Entity;
 use singlet_model::types::Type;
 
 use super::fill::{entity_and_fields, given_row, loadable_entity, value_of};
+use super::image::{image_of_line, put_back};
 use super::kept::{KeptItem, KeptKind, kept_items, oversize};
 use super::lines::{Line, Lines, RowSource};
 use super::misfit::{Counted, LoadError, Misfit, MisfitKind};
@@ -84,7 +85,7 @@ struct TakenLine {
     misfits: Vec<Misfit>,
 }
 
-enum Taken {
+pub(super) enum Taken {
     Written(u64),
     There,
     LeftOut,
@@ -105,6 +106,15 @@ async fn take_line(loading: &Loading<'_>, line: std::io::Result<Line>) -> Result
         Ok(text) => text,
         Err(misfit) => return ended(Taken::LeftOut, vec![misfit]),
     };
+    if let Some(image) = image_of_line(&text) {
+        return match image {
+            Err(misfit) => ended(Taken::LeftOut, vec![misfit]),
+            Ok(image) => {
+                let (taken, misfits) = put_back(loading, &image).await?;
+                ended(taken, misfits)
+            }
+        };
+    }
     let model = loading.model();
     let known = entity_and_fields(&text);
     let known = known.and_then(|(name, fields)| Ok((loadable_entity(model, &name)?, fields)));

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
+use singlet_item::key::is_kept_number;
 use singlet_item::{Item, Value};
 use singlet_model::Model;
 use singlet_model::model::{Entity, Stored};
@@ -92,6 +93,8 @@ pub fn is_of_singlet(model: &Model, item: &Item) -> bool {
     let begins = |value: Option<&Value>| match value {
         Some(Value::S(text)) => text.starts_with('$'),
         Some(Value::B(bytes)) => bytes.first() == Some(&b'$'),
+        // Where the partition key is a number, one of its own stands for the text.
+        Some(Value::N(number)) => is_kept_number(number),
         _ => false,
     };
     match model.table.type_attribute {
@@ -101,7 +104,7 @@ pub fn is_of_singlet(model: &Model, item: &Item) -> bool {
 }
 
 /// Whether a name in an item is one of the model's: an attribute, or what is made of them.
-fn is_known(model: &Model, entity: &Entity, name: &str) -> bool {
+pub(crate) fn is_known(model: &Model, entity: &Entity, name: &str) -> bool {
     let table = &model.table;
     let mut keys = table
         .key

@@ -64,7 +64,8 @@ pub(super) fn kept_items(
 /// An item that is beside a row, and what it is.
 pub(crate) struct GivenItem {
     pub kind: GivenKind,
-    pub what: String,
+    /// The mirror's name, the guard's, or the entity's whose identity it is.
+    pub name: String,
     pub item: Item,
 }
 
@@ -72,7 +73,8 @@ pub(crate) struct GivenItem {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum GivenKind {
     Mirror,
-    Guard,
+    Unique,
+    Identity,
 }
 
 /// The mirrors and guards that are beside a row.
@@ -83,14 +85,14 @@ pub(crate) fn kept_beside(
     scope: Scope<'_>,
 ) -> Result<Vec<GivenItem>, RuntimeError> {
     let beside = kept_items(model, entity, row, scope)?.into_iter().filter_map(|one| {
-        let (kind, what) = match one.kind {
+        let (kind, name) = match one.kind {
             KeptKind::Own => return None,
-            KeptKind::Mirror(name) => (GivenKind::Mirror, format!("its mirror `{name}`")),
-            KeptKind::Unique(name) => (GivenKind::Guard, format!("the guard of its `{name}`")),
-            KeptKind::Identity => (GivenKind::Guard, "the guard of its identity".to_owned()),
+            KeptKind::Mirror(name) => (GivenKind::Mirror, name),
+            KeptKind::Unique(name) => (GivenKind::Unique, name),
+            KeptKind::Identity => (GivenKind::Identity, entity.name.clone()),
         };
         let item = one.item;
-        Some(GivenItem { kind, what, item })
+        Some(GivenItem { kind, name, item })
     });
     Ok(beside.collect())
 }
@@ -124,7 +126,7 @@ pub(super) fn oversize(model: &Model, kept: &[KeptItem]) -> Option<Misfit> {
 }
 
 /// The rows that must not be beside a row: the entity of each, and what is known of it.
-pub(super) fn excluded_rows<'m>(
+pub(crate) fn excluded_rows<'m>(
     model: &'m Model,
     entity: &Entity,
     row: &Attributes,
@@ -167,7 +169,7 @@ fn named_rows<'m>(
 }
 
 /// The values of a row's key variables.
-pub(super) fn key_values(
+pub(crate) fn key_values(
     entity: &Entity,
     key: &[(String, Expr)],
     scope: Scope<'_>,
@@ -182,7 +184,7 @@ pub(super) fn key_values(
 
 /// Where a row is, by what is known of it: its own key, or the guard of its identity where it has versions. None where a part
 /// of its key is absent or cannot be one: then there is no such row.
-pub(super) fn place_of(model: &Model, entity: &Entity, known: &Attributes) -> Result<Option<Item>, RuntimeError> {
+pub(crate) fn place_of(model: &Model, entity: &Entity, known: &Attributes) -> Result<Option<Item>, RuntimeError> {
     if entity.history.is_some() {
         return identity_place(model, entity, known).map(Some);
     }

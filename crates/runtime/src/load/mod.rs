@@ -10,6 +10,7 @@
 mod as_is;
 mod dump;
 mod fill;
+mod image;
 mod kept;
 mod lines;
 mod misfit;
@@ -31,6 +32,7 @@ use crate::row;
 use crate::scope::{Attributes, Caller, Scope};
 use crate::write::guards_of_row;
 
+pub(crate) use dump::is_known;
 pub use dump::{Dumped, dump_rows, entity_of_item, is_of_singlet};
 pub use lines::{LINE_BYTES_MAX, RowSource, TextRows};
 pub use misfit::{LoadError, Misfit, MisfitKind};
@@ -38,7 +40,7 @@ pub use put::put_all;
 pub use send::BY;
 
 pub(crate) use fill::GivenRow;
-pub(crate) use kept::{GivenItem, GivenKind, kept_beside};
+pub(crate) use kept::{GivenItem, GivenKind, excluded_rows, kept_beside, key_values, place_of};
 pub(crate) use source::source_now;
 
 /// The bounds of a loading.

@@ -226,7 +226,7 @@ pub(crate) fn identity(model: &Model, entity: &Entity, row: &Attributes) -> Resu
 
 /// What the guard of an identity says once its last version was closed and none followed: until when that version was. A new
 /// version may only follow the one that was read, and says so here.
-pub(super) const CLOSED: &str = "$closed";
+pub(crate) const CLOSED: &str = "$closed";
 
 /// Nothing was closed, or nothing but what was read to be closed, since.
 pub(super) fn closed_at(until: &Value) -> Condition {

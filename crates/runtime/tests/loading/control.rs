@@ -112,7 +112,7 @@ async fn a_table_is_adopted_only_where_its_rows_fit() {
         (
             "    unique: {email: lower(email)}",
             "    unique: {email: email, name: name}",
-            "the guard of its `name` is not beside it",
+            "the guard of its `name` is not there",
         ),
         (
             "      version: version\n",

@@ -10,6 +10,7 @@
     reason = "a test fails by panicking"
 )]
 
+mod audit;
 mod changes;
 mod conformance;
 mod endpoint;
