@@ -5,10 +5,10 @@
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "this is the crate that prints")]
 
 mod commands;
-mod folder_changes;
 mod following;
 mod lake_following;
 mod model;
+mod moment_copy;
 mod operator;
 mod place;
 mod private_file;
@@ -17,6 +17,7 @@ mod report;
 mod request;
 mod retention;
 mod search_following;
+mod served_store;
 mod source;
 mod store;
 mod sweep;
@@ -67,6 +68,8 @@ enum Command {
     Restore(commands::upkeep::Restore),
     Compact(commands::upkeep::Compact),
     Doctor(commands::doctor::Doctor),
+    Lsp(commands::lsp::Lsp),
+    Mcp(commands::mcp::Mcp),
     Schema(commands::schema::Schema),
     Completions(commands::completions::Completions),
 }
@@ -96,6 +99,8 @@ fn main() -> ExitCode {
         Command::Restore(command) => command.run(),
         Command::Compact(command) => command.run(),
         Command::Doctor(command) => command.run(),
+        Command::Lsp(command) => command.run(),
+        Command::Mcp(command) => command.run(),
         Command::Schema(command) => command.run(),
         Command::Completions(command) => command.run(),
     }

@@ -12,6 +12,7 @@ use singlet_store_embedded::EmbeddedStore;
 use crate::operator::{self, Operator};
 use crate::progress::count_bar;
 use crate::retention;
+use crate::served_store::ServedStore;
 use crate::sweep::{self, Sweeping};
 
 /// What goes on beside a store of this process while it is served.
@@ -88,6 +89,20 @@ impl Place {
 
     /// Opens the store.
     pub async fn open(&self) -> Result<Arc<dyn Store>, String> {
+        Ok(self.open_in_company().await?.0)
+    }
+
+    /// Opens the store, and says whether others are at work on the data. A folder that a service has open is worked on by asking it.
+    pub async fn open_in_company(&self) -> Result<(Arc<dyn Store>, Company), String> {
+        if let Place::Folder(folder) = self
+            && let Some(served) = ServedStore::connect(folder).await?
+        {
+            return Ok((Arc::new(served), Company::Shared));
+        }
+        Ok((self.open_itself().await?, self.company()))
+    }
+
+    async fn open_itself(&self) -> Result<Arc<dyn Store>, String> {
         Ok(match self {
             Place::Memory => Arc::new(EmbeddedStore::memory().map_err(|error| error.to_string())?),
             Place::Folder(folder) => Arc::new(open_folder(folder)?),
@@ -105,11 +120,11 @@ impl Place {
         let (store, folder) = match self {
             Place::Memory => (EmbeddedStore::memory().map_err(|error| error.to_string())?, None),
             Place::Folder(folder) => (open_folder(folder)?, Some(folder)),
-            Place::DynamoDb { .. } => return Ok((self.open().await?, None)),
+            Place::DynamoDb { .. } => return Ok((self.open_itself().await?, None)),
         };
         let operator = folder.and_then(|folder| {
             let operator = operator::listen(folder, store.clone());
-            // A path may be too long for a socket; then commands wait for the end of this process.
+            // Without one, commands wait for the end of this process.
             let operator = operator.inspect_err(|error| tracing::warn!(%error, "operators cannot be answered"));
             operator.ok()
         });
@@ -133,7 +148,7 @@ impl Place {
         }
     }
 
-    /// Whether others may be at work on the data: a folder has one process.
+    /// Whether others may be at work on the data that this process opens: a folder has one process.
     pub fn company(&self) -> Company {
         match self {
             Place::Memory | Place::Folder(_) => Company::Alone,

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use clap::Args;
+use singlet_face::Company;
 use singlet_model::Model;
 use singlet_model::model::Argument;
 use singlet_runtime::{Attributes, Engine, OpenError, TableOpening, TableState, TableUse, load, values};
@@ -37,8 +38,14 @@ impl StoreArgs {
     /// Opens a model on the store; a table that is not there yet is created.
     pub async fn open(&self, model: Model, used_for: TableUse) -> Result<Engine, String> {
         let place = self.place()?;
-        let engine = self.engine(&place, model).await?;
-        open_table(&place, &engine, used_for, true).await?;
+        let (engine, company) = self.engine(&place, model).await?;
+        if let (Place::Folder(folder), Company::Shared, TableUse::Adopting) = (&place, company, used_for) {
+            return Err(format!(
+                "a service has `{}` open, and its tables are not taken over beneath it: end it first",
+                folder.display()
+            ));
+        }
+        open_table(&place, company, &engine, used_for, true).await?;
         Ok(engine)
     }
 
@@ -51,7 +58,7 @@ impl StoreArgs {
         {
             return Err(format!("there is no folder `{}`", folder.display()));
         }
-        let engine = self.engine(&place, model).await?;
+        let (engine, _) = self.engine(&place, model).await?;
         let table = &engine.model().table.name;
         let tables = engine
             .store()
@@ -69,10 +76,10 @@ impl StoreArgs {
         Place::parse(&self.store, self.endpoint_url.clone(), self.region.clone())
     }
 
-    async fn engine(&self, place: &Place, model: Model) -> Result<Engine, String> {
+    async fn engine(&self, place: &Place, model: Model) -> Result<(Engine, Company), String> {
         let settings = settings(&model, &self.given_pairs()?)?;
-        let store = place.open().await?;
-        Ok(Engine::open(Arc::new(model), store, settings, cursor_key()))
+        let (store, company) = place.open_in_company().await?;
+        Ok((Engine::open(Arc::new(model), store, settings, cursor_key()), company))
     }
 
     /// The values that are given for settings.
@@ -100,13 +107,14 @@ pub fn given_pairs(given: &[String]) -> Result<Vec<(String, String)>, String> {
 /// Opens the table of an engine; what keeps the model from it comes with a way out.
 pub async fn open_table(
     place: &Place,
+    company: Company,
     engine: &Engine,
     used_for: TableUse,
     makes_tables: bool,
 ) -> Result<TableState, String> {
     let opening = TableOpening {
         makes_tables,
-        company: place.company(),
+        company,
         used_for,
         now: now(),
     };

@@ -9,6 +9,9 @@
     reason = "a test fails by panicking, and says what it saw"
 )]
 
+#[cfg(unix)]
+#[path = "folder/beside.rs"]
+mod beside;
 #[path = "folder/crashes.rs"]
 mod crashes;
 #[path = "folder/damage.rs"]

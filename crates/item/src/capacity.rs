@@ -4,12 +4,13 @@
 //! elsewhere.
 
 use crate::{Item, item_size_bytes};
+use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::iter::Sum;
 use std::ops::{Add, AddAssign, Mul};
 
 /// Read units, counted in halves so that eventually consistent reads are exact.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct ReadUnits {
     halves: u64,
 }
@@ -44,7 +45,7 @@ impl fmt::Display for ReadUnits {
 }
 
 /// Write units.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct WriteUnits {
     units: u64,
 }

@@ -1,12 +1,13 @@
 //! Where a value stands in an item.
 
+use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::sync::Arc;
 
 /// Where a value stands in an item: an attribute, then any number of steps into maps and lists.
 ///
 /// Names may hold any character: `Path::attribute("a.b")` is the attribute `a.b`, not `b` inside `a`.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Path {
     attribute: String,
     segments: Vec<Segment>,
@@ -16,7 +17,7 @@ pub struct Path {
 pub type Paths = Arc<[Path]>;
 
 /// One step into a value.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum Segment {
     /// Into the entry of a map.
     Key(String),

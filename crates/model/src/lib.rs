@@ -31,6 +31,7 @@ pub mod rules;
 pub mod source;
 pub mod spelling;
 pub mod text;
+pub mod text_forms;
 pub mod types;
 pub mod words;
 
@@ -69,6 +70,11 @@ pub fn load(source: &Source) -> Loaded {
 /// The values of a type that can stand in a key, as the key's algebra has them; none for a type that cannot.
 pub fn key_domain(ty: &types::Type) -> Option<singlet_item::key::Domain> {
     resolve::key_domain(ty)
+}
+
+/// The names of the types that every model has.
+pub fn built_in_type_names() -> &'static [&'static str] {
+    resolve::built_in_type_names()
 }
 
 /// Takes the bytes of a file as UTF-8, with or without a byte order mark.

@@ -25,6 +25,7 @@ use singlet_model::grammar::{Record, Shape, words};
 use singlet_model::model::TEMPLATE_PARTS_MAX;
 use singlet_model::node::NESTING_DEPTH_MAX;
 use singlet_model::source::SOURCE_BYTES_MAX;
+use singlet_model::text_forms::TEXT_FORMS;
 use singlet_model::types::{MODEL_TYPE_PARTS_MAX, TYPE_LEVELS_MAX, TYPE_PARTS_MAX};
 use singlet_model::{Diagnostic, Severity, Source};
 
@@ -246,6 +247,7 @@ fn table(name: &str) -> String {
     match name {
         "functions" => functions(),
         "limits" => limits(),
+        "text forms" => text_forms(),
         _ => match words::RECORDS.iter().find(|record| record.name == name) {
             Some(record) => fields(record),
             None => panic!("nothing generates `{name}`"),
@@ -308,6 +310,16 @@ fn functions() -> String {
             cell(function.signature),
             cell(function.doc)
         );
+        table.push_str(&row);
+    }
+    table + "\n"
+}
+
+fn text_forms() -> String {
+    let mut table = "\n| type | holds | characters |\n|---|---|---|\n".to_owned();
+    for form in TEXT_FORMS {
+        let (name, holds) = (form.name, cell(form.holds));
+        let row = format!("| `{name}` | {holds} | {} to {} |\n", form.chars_min, form.chars_max);
         table.push_str(&row);
     }
     table + "\n"

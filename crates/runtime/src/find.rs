@@ -1,6 +1,7 @@
 //! The rows of a selection: ranges are read side by side, merged in order, and pages are filled.
 
 use std::cmp::Ordering;
+use std::collections::{BTreeMap, BTreeSet};
 use std::hash::Hasher;
 use std::sync::Arc;
 
@@ -15,16 +16,17 @@ use singlet_model::types::Type;
 use singlet_plan::Bounds;
 use singlet_plan::cost::rows_asked;
 use singlet_plan::read::{Query, SelectionPlan};
-use singlet_store::{Consumed, Store};
+use singlet_store::{Consumed, PageAnswer, Store};
 
 use crate::budget::{PageStart, ReadBudget, Stretch};
+use crate::by_key::batch_get;
 use crate::cursor::{Passed, Position, Positions};
 use crate::error::RuntimeError;
 use crate::keyed::{Keyed, KeyedRow};
 use crate::lower;
 use crate::scope::{Attributes, Scope};
 use crate::searched::SearchIndex;
-use crate::stream::{Follow, RowStream};
+use crate::stream::{Follow, RowStream, table_key};
 use crate::{keys, retry, row};
 
 /// What is read, on what, for whom.
@@ -369,6 +371,8 @@ impl<'a> Reading<'a> {
         let most = u32::try_from(bounds.rows_per_call).unwrap_or(u32::MAX);
         let one = matches!(self.selection.kind, SelectionKind::Get { .. });
         let mut calls = Vec::new();
+        let mut consumed = Consumed::default();
+        let mut together = 0;
         for branch in branches.iter_mut() {
             // A filter drops rows that count toward the limit: a little more is read at once. One row is mostly the first.
             let filtered = !branch.query.rest.is_empty();
@@ -388,6 +392,12 @@ impl<'a> Reading<'a> {
             });
             let now = branch.read_now();
             let streams = branch.streams.get_mut(now).unwrap_or_default();
+            // Several rows by their keys come together: each costs what it does alone.
+            if let [_, _, ..] = streams {
+                let (cost, batches) = self.get_together(streams, entity, follow).await?;
+                consumed += cost;
+                together += batches;
+            }
             for stream in streams.iter_mut().filter(|stream| stream.needs_page()) {
                 // What was read did not suffice: the next page is larger, but not larger than what was kept so far tells.
                 let limit = match stream.pages_read() {
@@ -405,19 +415,56 @@ impl<'a> Reading<'a> {
                 ));
             }
         }
-        let sent = calls.len();
+        let sent = calls.len() + together;
         // Most reads have one range: it is waited for as it is.
         if sent == 1
             && let Some(call) = calls.pop()
         {
             return Ok((call.await?, sent));
         }
-        let mut consumed = Consumed::default();
         let mut answers = stream::iter(calls).buffer_unordered(bounds.calls_at_once);
         while let Some(answer) = answers.next().await {
             consumed += answer?;
         }
         Ok((consumed, sent))
+    }
+
+    /// Gets the rows of ranges that have one key each by batches, where there are several of them; says how many batches.
+    async fn get_together(
+        &self,
+        streams: &mut [RowStream<'a>],
+        entity: &Entity,
+        follow: Option<Follow<'_>>,
+    ) -> Result<(Consumed, usize), RuntimeError> {
+        let keys: BTreeSet<Item> = streams.iter().filter_map(RowStream::key_to_get).cloned().collect();
+        if keys.len() < 2 {
+            return Ok(Default::default());
+        }
+        let keys: Vec<Item> = keys.into_iter().collect();
+        let bounds = self.bounds();
+        let turn = self.budget.turn(bounds).await;
+        let consistent = self.consistent;
+        let (items, mut consumed) = batch_get(self.store, bounds, &self.model.table.name, &keys, consistent).await?;
+        drop(turn);
+        let whole = PageAnswer {
+            items,
+            consumed: consumed.clone(),
+            ..PageAnswer::default()
+        };
+        self.budget.take_page(&whole)?;
+        let items = whole.items.into_iter();
+        let items: BTreeMap<Item, Item> = items.map(|item| (table_key(self.model, &item), item)).collect();
+        for stream in streams {
+            let Some(key) = stream.key_to_get() else { continue };
+            let page = PageAnswer {
+                items: items.get(key).cloned().into_iter().collect(),
+                ..PageAnswer::default()
+            };
+            let place = (self.model, entity);
+            let (scope, budget) = (self.scope, self.budget);
+            consumed += stream.arrive(self.store, place, follow, page, (scope, budget)).await?;
+        }
+        Ok((consumed, keys.len().div_ceil(bounds.batch_get_items.max(1))))
     }
 
     /// The range whose next row comes first in the order asked for.

@@ -1,5 +1,6 @@
 //! The row that a selection names by its whole key: most reads ask for one, and it takes one get.
 
+use singlet_item::Item;
 use singlet_model::Model;
 use singlet_model::evaluate::holds;
 use singlet_model::expression::Expr;
@@ -97,9 +98,25 @@ impl KeyedRow<'_> {
         let layout = &self.query.layout;
         let row = match layout.may_be_bare {
             true => row::bare(place, item, layout, self.scope)?,
-            false if !is_of(self.model, self.entity, &item) => None,
-            false => row::taken(place, item, layout, self.scope)?.map(|(row, _)| row),
+            false => return self.of_whole_item(item),
         };
+        self.kept(row)
+    }
+
+    /// The same of an item with its keys.
+    ///
+    /// # Errors
+    ///
+    /// As there.
+    pub fn of_whole_item(&self, item: Item) -> Result<Option<Attributes>, RuntimeError> {
+        if !is_of(self.model, self.entity, &item) {
+            return Ok(None);
+        }
+        let taken = row::taken((self.model, self.entity), item, &self.query.layout, self.scope)?;
+        self.kept(taken.map(|(row, _)| row))
+    }
+
+    fn kept(&self, row: Option<Attributes>) -> Result<Option<Attributes>, RuntimeError> {
         let Some(row) = row else { return Ok(None) };
         let scope = self.scope.with_row(&row);
         for condition in self.conditions.iter().chain(self.allow) {

@@ -234,7 +234,6 @@ impl<'a> RowStream<'a> {
         limit: u32,
         (scope, budget): (Scope<'_>, &ReadBudget),
     ) -> Result<Consumed, RuntimeError> {
-        let (model, entity) = place;
         self.request.limit = Some(limit.max(1));
         if let Some(next) = &self.next {
             self.request.start = Some(next.clone());
@@ -246,6 +245,29 @@ impl<'a> RowStream<'a> {
             None => retry::retried(&scope.setting.bounds, || store.query(&self.request)).await?,
         };
         drop(turn);
+        self.arrive(store, place, follow, page, (scope, budget)).await
+    }
+
+    /// The key of the one item that is to be got, where the range holds no other and it was not got yet.
+    pub fn key_to_get(&self) -> Option<&Item> {
+        let is_first = self.needs_page() && self.request.start.is_none();
+        self.key.as_ref().filter(|_| is_first)
+    }
+
+    /// Takes a page that was read.
+    ///
+    /// # Errors
+    ///
+    /// Where there is no room for it, or an item is not as the model has it.
+    pub async fn arrive(
+        &mut self,
+        store: &Arc<dyn Store>,
+        place: (&Model, &Entity),
+        follow: Option<Follow<'_>>,
+        page: PageAnswer,
+        (scope, budget): (Scope<'_>, &ReadBudget),
+    ) -> Result<Consumed, RuntimeError> {
+        let (model, entity) = place;
         budget.take_page(&page)?;
         self.rows_seen = self.rows_seen.saturating_add(page.scanned);
         budget.say_if_long(&scope.setting.bounds).await;

@@ -17,6 +17,7 @@ use serde_json::Value as Json;
 use singlet_item::{Number, NumberError, Value};
 use singlet_model::evaluate::{Duration, time};
 use singlet_model::spelling::canonical_text;
+use singlet_model::text_forms::TextForm;
 use singlet_model::types::{LengthLimits, NumberLimits, ObjectType, TextLimits, Type};
 
 pub use checked::{as_stored, checked};
@@ -205,7 +206,10 @@ fn check_text(text: &str, limits: &TextLimits) -> Result<(), Invalid> {
     if let Some(pattern) = &limits.pattern
         && !pattern.matches(text)
     {
-        return Err(Invalid::new(format!("this must match `{pattern}`")));
+        return Err(Invalid::new(match TextForm::of(limits) {
+            Some(form) => format!("this must be {}", form.what),
+            None => format!("this must match `{pattern}`"),
+        }));
     }
     Ok(())
 }

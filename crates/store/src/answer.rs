@@ -1,11 +1,12 @@
 //! What a store answers.
 
 use crate::{BatchGetTable, BatchWrite, Consumed};
+use serde::{Deserialize, Serialize};
 use singlet_item::Item;
 use std::collections::BTreeMap;
 
 /// The item of a get, if it is there.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct GetAnswer {
     /// The item, projected.
     pub item: Option<Item>,
@@ -14,7 +15,7 @@ pub struct GetAnswer {
 }
 
 /// The items of a batch of gets.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BatchGetAnswer {
     /// The items that are there, by table, in no order.
     pub items: BTreeMap<String, Vec<Item>>,
@@ -25,7 +26,7 @@ pub struct BatchGetAnswer {
 }
 
 /// One page of a query or a scan.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PageAnswer {
     /// The items that passed the filter. Empty when only a count was asked.
     pub items: Vec<Item>,
@@ -40,7 +41,7 @@ pub struct PageAnswer {
 }
 
 /// The items of a transactional read, in the order asked.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TransactGetAnswer {
     /// One entry per get.
     pub items: Vec<Option<Item>>,
@@ -49,7 +50,7 @@ pub struct TransactGetAnswer {
 }
 
 /// What came of a write.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WriteAnswer {
     /// What was asked to be returned, if there is any.
     pub attributes: Option<Item>,
@@ -58,7 +59,7 @@ pub struct WriteAnswer {
 }
 
 /// What came of a batch of writes.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BatchWriteAnswer {
     /// What was not written, to be asked again.
     pub unprocessed: Vec<BatchWrite>,

@@ -1,6 +1,7 @@
 //! What must hold of an item, as a tree.
 
 use crate::Path;
+use serde::{Deserialize, Serialize};
 use singlet_item::Value;
 
 /// What must hold of an item before it is written, or for it to pass a filter.
@@ -8,7 +9,7 @@ use singlet_item::Value;
 /// A comparison, [`Between`](Self::Between), [`In`](Self::In) or a function on an attribute that is absent does not
 /// hold, with one exception: [`Comparison::NotEqual`] does. A comparison between different types likewise holds only
 /// if it is `NotEqual`.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Condition {
     /// All hold. It may not be empty.
     And(Vec<Condition>),
@@ -54,7 +55,7 @@ pub enum Condition {
 }
 
 /// One side of a comparison.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Operand {
     /// A given value.
     Value(Value),
@@ -65,7 +66,7 @@ pub enum Operand {
 }
 
 /// How two operands compare.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Comparison {
     /// `=`
     Equal,
@@ -82,7 +83,7 @@ pub enum Comparison {
 }
 
 /// The type of an attribute value.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum AttributeType {
     /// A string.
     String,

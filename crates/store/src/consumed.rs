@@ -1,18 +1,19 @@
 //! What requests consumed, as the engine measured it.
 
+use serde::{Deserialize, Serialize};
 use singlet_item::{ReadUnits, WriteUnits};
 use std::collections::BTreeMap;
 use std::ops::AddAssign;
 
 /// What a request consumed, by table. It adds up over requests.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Consumed {
     /// What each table consumed.
     pub tables: BTreeMap<String, TableConsumed>,
 }
 
 /// What one table consumed.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TableConsumed {
     /// On the table itself.
     pub table: Units,
@@ -21,7 +22,7 @@ pub struct TableConsumed {
 }
 
 /// Read and write units.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Units {
     /// Read units.
     pub read: ReadUnits,

@@ -2,25 +2,29 @@
 
 mod protocol;
 
+use serde::{Deserialize, Serialize};
 use singlet_item::Item;
 use std::fmt;
 
 /// A request that was not done, or may not have been.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
 pub struct StoreError {
     // Boxed, because old images make errors larger than most answers.
     inner: Box<Inner>,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct Inner {
     kind: ErrorKind,
     message: String,
+    /// Known where the store is; whoever hears of it from another process has the message.
+    #[serde(skip)]
     told: Option<&'static str>,
 }
 
 /// The kinds of error. Match on the predicates of [`StoreError`] where one is enough.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub enum ErrorKind {
     /// The table, index or stream does not exist, or not yet.
@@ -53,7 +57,7 @@ pub enum ErrorKind {
 }
 
 /// Why one action cancelled its transaction, or that it did not.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub enum Cancellation {
     /// Not because of this action.

@@ -1,5 +1,6 @@
 //! Which part of an item collection a query reads.
 
+use serde::{Deserialize, Serialize};
 use singlet_item::Value;
 
 /// Which part of one item collection a query reads, in terms of the key of a table or an index.
@@ -7,7 +8,7 @@ use singlet_item::Value;
 /// An index whose key has several partition or sort attributes takes one entry for each: every partition attribute is
 /// given, and sort attributes are given from the left, where only the last may have another range than
 /// [`SortRange::Equal`].
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct KeyRange {
     /// The partition attributes with their values, one to four.
     pub partition: Vec<(String, Value)>,
@@ -16,7 +17,7 @@ pub struct KeyRange {
 }
 
 /// A range of one sort attribute.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum SortRange {
     /// Exactly that value.
     Equal(Value),

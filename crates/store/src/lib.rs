@@ -28,6 +28,7 @@ mod error;
 mod holds;
 mod key_range;
 mod layer;
+mod paths;
 pub mod render;
 mod request;
 mod stream;

@@ -1,10 +1,11 @@
 //! What is asked of a store.
 
 use crate::{Condition, KeyRange, Paths, Update};
+use serde::{Deserialize, Serialize};
 use singlet_item::Item;
 
 /// Read one item.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct GetRequest {
     /// The table.
     pub table: String,
@@ -13,18 +14,19 @@ pub struct GetRequest {
     /// Whether the read sees every write acknowledged before it.
     pub consistent: bool,
     /// The paths to return; all, if empty.
+    #[serde(with = "crate::paths")]
     pub projection: Paths,
 }
 
 /// Read up to 100 items, of one or several tables.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct BatchGetRequest {
     /// What to read of each table; each table at most once.
     pub tables: Vec<BatchGetTable>,
 }
 
 /// What a batch reads of one table.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct BatchGetTable {
     /// The table.
     pub table: String,
@@ -33,11 +35,12 @@ pub struct BatchGetTable {
     /// Whether the reads see every write acknowledged before them.
     pub consistent: bool,
     /// The paths to return; all, if empty.
+    #[serde(with = "crate::paths")]
     pub projection: Paths,
 }
 
 /// Read one page of one item collection.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct QueryRequest {
     /// The table.
     pub table: String,
@@ -77,7 +80,7 @@ impl QueryRequest {
 }
 
 /// Read one page of everything.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct ScanRequest {
     /// The table.
     pub table: String,
@@ -98,7 +101,7 @@ pub struct ScanRequest {
 }
 
 /// One part of a parallel scan.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct ScanSegment {
     /// Which one, from zero.
     pub index: u32,
@@ -107,19 +110,19 @@ pub struct ScanSegment {
 }
 
 /// What a page returns of each item.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Select {
     /// All that the table or the index has of it.
     #[default]
     All,
     /// These paths, at least one.
-    Paths(Paths),
+    Paths(#[serde(with = "crate::paths")] Paths),
     /// Nothing: only the count.
     Count,
 }
 
 /// The order of a query, by sort key.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Direction {
     /// Lowest first.
     #[default]
@@ -129,25 +132,26 @@ pub enum Direction {
 }
 
 /// Read up to 100 items as of one moment.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct TransactGetRequest {
     /// The reads.
     pub gets: Vec<TransactGet>,
 }
 
 /// One read of a transaction.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct TransactGet {
     /// The table.
     pub table: String,
     /// The key attributes of the item.
     pub key: Item,
     /// The paths to return; all, if empty.
+    #[serde(with = "crate::paths")]
     pub projection: Paths,
 }
 
 /// Write one whole item.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct PutRequest {
     /// The table.
     pub table: String,
@@ -160,7 +164,7 @@ pub struct PutRequest {
 }
 
 /// Change attributes of one item.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct UpdateRequest {
     /// The table.
     pub table: String,
@@ -175,7 +179,7 @@ pub struct UpdateRequest {
 }
 
 /// What an update returns.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum UpdateReturn {
     /// Nothing.
     #[default]
@@ -191,7 +195,7 @@ pub enum UpdateReturn {
 }
 
 /// Delete one item.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct DeleteRequest {
     /// The table.
     pub table: String,
@@ -204,14 +208,14 @@ pub struct DeleteRequest {
 }
 
 /// Put and delete up to 25 items, each for itself.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct BatchWriteRequest {
     /// The writes; no item twice.
     pub writes: Vec<BatchWrite>,
 }
 
 /// One write of a batch.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum BatchWrite {
     /// Write a whole item.
     Put {
@@ -230,7 +234,7 @@ pub enum BatchWrite {
 }
 
 /// Up to 100 actions, all or none.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct TransactWriteRequest {
     /// The actions; no item twice.
     pub actions: Vec<TransactWrite>,
@@ -239,7 +243,7 @@ pub struct TransactWriteRequest {
 }
 
 /// One action of a transaction.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum TransactWrite {
     /// Write a whole item.
     Put(PutRequest),

@@ -1,9 +1,10 @@
 //! Changes of a table, in the order they happened.
 
+use serde::{Deserialize, Serialize};
 use singlet_item::Item;
 
 /// Read changes of a table.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StreamRequest {
     /// The table, whose stream is on.
     pub table: String,
@@ -18,7 +19,7 @@ pub const STREAM_PAGE_RECORDS_MAX: u32 = 1000;
 
 /// A place in a stream. What a page gives as `next` can be kept across restarts, for as long as the engine keeps the
 /// changes (DynamoDB: 24 hours).
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum StreamPosition {
     /// Before the oldest change that is kept.
     Start,
@@ -30,7 +31,7 @@ pub enum StreamPosition {
 }
 
 /// Changes, and where to go on. A page without records is no end: a stream has none.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StreamPage {
     /// The changes. Those of one item are in the order they happened; those of different partitions need not be.
     pub records: Vec<StreamRecord>,
@@ -42,7 +43,7 @@ pub struct StreamPage {
 }
 
 /// One change of one item.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StreamRecord {
     /// The engine's number of the change. Within one item it grows.
     pub sequence: String,
@@ -61,7 +62,7 @@ pub struct StreamRecord {
 }
 
 /// What happened to an item.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum StreamEvent {
     /// It was not there before.
     Insert,

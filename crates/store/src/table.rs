@@ -1,9 +1,11 @@
 //! What a table is.
 
+use serde::{Deserialize, Serialize};
+
 use crate::{Result, StoreError};
 
 /// What a table should be.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TableSpec {
     /// Its name, three to 255 characters.
     pub name: String,
@@ -46,7 +48,7 @@ impl TableSpec {
 }
 
 /// The key of a table or an index.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct KeySchema {
     /// The partition attributes: one, or up to four on a global index.
     pub partition: Vec<KeyAttribute>,
@@ -84,7 +86,7 @@ impl KeySchema {
 }
 
 /// One attribute of a key.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct KeyAttribute {
     /// Its name.
     pub name: String,
@@ -103,7 +105,7 @@ impl KeyAttribute {
 }
 
 /// The type of a key attribute.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum KeyType {
     /// A string, sorted by its UTF-8 bytes.
     String,
@@ -114,7 +116,7 @@ pub enum KeyType {
 }
 
 /// An index.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct IndexSpec {
     /// Its name, three to 255 characters.
     pub name: String,
@@ -129,7 +131,7 @@ pub struct IndexSpec {
 }
 
 /// Provisioned units a second of an index.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct IndexUnits {
     /// Read units a second.
     pub read_units: u32,
@@ -167,7 +169,7 @@ impl IndexUnits {
 }
 
 /// Whether an index has partitions of its own.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum IndexKind {
     /// It has: any attributes are its key, and it is eventually consistent.
     Global,
@@ -176,7 +178,7 @@ pub enum IndexKind {
 }
 
 /// What an index holds of an item besides the keys of table and index.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum IndexProjection {
     /// Everything.
     All,
@@ -187,7 +189,7 @@ pub enum IndexProjection {
 }
 
 /// How a table is paid.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Billing {
     /// Per request.
     OnDemand,
@@ -201,7 +203,7 @@ pub enum Billing {
 }
 
 /// What a stream carries of each change.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum StreamView {
     /// Only the key.
     KeysOnly,
@@ -214,7 +216,7 @@ pub enum StreamView {
 }
 
 /// What a table is.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TableDescription {
     /// What could be asked for. Indexes are sorted by name.
     pub spec: TableSpec,
@@ -229,7 +231,7 @@ pub struct TableDescription {
 }
 
 /// One change of a table that is there.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum TableChange {
     /// A global index is added, and filled from the items that are there.
     AddIndex(IndexSpec),
@@ -244,7 +246,7 @@ pub enum TableChange {
 }
 
 /// Whether a table can be used.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum TableStatus {
     /// Not yet.
     Creating,

@@ -1,12 +1,13 @@
 //! What changes in an item, as a tree.
 
 use crate::Path;
+use serde::{Deserialize, Serialize};
 use singlet_item::Value;
 
 /// What changes in an item. All right sides are evaluated on the item as it was before.
 ///
 /// No path may stand in it twice, nor one inside another.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Update {
     /// Paths that get a value.
     pub set: Vec<(Path, SetValue)>,
@@ -19,7 +20,7 @@ pub struct Update {
 }
 
 /// What a path is set to.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum SetValue {
     /// One operand.
     Operand(SetOperand),
@@ -30,7 +31,7 @@ pub enum SetValue {
 }
 
 /// A part of what a path is set to.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum SetOperand {
     /// A given value.
     Value(Value),

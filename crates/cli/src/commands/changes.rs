@@ -18,13 +18,12 @@ use singlet_changes::{
 };
 use singlet_model::Model;
 use singlet_runtime::Engine;
-use singlet_store::{StoreError, StreamPosition};
+use singlet_store::{Store, StoreError, StreamPosition};
 
 use self::show::gap_text;
 use self::tail::Tail;
-use crate::folder_changes::{FolderChanges, FolderRead, Position};
-use crate::operator::told_by_service;
 use crate::place::Place;
+use crate::served_store::ServedStore;
 use crate::store::StoreArgs;
 use crate::table::counted;
 use crate::{exit, model};
@@ -145,21 +144,17 @@ pub(super) async fn open_changes(store: &StoreArgs, model: Model) -> Result<Open
     if place == Place::Memory {
         return Err("a store in memory is gone with its process: say `--store embedded:DIR` or `dynamodb`".to_owned());
     }
-    if let Place::Folder(folder) = &place {
-        let probe = FolderRead::Records {
-            table: model.table.name.clone(),
-            position: Position::Latest,
-            limit: 1,
-        };
-        if told_by_service(folder, &probe).is_some() {
-            return Ok(Opened {
-                model: Arc::new(model),
-                source: Arc::new(FolderChanges::new(folder.clone())),
-                is_still: false,
-                is_remote: false,
-                engine: None,
-            });
-        }
+    if let Place::Folder(folder) = &place
+        && let Some(served) = ServedStore::connect(folder).await?
+    {
+        let store: Arc<dyn Store> = Arc::new(served);
+        return Ok(Opened {
+            model: Arc::new(model),
+            source: Arc::new(store),
+            is_still: false,
+            is_remote: false,
+            engine: None,
+        });
     }
     let engine = Arc::new(store.open_as_it_is(model).await?);
     Ok(Opened {

@@ -15,14 +15,15 @@ use singlet_runtime::{
 use singlet_store_embedded::{EmbeddedStore, Inspection};
 
 use crate::model::{self, fail};
+use crate::moment_copy::MomentCopy;
 use crate::table::{aligned, counted};
 use crate::{exit, store};
 
 /// Check the data in a folder, without changing anything.
 ///
 /// Every page is held against its checksum; every index entry, expiry, total and change is made again from the items and
-/// compared. With models, so are the rows: values, keys, mirrors, guards, copies. While a service has the folder open it cannot
-/// be looked at: look at a backup.
+/// compared. With models, so are the rows: values, keys, mirrors, guards, copies. While a service has the folder open, it writes a
+/// copy of this moment within the folder, which is looked at and removed; the pages of the files are then not held against their checksums.
 #[derive(Args)]
 #[command(after_help = "Exit codes: 0 nothing is wrong, 1 something is, 2 it could not be looked at.")]
 pub struct Doctor {
@@ -98,7 +99,14 @@ impl Doctor {
         if !self.data.is_dir() {
             return Err(fail(&format!("there is no folder `{}`", self.data.display())));
         }
-        match EmbeddedStore::open_to_inspect(&self.data) {
+        let copy = MomentCopy::of_served(&self.data)
+            .await
+            .map_err(|reason| fail(&reason))?;
+        if copy.is_some() {
+            let data = self.data.display();
+            eprintln!("note: a service has `{data}` open: a copy of this moment is looked at");
+        }
+        match EmbeddedStore::open_to_inspect(copy.as_ref().map_or(self.data.as_path(), MomentCopy::folder)) {
             Ok(opened) => {
                 let inspected = opened.inspect().map_err(|error| fail(&error.to_string()))?;
                 report.add_inspection(inspected);
@@ -116,8 +124,10 @@ impl Doctor {
             }
             Err(error) if error.is_in_use() => {
                 let data = self.data.display();
-                let code = fail(&format!("a service has `{data}` open, so that it cannot be looked at"));
-                eprintln!("help: look at a copy: `singlet backup {data} COPY`, then `singlet doctor COPY`");
+                let code = fail(&format!(
+                    "a process that does not answer has `{data}` open, so that it cannot be looked at"
+                ));
+                eprintln!("help: end that process, or look at a backup of it");
                 return Err(code);
             }
             Err(error) if error.told().is_some() && error.is_unavailable() => {

@@ -9,10 +9,9 @@ use singlet_changes::PostWebhook;
 use singlet_runtime::TableUse;
 
 use super::serve::{log, signal};
-use crate::folder_changes::{FolderRead, Position};
 use crate::following::follow_alone;
 use crate::model::ErrorArgs;
-use crate::operator::told_by_service;
+use crate::operator::connect_operator;
 use crate::place::Place;
 use crate::private_file::Readers;
 use crate::store::StoreArgs;
@@ -74,12 +73,8 @@ impl Follow {
             return Err(model::fail(reason));
         }
         if let Place::Folder(folder) = &place {
-            let probe = FolderRead::Records {
-                table: loaded.table.name.clone(),
-                position: Position::Latest,
-                limit: 1,
-            };
-            if told_by_service(folder, &probe).is_some() {
+            let served = connect_operator(folder).await;
+            if served.map_err(|reason| model::fail(&reason))?.is_some() {
                 let reason = format!("a service has `{}` open, and follows by itself", folder.display());
                 return Err(model::fail(&reason));
             }

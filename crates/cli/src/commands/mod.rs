@@ -18,6 +18,8 @@ pub mod follow;
 pub mod init;
 pub mod lake;
 pub mod load;
+pub mod lsp;
+pub mod mcp;
 pub mod plan;
 pub mod schema;
 pub mod serve;

@@ -118,6 +118,32 @@ fn an_event_source_watches_by_a_ticket() {
 }
 
 #[test]
+fn models_are_typed_into_the_language_server_by_its_public_client() {
+    let Some(printed) = run("editor-session", &["300"]) else {
+        return;
+    };
+    for line in [
+        "ok: todo: typed",
+        "ok: booking: typed",
+        "ok: ecobid: typed",
+        "ok: hover, ",
+        "ok: ended",
+    ] {
+        assert!(printed.contains(line), "{printed}");
+    }
+}
+
+#[test]
+fn the_public_inspector_asks_for_every_tool_and_nothing_is_written() {
+    let Some(printed) = run("assistant-session", &[]) else {
+        return;
+    };
+    for line in ["ok: verify", "ok: a file outside is refused", "ok: nothing was written"] {
+        assert!(printed.contains(line), "{printed}");
+    }
+}
+
+#[test]
 fn readers_of_delta_tables_read_every_table_of_the_lakes() {
     let Some(printed) = run("lake-readers", &[]) else {
         return;

@@ -4,6 +4,7 @@ use serde_json::{Map, Value as Json, json};
 use singlet_item::Number;
 use singlet_model::Model;
 use singlet_model::model::Entity;
+use singlet_model::text_forms::TextForm;
 use singlet_model::types::{EntityId, LengthLimits, NumberLimits, ObjectType, Type};
 
 use super::ids::{id_of_attribute, with_id};
@@ -62,6 +63,9 @@ impl<'a> Schemas<'a> {
             Type::Text(limits) => {
                 let mut schema = json!({"type": "string"});
                 lengths(&mut schema, &limits.length, ["minLength", "maxLength"]);
+                if let Some(format) = TextForm::of(limits).and_then(|form| form.format) {
+                    insert(&mut schema, "format", json!(format));
+                }
                 if let Some(pattern) = &limits.pattern {
                     insert(&mut schema, "pattern", json!(format!("^(?:{pattern})$")));
                 }

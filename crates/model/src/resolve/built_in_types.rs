@@ -8,6 +8,11 @@ pub(super) const BUILT_IN: [&str; 21] = [
     "ksuid", "uuid", "geo", "json", "version", "list", "set", "map", "enum",
 ];
 
+/// Those names, for who offers them.
+pub(crate) fn built_in_type_names() -> &'static [&'static str] {
+    &BUILT_IN
+}
+
 /// The type of that name, unless it is one of other types.
 pub(super) fn built_in(name: &str) -> Option<Type> {
     Some(match name {
@@ -42,6 +47,9 @@ pub(super) fn common_names(name: &str) -> Option<&'static str> {
         "datetime" | "timestamp" | "instant" => "time",
         "binary" | "blob" => "bytes",
         "guid" => "uuid",
+        "mail" | "e-mail" | "emailaddress" => "email",
+        "uri" | "link" => "url",
+        "tel" | "telephone" | "phonenumber" => "phone",
         "array" => "list",
         "object" | "any" => "json",
         _ => return None,

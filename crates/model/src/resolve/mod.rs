@@ -65,6 +65,7 @@ use crate::source::Span;
 use crate::text::Text;
 use crate::types::{EntityId, Type};
 
+pub(crate) use built_in_types::built_in_type_names;
 pub(crate) use key_forms::domain as key_domain;
 use patterns::PatternBook;
 

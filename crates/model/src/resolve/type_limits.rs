@@ -11,12 +11,21 @@ use crate::diagnostic::Diagnostic;
 use crate::node::Node;
 use crate::rules;
 use crate::source::Span;
+use crate::text_forms::TextForm;
 use crate::types::{LengthLimits, NumberLimits, Type};
 
 impl Resolver<'_> {
     /// Puts a limit on a type, or says why it has none.
     pub(super) fn limited(&mut self, ty: Type, limit: &Limit) -> Type {
         match (ty, limit) {
+            (Type::Text(limits), Limit::Pattern(..)) if TextForm::of(&limits).is_some() => {
+                let name = TextForm::of(&limits).map_or("string", |form| form.name);
+                let message = format!("`{name}` has a pattern of its own");
+                let help = format!("it takes a length, `{name} ..100`; `string` takes a pattern");
+                self.out
+                    .push(Diagnostic::new(&rules::BAD_TYPE, limit.span(), message).help(help));
+                Type::Text(limits)
+            }
             (Type::Text(mut limits), Limit::Pattern(pattern, _)) => {
                 limits.pattern = pattern.clone();
                 Type::Text(limits)

@@ -14,9 +14,10 @@ use crate::node::{Entry, Node};
 use crate::rules;
 use crate::source::Span;
 use crate::text::Text;
+use crate::text_forms::{TEXT_FORMS, TextForm};
 use crate::types::{
     EntityId, EnumType, LengthLimits, MODEL_TYPE_PARTS_MAX, ObjectField, ObjectType, TYPE_LEVELS_MAX, TYPE_PARTS_MAX,
-    Type,
+    TextLimits, Type,
 };
 
 /// What is known of types so far.
@@ -318,13 +319,26 @@ impl Resolver<'_> {
         if self.type_nodes.contains_key(name.text.as_str()) {
             return self.named_type(&name.text, types).map(Declared::of);
         }
+        if let Some(form) = TextForm::named(&name.text) {
+            // A test reads the patterns of all forms; where the model's own took all the steps there are, the last of them is told of.
+            let pattern = self.patterns.read(form.pattern).map_err(|error| {
+                let message = format!("`{}` cannot be read here: {error}", name.text);
+                self.out.push(Diagnostic::new(&rules::BAD_TYPE, name.span, message));
+            });
+            let limits = TextLimits {
+                length: form.length(),
+                pattern: Some(pattern.ok()?),
+            };
+            return Some(Declared::of(Type::Text(limits)));
+        }
         if self.names.catalog.entity(&name.text).is_some() {
             let help = "name the attributes with `take`, or define an object under `types`";
             self.not_yet(name.span, "an entity as a type", help);
             return None;
         }
         let message = format!("there is no type `{}`", name.text);
-        let known = BUILT_IN.into_iter().chain(self.type_nodes.keys().copied());
+        let forms = TEXT_FORMS.iter().map(|form| form.name);
+        let known = BUILT_IN.into_iter().chain(forms).chain(self.type_nodes.keys().copied());
         let diagnostic = Diagnostic::new(&rules::UNKNOWN_TYPE, name.span, message);
         let diagnostic = match common_names(&name.text) {
             Some(ours) => diagnostic.help(format!("did you mean `{ours}`?")).replace_with(ours),

@@ -270,15 +270,16 @@ impl Counting<'_> {
             // One range is read after the other, and the first may suffice.
             times.least = outer.least;
         }
-        let batched = query.is_get() && outer.each.iter().any(|each| each == EACH_ROW);
+        // Several rows by their keys come in batches, whatever it is that names several.
+        let is_got = query.is_got_by_keys();
         RequestCost {
             origin: Origin::Neighbours,
             parts: name.into_iter().map(str::to_owned).collect(),
-            call: match (query.is_get(), batched) {
-                (_, true) => Call::BatchGet,
-                (true, false) => Call::Get,
-                (false, false) if query.scan => Call::Scan,
-                (false, false) => Call::Query,
+            call: match is_got {
+                true if times.most == Some(1) => Call::Get,
+                true => Call::BatchGet,
+                false if query.scan => Call::Scan,
+                false => Call::Query,
             },
             index: query.index,
             entities: match query.scan {
@@ -287,7 +288,7 @@ impl Counting<'_> {
             },
             consistency: self.consistency(selection, query.index),
             times,
-            rows: if query.is_get() {
+            rows: if is_got {
                 Some(1)
             } else {
                 match selection.kind {
@@ -296,7 +297,7 @@ impl Counting<'_> {
                     _ => self.rows(name, selection, query),
                 }
             },
-            reads_on: self.may_drop(query) && !query.is_get(),
+            reads_on: self.may_drop(query) && !is_got,
         }
     }
 

@@ -176,6 +176,12 @@ impl Query {
         self.names_one_item() && !self.follow
     }
 
+    /// Whether each of its ranges is one item, which is all of the row: several come in a batch.
+    pub fn is_got_by_keys(&self) -> bool {
+        let is_whole = self.sort.as_ref().is_none_or(|sort| sort.whole);
+        self.index.is_none() && is_whole && !self.scan && !self.follow
+    }
+
     /// Whether the key of one item is known.
     pub fn names_one_item(&self) -> bool {
         if self.scan {

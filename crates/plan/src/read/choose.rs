@@ -4,7 +4,7 @@ use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 use singlet_model::Model;
-use singlet_model::expression::{Expr, ExprKind};
+use singlet_model::expression::Expr;
 use singlet_model::model::{Entity, IndexId, Read, Selection, SelectionKind, TallyId};
 use singlet_model::types::EntityId;
 
@@ -300,7 +300,7 @@ fn plan_unmarked(
         return Some(split);
     }
     if whole.is_answer() {
-        narrow_to_counted(&wanted, selection, &conjuncts, &mut whole);
+        narrow_to_looked_at(&wanted, selection, read, &conjuncts, &mut whole);
         return Some(whole);
     }
     // Rows of a scan come in no order: one that asks for an order has no plan.
@@ -316,29 +316,42 @@ fn plan_unmarked(
     })
 }
 
-/// Of rows that are only counted by group, what says their group, what is summed and what the meaning names is all that is asked for: where
-/// an argument lies outside of what a key can hold, the meaning is asked of the row. A state that lapses follows from other attributes, and
-/// rows that are merged are told apart by their keys.
-fn narrow_to_counted(wanted: &Wanted<'_>, selection: &Selection, conjuncts: &Conjuncts<'_>, plan: &mut SelectionPlan) {
+/// Where an answer is made of some attributes, those, what the order and the meaning name and what says when a row ends are all that is asked
+/// for: where an argument lies outside of what a key can hold, the meaning is asked of the row. A state that lapses follows from other
+/// attributes, and rows that are merged are told apart by their keys.
+fn narrow_to_looked_at(
+    wanted: &Wanted<'_>,
+    selection: &Selection,
+    read: Option<&Read>,
+    conjuncts: &Conjuncts<'_>,
+    plan: &mut SelectionPlan,
+) {
     let (model, entity) = (wanted.model, wanted.entity);
-    let [query] = plan.queries.as_mut_slice() else { return };
-    let states = model.source_of(entity).states.as_ref();
-    let lapses = states.is_some_and(|states| !states.lapses.is_empty());
-    let is_taken = plan.covers.is_empty() && query.entity == entity.id && query.in_sequence && query.takes_all();
-    let sums = || selection.sums.iter().map(|(_, sum)| sum);
-    let whole = sums().any(|sum| sum.any(|part| part.kind == ExprKind::Row));
-    if selection.kind != SelectionKind::Count || selection.by.is_empty() || lapses || !is_taken || whole {
+    let ([query], [], Some(shown)) = (plan.queries.as_mut_slice(), &*plan.covers, &wanted.shown) else {
+        return;
+    };
+    let source = model.source_of(entity);
+    let lapses = source.states.as_ref().is_some_and(|states| !states.lapses.is_empty());
+    let is_whole = query.entity == entity.id && query.layout.may_be_bare && !query.follow && !query.scan;
+    // What is counted without groups is counted by the store.
+    let is_looked_at = match selection.kind {
+        SelectionKind::Count => !selection.by.is_empty() && query.in_sequence && query.takes_all(),
+        SelectionKind::Find | SelectionKind::Get { .. } => true,
+    };
+    if lapses || !is_whole || !is_looked_at {
         return;
     }
-    let by = selection.by.iter().map(String::as_str);
-    let summed = sums().flat_map(Expr::attributes);
-    let named = conjuncts.iter().flat_map(|conjunct| conjunct.attributes());
-    let mut looked_at: BTreeSet<&str> = by.chain(summed).chain(named).collect();
+    let first = |path: &str| path.split('.').next().unwrap_or_default().to_owned();
+    let order = wanted.order.iter().map(|order| first(&order.path));
+    let rules = read.map(|read| &read.allow).into_iter().chain(&source.expires);
+    let named = conjuncts.iter().copied().chain(rules).flat_map(Expr::attributes);
+    let mut looked_at: BTreeSet<String> = named.map(str::to_owned).chain(order).collect();
+    looked_at.extend(shown.iter().cloned());
     let by_other_names = entity.attributes.iter().filter_map(|attribute| {
         let alias = attribute.alias.as_deref()?;
-        looked_at.contains(attribute.name.as_str()).then_some(alias)
+        looked_at.contains(attribute.name.as_str()).then(|| alias.to_owned())
     });
-    let by_other_names: Vec<&str> = by_other_names.collect();
+    let by_other_names: Vec<String> = by_other_names.collect();
     looked_at.extend(by_other_names);
     query.layout = std::mem::take(&mut query.layout).narrow(&looked_at);
 }

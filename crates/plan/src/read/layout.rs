@@ -18,7 +18,7 @@ pub struct Layout {
     pub has_others: bool,
     /// Whether the row follows from its attributes alone, and all of them can be asked for by name.
     pub may_be_bare: bool,
-    /// Whether it was narrowed to what is counted.
+    /// Whether it was narrowed to what is looked at.
     pub is_narrowed: bool,
     /// Whether the row has another name for something than the item.
     pub has_renamed: bool,
@@ -133,7 +133,7 @@ impl Layout {
             names.map(Path::attribute).collect()
         };
         Layout {
-            with_keys: self.has_others.then(|| paths(true)),
+            with_keys: (self.has_others || self.is_narrowed).then(|| paths(true)),
             without_keys: self.may_be_bare.then(|| paths(false)),
             ..self
         }
@@ -148,11 +148,12 @@ impl Layout {
     /// Leaves out every attribute that is not one of these, where no more of a row is looked at. What says whether an item is a row of
     /// the entity stays.
     #[must_use]
-    pub fn narrow(mut self, attributes: &BTreeSet<&str>) -> Self {
+    pub fn narrow(mut self, attributes: &BTreeSet<String>) -> Self {
+        let before = self.held.len();
         let is_needed = |held: &Held| held.attribute.as_deref().is_none_or(|name| attributes.contains(name));
         self.held
             .retain(|held| held.is_key || held.is_expiry || held.is_type || is_needed(held));
-        self.is_narrowed = true;
+        self.is_narrowed = self.held.len() < before;
         self.with_paths()
     }
 

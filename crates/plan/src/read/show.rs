@@ -76,7 +76,7 @@ pub struct PlanRow<'p> {
     pub projection: Vec<&'p str>,
     /// Whether those are the attributes of the row alone.
     pub bare: bool,
-    /// Whether those are only what is counted.
+    /// Whether those are only what is looked at.
     pub narrowed: bool,
     /// Other queries that answer it too: which is cheaper is known with the request.
     pub or: Vec<String>,
@@ -317,7 +317,7 @@ impl PlanRow<'_> {
     pub fn promise(&self) -> String {
         let left_out = match (self.projection.is_empty(), self.bare) {
             (true, _) => "",
-            (false, _) if self.narrowed => "; only what is counted",
+            (false, _) if self.narrowed => "; only what is looked at",
             (false, true) => "; without keys",
             (false, false) => "; without the keys of other indexes",
         };

@@ -1,21 +1,25 @@
 //! Answers that are more than a list of rows: the groups of `with`, and one answer for each element.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use futures_util::{StreamExt, TryStreamExt};
-use singlet_item::Value;
+use singlet_item::{Item, Value};
 use singlet_model::evaluate::evaluate;
 use singlet_model::model::{Each, Selection, SelectionKind};
 use singlet_plan::read::{PartPlan, SelectionPlan};
+use singlet_store::Consumed;
 
 use super::neighbours::Side;
 use super::{Answer, Call, beside_rows};
+use crate::by_key::batch_get;
 use crate::cursor::{Belongs, Cursor};
 use crate::error::RuntimeError;
 use crate::find::{Found, Reading};
+use crate::keyed::Keyed;
 use crate::read_on::{Rows, all_rows, first_rows, only, rows_of_get};
 use crate::row;
 use crate::scope::Attributes;
+use crate::stream::table_key;
 
 impl<'a> Call<'a> {
     /// After how many requests a page ends, where the read says `requests: ..5`.
@@ -130,17 +134,28 @@ impl<'a> Call<'a> {
                 bound
             })
             .collect();
-        // Not lazily: a stream that held the closure could not move between threads.
         let mut readings = Vec::with_capacity(scopes.len());
         for bound in &scopes {
             let mut reading = self.reading(selection, plan, None);
             reading.scope.bound = bound;
-            readings.push(element_rows(reading, self.bounds().element_rows_max));
+            readings.push(reading);
         }
-        let found: Vec<Rows> = futures_util::stream::iter(readings)
-            .buffered(self.bounds().calls_at_once)
-            .try_collect()
-            .await?;
+        let found = match rows_by_keys(&readings).await? {
+            Some((found, consumed)) => {
+                self.consumed += consumed;
+                found
+            }
+            None => {
+                let most = self.bounds().element_rows_max;
+                // Not lazily: a stream that held the closure could not move between threads.
+                let readings: Vec<_> = readings
+                    .into_iter()
+                    .map(|reading| element_rows(reading, most))
+                    .collect();
+                let readings = futures_util::stream::iter(readings).buffered(self.bounds().calls_at_once);
+                readings.try_collect().await?
+            }
+        };
         let mut answers = Vec::new();
         for (bound, found) in scopes.into_iter().zip(found) {
             self.consumed += found.consumed;
@@ -151,6 +166,39 @@ impl<'a> Call<'a> {
         }
         Ok(self.shaped(Value::L(answers)))
     }
+}
+
+/// The rows of elements that each name one by its key, in one batch: each costs what it does alone. None where some may have several, or
+/// there is one element.
+async fn rows_by_keys(readings: &[Reading<'_>]) -> Result<Option<(Vec<Rows>, Consumed)>, RuntimeError> {
+    let [first, _, ..] = readings else {
+        return Ok(None);
+    };
+    if first.plan.search.is_some() {
+        return Ok(None);
+    }
+    let mut keyed = Vec::with_capacity(readings.len());
+    for reading in readings {
+        match reading.keyed()? {
+            Keyed::Several => return Ok(None),
+            Keyed::Nothing => keyed.push(None),
+            Keyed::Row(row) => keyed.push(Some(row)),
+        }
+    }
+    let keys: BTreeSet<&Item> = keyed.iter().flatten().map(|row| &row.request.key).collect();
+    let keys: Vec<Item> = keys.into_iter().cloned().collect();
+    let (model, consistent) = (first.model, first.consistent);
+    let (items, consumed) = batch_get(first.store, first.bounds(), &model.table.name, &keys, consistent).await?;
+    let items: HashMap<Item, Item> = items.into_iter().map(|item| (table_key(model, &item), item)).collect();
+    let rows = keyed.iter().map(|row| {
+        let found = row.as_ref().and_then(|row| Some((row, items.get(&row.request.key)?)));
+        let kept = found.map(|(row, item)| row.of_whole_item(item.clone())).transpose()?;
+        Ok(Rows {
+            rows: kept.flatten().into_iter().collect(),
+            consumed: Consumed::default(),
+        })
+    });
+    Ok(Some((rows.collect::<Result<_, RuntimeError>>()?, consumed)))
 }
 
 /// The rows of one element: to the limit of the selection, or all.

@@ -91,7 +91,9 @@ impl Recorder {
         let covers = combination.parts.iter().flat_map(|part| &part.plan.covers);
         let mut places = covers.map(|query| query.index).chain([cost.index]);
         let place = places.any(|place| place.map(name) == index);
-        place && consistency == cost.consistency && kind == cost.call
+        // Of rows by their keys one alone is got.
+        let alone = cost.call == Call::BatchGet && kind == Call::Get;
+        place && consistency == cost.consistency && (kind == cost.call || alone)
     }
 
     /// The sizes of the items that a request reads, from the copy: those that the key condition covers, after the start, up to

@@ -4,7 +4,7 @@ use serde_json::{Value as Json, json};
 use singlet_runtime::{Caller, Item, RuntimeError, Value};
 use singlet_store::{Path, Select};
 
-use crate::recorder::Asked;
+use crate::recorder::{Asked, Recorded};
 use crate::support::{System, booking, ecobid, text, values};
 
 const LIBRARY: &str = r##"
@@ -30,6 +30,7 @@ entities:
       authorId: Author.authorId
       shelf: Shelf
       lent: int 0.. = 0
+      blurb: string? ..400
     key: {PK: "BOOK#{bookId}", SK: "BOOK"}
     index:
       GSI1: {GSI1PK: "SHELF#{shelf}", GSI1SK: "{bookId}"}
@@ -65,6 +66,32 @@ reads:
     count: Book
     args: {shelf: Shelf}
     where: shelf == args.shelf && lent > 0
+    allow: true
+  chosen:
+    find: Book
+    args: {ids: list(Book.bookId) 1..200}
+    where: bookId in args.ids
+    order: -bookId
+    allow: true
+  lentOf:
+    args: {ids: list(Book.bookId) 1..200}
+    each: {id: args.ids, at_most: 200}
+    find: Book
+    where: bookId == id && lent > 0
+    return: {id: id, lent: "rows.map(book, book.lent)"}
+    allow: true
+  shelved:
+    find: Book
+    args: {shelf: Shelf}
+    where: shelf == args.shelf && authorId != "a9"
+    order: bookId
+    return: {book: bookId, is_lent: lent > 0}
+    allow: true
+  shelfOf:
+    get: Book
+    args: {bookId: Book.bookId}
+    where: bookId == args.bookId
+    return: shelf
     allow: true
   loans:
     get: Book
@@ -265,4 +292,83 @@ async fn what_the_page_of_neighbours_does_not_reach_is_asked_for_apart() {
         .requests("loans", &[("bookId", "11")], &Caller::anonymous())
         .await;
     assert_eq!(calls.len(), 2, "{calls:?}");
+}
+
+fn batches(calls: &[Recorded]) -> Vec<usize> {
+    let keys = calls.iter().map(|call| match &call.asked {
+        Asked::BatchGet(batch) => batch.tables[0].keys.len(),
+        other => panic!("{other:?}"),
+    });
+    keys.collect()
+}
+
+#[tokio::test]
+async fn rows_that_are_named_by_their_keys_come_in_batches() {
+    let library = library().await;
+    let anybody = Caller::anonymous();
+    let ids = |ids: &[u32]| json!(ids).to_string();
+    // One is a get; what is named twice, or is not there, is asked for once.
+    for (asked, expected, sent) in [
+        (vec![7], vec![7], vec![]),
+        (vec![7, 8], vec![8, 7], vec![2]),
+        (vec![3, 250, 3, 999, 40], vec![250, 40, 3], vec![4]),
+        ((1..=101).collect(), (1..=101).rev().collect(), vec![100, 1]),
+    ] {
+        let (answer, calls) = library.requests("chosen", &[("ids", &ids(&asked))], &anybody).await;
+        let rows = values::to_json(&answer.value.unwrap());
+        let found: Vec<u32> = rows
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|row| row["bookId"].as_u64().unwrap() as u32)
+            .collect();
+        let shown: Vec<u32> = expected.into_iter().take(20).collect();
+        assert_eq!(found, shown, "{asked:?}");
+        match sent.is_empty() {
+            true => assert!(
+                matches!(calls.as_slice(), [call] if matches!(call.asked, Asked::Get(_))),
+                "{calls:?}"
+            ),
+            false => assert_eq!(batches(&calls), sent),
+        }
+    }
+    let (answer, calls) = library
+        .requests("lentOf", &[("ids", "[10, 11, 10, 999]")], &anybody)
+        .await;
+    assert_eq!(batches(&calls), [3]);
+    assert_eq!(
+        values::to_json(&answer.value.unwrap()),
+        json!([{"id": 10, "lent": [5]}, {"id": 11, "lent": []}, {"id": 10, "lent": [5]}, {"id": 999, "lent": []}])
+    );
+}
+
+#[tokio::test]
+async fn no_more_is_asked_for_than_the_answer_is_made_of() {
+    let library = library().await;
+    let anybody = Caller::anonymous();
+    let (answer, calls) = library.requests("shelved", &[("shelf", "new")], &anybody).await;
+    let rows = values::to_json(&answer.value.unwrap());
+    assert_eq!(rows[9], json!({"book": 11, "is_lent": false}), "{rows}");
+    let [call] = calls.as_slice() else { panic!("{calls:?}") };
+    let Asked::Query(query) = &call.asked else {
+        panic!("{call:?}")
+    };
+    let Select::Paths(paths) = &query.select else {
+        panic!("{query:?}")
+    };
+    let names: Vec<&str> = paths.iter().map(Path::name).collect();
+    assert_eq!(
+        names,
+        [
+            "GSI1PK", "GSI1SK", "PK", "SK", "authorId", "bookId", "kind", "lent", "shelf"
+        ]
+    );
+    let (answer, calls) = library.requests("shelfOf", &[("bookId", "3")], &anybody).await;
+    assert_eq!(values::to_json(&answer.value.unwrap()), json!("new"));
+    let [call] = calls.as_slice() else { panic!("{calls:?}") };
+    let Asked::Get(get) = &call.asked else {
+        panic!("{call:?}")
+    };
+    let names: Vec<&str> = get.projection.iter().map(Path::name).collect();
+    assert_eq!(names, ["bookId", "kind", "shelf"]);
 }

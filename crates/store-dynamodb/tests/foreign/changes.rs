@@ -39,7 +39,7 @@ writes:
 }
 
 async fn open(name: &str) -> (Engine, Arc<dyn Store>) {
-    let store = place::store().await;
+    let store = place::streamed_store().await;
     let loaded = singlet_model::load(&Source::new("changes.yaml", model(name)));
     assert!(!loaded.diagnostics.has_errors(), "{:?}", loaded.diagnostics);
     let model = Arc::new(loaded.model.unwrap());

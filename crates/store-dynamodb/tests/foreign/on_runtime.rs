@@ -24,6 +24,11 @@ static RUNTIME: LazyLock<Runtime> = LazyLock::new(|| {
 #[derive(Debug)]
 pub struct OnRuntime(Arc<dyn Store>);
 
+/// The same, whose tables have no streams. With each request on a table that has one, DynamoDB Local goes through the changes of all tables:
+/// whoever does not follow them has none.
+#[derive(Debug)]
+pub struct WithoutStreams(pub Arc<OnRuntime>);
+
 impl OnRuntime {
     /// Opens a store on the runtime.
     pub async fn open<S: Store + 'static>(connect: impl Future<Output = S> + Send + 'static) -> Self {
@@ -42,6 +47,11 @@ macro_rules! calls {
                 }
             )*
 
+            async fn create_table(&self, spec: &TableSpec) -> Result<()> {
+                let (store, spec) = (Arc::clone(&self.0), spec.clone());
+                RUNTIME.spawn(async move { store.create_table(&spec).await }).await.unwrap()
+            }
+
             async fn list_tables(&self) -> Result<Vec<String>> {
                 let store = Arc::clone(&self.0);
                 RUNTIME.spawn(async move { store.list_tables().await }).await.unwrap()
@@ -53,6 +63,31 @@ macro_rules! calls {
                     .spawn(async move { store.update_ttl(&table, attribute.as_deref()).await })
                     .await
                     .unwrap()
+            }
+        }
+
+        #[async_trait]
+        impl Store for WithoutStreams {
+            $(
+                async fn $name(&self, request: &$request) -> Result<$answer> {
+                    self.0.$name(request).await
+                }
+            )*
+
+            async fn create_table(&self, spec: &TableSpec) -> Result<()> {
+                let spec = TableSpec {
+                    stream: None,
+                    ..spec.clone()
+                };
+                self.0.create_table(&spec).await
+            }
+
+            async fn list_tables(&self) -> Result<Vec<String>> {
+                self.0.list_tables().await
+            }
+
+            async fn update_ttl(&self, table: &str, attribute: Option<&str>) -> Result<()> {
+                self.0.update_ttl(table, attribute).await
             }
         }
     };
@@ -69,7 +104,6 @@ calls! {
     delete: DeleteRequest => WriteAnswer,
     batch_write: BatchWriteRequest => BatchWriteAnswer,
     transact_write: TransactWriteRequest => WriteAnswer,
-    create_table: TableSpec => (),
     describe_table: str => TableDescription,
     delete_table: str => (),
     read_stream: StreamRequest => StreamPage,

@@ -45,7 +45,7 @@ async fn open(text: &str, store: &Arc<dyn Store>, used_for: TableUse) -> Result<
 
 #[tokio::test]
 async fn a_table_of_others_is_served_as_it_is_until_it_is_adopted() {
-    let store = place::store().await;
+    let store = place::streamed_store().await;
     let ours = engine(MODEL, &store);
     assert_eq!(
         open(MODEL, &store, TableUse::Writing).await,

@@ -9,7 +9,7 @@ use singlet_store_embedded::EmbeddedStore;
 use tokio::sync::OnceCell;
 
 use crate::endpoint::{Endpoint, Foreign};
-use crate::on_runtime::OnRuntime;
+use crate::on_runtime::{OnRuntime, WithoutStreams};
 
 /// How many tables change at random while they are read.
 pub const ROUNDS: u64 = 4;
@@ -23,18 +23,31 @@ pub const EMPTY_PAGES_MAY_BE_FREE: bool = true;
 // It is never dropped: what was started here ends with this process.
 static ENDPOINT: OnceLock<Option<Endpoint>> = OnceLock::new();
 
-/// The store of all tests; each test has tables of its own in it.
+/// The store of all tests that follow no changes; each test has tables of its own in it.
 pub async fn store() -> Arc<dyn Store> {
-    static STORE: OnceCell<Arc<dyn Store>> = OnceCell::const_new();
-    Arc::clone(STORE.get_or_init(connect).await)
+    match connected().await {
+        Some(store) => Arc::new(WithoutStreams(store)),
+        None => Arc::new(EmbeddedStore::memory().unwrap()),
+    }
 }
 
-async fn connect() -> Arc<dyn Store> {
+/// The store of those that follow changes.
+pub async fn streamed_store() -> Arc<dyn Store> {
+    match connected().await {
+        Some(store) => store,
+        None => Arc::new(EmbeddedStore::memory().unwrap()),
+    }
+}
+
+async fn connected() -> Option<Arc<OnRuntime>> {
+    static STORE: OnceCell<Option<Arc<OnRuntime>>> = OnceCell::const_new();
+    STORE.get_or_init(connect).await.clone()
+}
+
+async fn connect() -> Option<Arc<OnRuntime>> {
     // Moto's differences say nothing about reads.
     let endpoint = ENDPOINT.get_or_init(Endpoint::start).as_ref();
-    let Some(endpoint) = endpoint.filter(|endpoint| endpoint.foreign != Foreign::Moto) else {
-        return Arc::new(EmbeddedStore::memory().unwrap());
-    };
+    let endpoint = endpoint.filter(|endpoint| endpoint.foreign != Foreign::Moto)?;
     let settings = Settings {
         // A machine with other work takes its time to accept a thousand connections.
         connect_timeout: Duration::from_secs(120),
@@ -43,5 +56,5 @@ async fn connect() -> Arc<dyn Store> {
         ..Settings::local(&endpoint.url)
     };
     let connect = async move { DynamoDbStore::connect(&settings).await.unwrap() };
-    Arc::new(OnRuntime::open(connect).await)
+    Some(Arc::new(OnRuntime::open(connect).await))
 }

@@ -86,7 +86,7 @@ async fn rest(engine: &Arc<Engine>) {
 
 #[tokio::test]
 async fn figures_are_kept_and_copies_follow() {
-    let store: Arc<dyn Store> = place::store().await;
+    let store: Arc<dyn Store> = place::streamed_store().await;
     let loaded = singlet_model::load(&Source::new("model.yaml", MODEL));
     assert!(!loaded.diagnostics.has_errors(), "{:?}", loaded.diagnostics);
     let model = Arc::new(loaded.model.unwrap());

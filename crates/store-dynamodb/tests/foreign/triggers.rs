@@ -91,7 +91,7 @@ async fn traced(engine: &Engine, id: &str) -> Vec<String> {
 
 #[tokio::test]
 async fn what_runs_after_changes_runs_once_and_in_order() {
-    let store: Arc<dyn Store> = place::store().await;
+    let store: Arc<dyn Store> = place::streamed_store().await;
     let loaded = singlet_model::load(&Source::new("model.yaml", MODEL));
     assert!(!loaded.diagnostics.has_errors(), "{:?}", loaded.diagnostics);
     let model = Arc::new(loaded.model.unwrap());

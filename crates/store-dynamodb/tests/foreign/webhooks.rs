@@ -47,7 +47,7 @@ impl PostWebhook for Receiver {
 
 #[tokio::test]
 async fn deliveries_are_written_once_tried_on_schedule_and_kept_for_an_operator() {
-    let store: Arc<dyn Store> = place::store().await;
+    let store: Arc<dyn Store> = place::streamed_store().await;
     let loaded = singlet_model::load(&Source::new("model.yaml", MODEL));
     assert!(!loaded.diagnostics.has_errors(), "{:?}", loaded.diagnostics);
     let model = Arc::new(loaded.model.unwrap());

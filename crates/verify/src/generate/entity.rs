@@ -161,7 +161,7 @@ impl Entity {
     fn new(rng: &mut Rng, name: &'static str, letter: &str) -> Self {
         let mut attributes: Vec<GeneratedAttribute> = Vec::new();
         for at in 0..6_u8 {
-            if let Some(kind) = rng.choice(KINDS) {
+            if let Some(kind) = rng.choice(KINDS.iter()) {
                 // The primary key needs some that are always there.
                 let optional = at > 2 && rng.u8(..3) == 0;
                 let odd = rng.choice(ODD_NAMES).copied().filter(|_| at == 5 && rng.u8(..3) == 0);

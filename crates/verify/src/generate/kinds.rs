@@ -1,6 +1,9 @@
 //! Types of attributes with the values that try them.
 
+use std::sync::LazyLock;
+
 use singlet_item::{Number, Value};
+use singlet_model::text_forms::TEXT_FORMS;
 
 /// How a value is stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,7 +27,7 @@ pub enum Shape {
 }
 
 /// A type with its pool.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Kind {
     /// The type, as a model writes it.
     pub ty: &'static str,
@@ -61,8 +64,20 @@ const PLAIN: Kind = Kind {
     clock: None,
 };
 
-/// Every kind of attribute that is generated.
-pub static KINDS: &[Kind] = &[
+/// Every kind of attribute that is generated: types of one's own making, and text of each form.
+pub static KINDS: LazyLock<Vec<Kind>> = LazyLock::new(|| {
+    let forms = TEXT_FORMS.iter().map(|form| Kind {
+        ty: form.name,
+        wide: "string",
+        functions: &["", "", "lower"],
+        pool: form.examples,
+        beyond: &["", "a", "~"],
+        ..PLAIN
+    });
+    OWN_KINDS.iter().cloned().chain(forms).collect()
+});
+
+static OWN_KINDS: &[Kind] = &[
     Kind {
         ty: "string 1..12",
         wide: "string",

@@ -7,6 +7,7 @@ use std::collections::BTreeSet;
 use singlet_model::expression::FUNCTIONS;
 use singlet_model::grammar::words::{MODEL, RECORDS};
 use singlet_model::grammar::{Record, Shape};
+use singlet_model::text_forms::TEXT_FORMS;
 
 use crate::shrink::Tree;
 
@@ -74,7 +75,9 @@ impl Coverage {
             "string", "int", "number", "bool", "bytes", "date", "month", "time", "seconds", "millis", "duration",
             "ulid", "ksuid", "uuid", "geo", "json", "version", "list", "set", "map",
         ];
-        all.into_iter().filter(|ty| !self.types.contains(*ty)).collect()
+        let forms = TEXT_FORMS.iter().map(|form| form.name);
+        let all = all.into_iter().chain(forms);
+        all.filter(|ty| !self.types.contains(*ty)).collect()
     }
 
     fn record(&mut self, tree: &Tree, record: &Record) {

@@ -41,7 +41,7 @@ pub async fn open(
     };
     let cursor_key = secret.cursor_key(&name);
     let engine = Engine::open(Arc::new(model), Arc::clone(store), settings, cursor_key);
-    let state = open_table(place, &engine, wanted.used_for, place.makes_tables()).await?;
+    let state = open_table(place, place.company(), &engine, wanted.used_for, place.makes_tables()).await?;
     match state {
         TableState::Adopted(rows) => {
             tracing::info!(system = name, rows, "the table was adopted: its rows fit the model")
