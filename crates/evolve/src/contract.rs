@@ -384,3 +384,113 @@ fn webhooks(old: &Json, new: &Json, found: &mut Vec<ContractChange>) {
         found.push(ContractChange::noted(&format!("webhook {name}"), "is new"));
     }
 }
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test fails by panicking")]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    /// A document with one operation.
+    fn document(path: &str, operation: Json) -> Json {
+        json!({"paths": {path: {"post": operation}}, "components": {"schemas": {"Word": {"type": "string", "enum": ["a", "b"]}}}})
+    }
+
+    fn operation() -> Json {
+        json!({
+            "parameters": [{"in": "path", "name": "id", "required": true, "schema": {"type": "string"}}],
+            "requestBody": {"required": true, "content": {"application/json": {"schema": {
+                "type": "object",
+                "properties": {"text": {"type": "string"}, "word": {"$ref": "#/components/schemas/Word"}},
+                "required": ["text"],
+                "additionalProperties": false,
+            }}}},
+            "responses": {
+                "201": {"headers": {"ETag": {}}, "content": {"application/json": {"schema": {"$ref": "#/components/schemas/Word"}}}},
+                "409": {"content": {"application/problem+json": {"schema": {"properties": {"type": {"enum": ["urn:x:taken"]}}}}}},
+            },
+            "security": [{"bearer": []}, {"apiKey": []}],
+        })
+    }
+
+    /// What is said where a place of the document is another.
+    fn said(pointer: &str, value: Json) -> Vec<(bool, String)> {
+        let old = document("/notes/{id}", operation());
+        let mut new = old.clone();
+        let place = pointer.replace("OP", "/paths/~1notes~1{id}/post");
+        *new.pointer_mut(&place).unwrap() = value;
+        let found = compare_contracts(&old, &new);
+        found.into_iter().map(|change| (change.breaking, change.what)).collect()
+    }
+
+    fn breaks(what: &str) -> Vec<(bool, String)> {
+        vec![(true, what.to_owned())]
+    }
+
+    #[test]
+    fn a_document_and_itself_differ_in_nothing() {
+        let same = document("/notes/{id}", operation());
+        assert_eq!(compare_contracts(&same, &same), []);
+        // How a variable of the path is called is not sent.
+        let mut named = operation();
+        named["parameters"][0]["name"] = json!("no");
+        assert_eq!(compare_contracts(&same, &document("/notes/{no}", named)), []);
+    }
+
+    #[test]
+    fn what_is_gone_breaks_and_what_is_new_does_not() {
+        let (old, new) = (
+            document("/notes/{id}", operation()),
+            document("/texts/{id}", operation()),
+        );
+        let found = compare_contracts(&old, &new);
+        let found: Vec<(bool, &str)> = found
+            .iter()
+            .map(|change| (change.breaking, change.at.as_str()))
+            .collect();
+        assert_eq!(found, [(true, "POST /notes/{id}"), (false, "POST /texts/{id}")]);
+    }
+
+    #[test]
+    fn words_break_by_the_way_that_they_go() {
+        let more = said("/components/schemas/Word/enum", json!(["a", "b", "c"]));
+        assert_eq!(more, breaks("the answer is another: the value may be `c`"));
+        let fewer = said("/components/schemas/Word/enum", json!(["a"]));
+        assert_eq!(fewer, breaks("what was taken is refused: `word` may be `b`"));
+    }
+
+    #[test]
+    fn statuses_headers_and_credentials_break() {
+        let answer = operation()["responses"]["201"].clone();
+        let conflict = operation()["responses"]["409"].clone();
+        let moved = said("OP/responses", json!({"200": answer, "409": conflict}));
+        assert_eq!(moved.iter().filter(|(breaking, _)| *breaking).count(), 2, "{moved:?}");
+        assert_eq!(
+            said("OP/responses/201/headers", json!({})),
+            breaks("header `ETag` of 201 is gone")
+        );
+        assert_eq!(
+            said("OP/security", json!([{"bearer": []}])),
+            breaks("`apiKey` is no longer enough to call")
+        );
+        assert_eq!(said("OP/security", json!([])), []);
+    }
+
+    #[test]
+    fn refusals_are_known_by_their_names() {
+        let types = "OP/responses/409/content/application~1problem+json/schema/properties/type/enum";
+        assert_eq!(
+            said(types, json!(["urn:x:taken", "urn:x:full"])),
+            [(false, "refusal 409 `full` is new".to_owned())]
+        );
+        assert_eq!(
+            said(types, json!([])),
+            [(false, "refusal 409 `taken` is gone".to_owned())]
+        );
+        let renamed = said(types, json!(["urn:x:there"]));
+        assert_eq!(
+            renamed.first(),
+            Some(&(true, "refusal 409 `taken` is gone, and others are there".to_owned()))
+        );
+    }
+}

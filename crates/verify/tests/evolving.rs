@@ -24,7 +24,7 @@ use singlet_verify::{Bench, Case, Outcome};
 use support::{memory, setting};
 
 /// Made-up models, the changes that are tried of each, and the cases of each read.
-const MODELS: u64 = 14;
+const MODELS: u64 = 10;
 const CHANGES: usize = 14;
 const CASES: usize = 2;
 const ROWS: usize = 24;
@@ -279,7 +279,7 @@ async fn what_is_called_free_is_read_rightly_both_ways() {
                 (changed.text.as_str(), new_rows.clone()),
             );
             reading.try_reads(&mut rng, wrote, reads, changed.word).await;
-            // What only the new model writes, the old one reads too.
+            // What only the new model writes, the old one reads too. Attributes of other entities may have the name, and another type.
             let mut new_rows = new_rows;
             for (name, row) in new_rows.iter_mut().filter(|_| rng.bool()) {
                 let has = |attribute: &str| {
@@ -292,7 +292,7 @@ async fn what_is_called_free_is_read_rightly_both_ways() {
                 if let Some((attribute, value)) = changed
                     .put
                     .as_ref()
-                    .filter(|(attribute, _)| row.contains_key(attribute))
+                    .filter(|(attribute, _)| matches!(row.get(attribute), Some(Value::N(_))))
                 {
                     row.insert(attribute.clone(), value.clone());
                 }
@@ -308,7 +308,7 @@ async fn what_is_called_free_is_read_rightly_both_ways() {
         assert!(free.len() >= 6, "too few kinds of changes are free: {free:?}");
         assert!(free.values().sum::<usize>() > 30, "too few changes are free: {free:?}");
         assert!(
-            careful.values().sum::<usize>() > 40,
+            careful.values().sum::<usize>() > 25,
             "too few changes are not: {careful:?}"
         );
         assert!(cases > 1_000, "too few reads are compared: {cases}");

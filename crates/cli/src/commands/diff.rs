@@ -7,7 +7,7 @@ use clap::{Args, ValueEnum};
 use serde_json::Value as Json;
 use singlet_cost::{compare_reports, cost_report, expected_operations, stored_bytes};
 use singlet_evolve::{
-    Deny, FileNames, RATE_UNITS_USUAL, WholeDiff, compare_contracts, compare_followers, compare_models,
+    Deny, FileNames, RATE_UNITS_USUAL, RowChange, WholeDiff, compare_contracts, compare_followers, compare_models,
     compare_with_table, diff_json, diff_markdown, diff_text, migration_cost,
 };
 use singlet_http::openapi::{Deployed, document};
@@ -16,6 +16,7 @@ use singlet_model::Model;
 use singlet_runtime::{Attributes, Setting};
 
 use super::cost::PriceArgs;
+use super::diff_table::live_table_changes;
 use crate::store::{StoreArgs, given_pairs, given_settings};
 use crate::table::counted;
 use crate::{exit, model};
@@ -169,6 +170,16 @@ impl Diff {
                 }
             }
         }
+        let live = engine.store().describe_table(&table).await;
+        let live = live.map_err(|error| model::fail(&format!("table `{table}`: {error}")))?;
+        for change in live_table_changes(&singlet_runtime::table::spec(engine.model()), &live.spec) {
+            // What the rows say of the table already is not said twice.
+            let is_said = |known: &RowChange| known.entity.is_none() && known.part == change.part;
+            if !diff.rows.iter().any(is_said) {
+                diff.rows.push(change);
+            }
+        }
+        diff.rows.sort_by_key(|change| std::cmp::Reverse(change.way));
         let by = match faces.len() {
             1 => String::new(),
             count => format!(", whose rows {} wrote", counted(count, "model")),

@@ -9,6 +9,7 @@ pub mod client;
 pub mod completions;
 pub mod cost;
 pub mod diff;
+mod diff_table;
 pub mod docs;
 pub mod doctor;
 pub mod dump;

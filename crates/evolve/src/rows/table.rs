@@ -15,7 +15,15 @@ impl Sides<'_> {
         let (old, new) = (self.old, self.new);
         let moved = "every row is under another key";
         let ends = |face: &Face| face.entities.values().any(|entity| entity.expires.is_some());
-        let (ttl_class, ttl_way) = match ends(old) || ends(new) {
+        // An attribute of that name would end rows that were never meant to.
+        let holds = |face: &Face, ttl: &Option<String>| {
+            let mut entities = face.entities.values();
+            entities.any(|entity| ttl.as_ref().is_some_and(|ttl| entity.attributes.contains_key(ttl)))
+        };
+        let is_held = [old, new]
+            .iter()
+            .any(|face| holds(face, &old.ttl) || holds(face, &new.ttl));
+        let (ttl_class, ttl_way) = match ends(old) || ends(new) || is_held {
             true => (DataClass::Reshape, Way::Still),
             // No row ends by itself, so that no row holds the attribute.
             false => (DataClass::Nothing, Way::Free),
