@@ -23,10 +23,10 @@ impl Sides<'_> {
         let is_held = [old, new]
             .iter()
             .any(|face| holds(face, &old.ttl) || holds(face, &new.ttl));
-        let (ttl_class, ttl_way) = match ends(old) || ends(new) || is_held {
-            true => (DataClass::Reshape, Way::Still),
-            // No row ends by itself, so that no row holds the attribute.
-            false => (DataClass::Nothing, Way::Free),
+        // The table itself changes in any case, so that opening refuses it to a model with another.
+        let ttl_class = match ends(old) || ends(new) || is_held {
+            true => DataClass::Reshape,
+            false => DataClass::Nothing,
         };
         let facts = [
             (
@@ -75,7 +75,7 @@ impl Sides<'_> {
                 named(&new.ttl),
                 "rows would not end when they should",
                 ttl_class,
-                ttl_way,
+                Way::Still,
             ),
         ];
         for (part, was, is, so, data, way) in facts {
