@@ -119,7 +119,7 @@ impl Comparing<'_> {
         self.limits(one, other, path);
         for word in ["pattern", "format", "const"] {
             if let Some(wanted) = other.get(word).filter(|wanted| one.get(word) != Some(wanted)) {
-                self.say(path, format!("may not be of {word} `{}`", plain(wanted)));
+                self.say(path, format!("need not be of {word} `{}`", plain(wanted)));
             }
         }
         self.fields(sent, taken, path, depth);
