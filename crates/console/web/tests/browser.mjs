@@ -24,7 +24,8 @@ let state;
 async function open(width, colorScheme) {
   const context = await browser.newContext({ viewport: { width, height: 900 }, colorScheme, storageState: state, deviceScaleFactor: 1 });
   const page = await context.newPage();
-  page.setDefaultTimeout(20_000);
+  // On a busy machine a view takes its time; what is waited for here is no measure of speed.
+  page.setDefaultTimeout(120_000);
   if (DIST) {
     // A bundle that is not in the command yet.
     await page.route("**/console/app.js", (route) => route.fulfill({ contentType: "text/javascript", body: gunzipSync(readFileSync(join(DIST, "app.js.gz"))) }));
