@@ -115,6 +115,18 @@ pub fn ask(address: &str, method: &str, path: &str, header: &str, body: &str) ->
     }
 }
 
+/// The answer of a service that may have just begun: it says 503 and when to come again while its index of words is read.
+fn ask_until_ready(address: &str, path: &str, header: &str) -> (u16, String) {
+    let began = Instant::now();
+    loop {
+        let (status, body) = ask(address, "GET", path, header, "").unwrap();
+        if status != 503 || began.elapsed() > DEADLINE {
+            return (status, body);
+        }
+        std::thread::sleep(Duration::from_millis(200));
+    }
+}
+
 /// What was sent in pieces, each after its length in hexadecimal digits.
 fn joined_chunks(mut body: &str) -> Option<String> {
     let mut whole = String::new();
@@ -163,7 +175,7 @@ fn in_an_empty_folder_every_call_that_is_shown_works_and_rows_stay() {
     secret_is_private(&folder.path().join("singlet-data/secret"));
     // The same secret, so the same tokens; the same rows, and no sample row twice.
     let again = Served::start(&folder, &[]);
-    let (status, tasks) = ask(&again.address(), "GET", "/todo/api/v1/tasks?q=stay", header, "").unwrap();
+    let (status, tasks) = ask_until_ready(&again.address(), "/todo/api/v1/tasks?q=stay", header);
     assert_eq!(status, 200, "{tasks}");
     assert_eq!(tasks.matches("\"title\":\"stay\"").count(), 1, "{tasks}");
     let token = singlet(["token", "booking", "--as", "elena", "--claim", "role=admin"])
