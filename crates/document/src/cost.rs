@@ -6,7 +6,7 @@ use singlet_cost::{Bill, CostReport, cost_report, dollars, expected_operations, 
 use singlet_model::Model;
 
 use crate::escape::{code, markdown, xml};
-use crate::table::Table;
+use crate::table::MarkdownTable;
 
 /// The region whose prices the document shows.
 const REGION: &str = "us-east-1";
@@ -31,7 +31,8 @@ pub fn sentence(report: &CostReport) -> String {
 pub fn tables(report: &CostReport) -> String {
     let mut out = String::new();
     if let Some(month) = report.month() {
-        let mut operations = Table::new(["Operation", "Runs a month", "Read units", "Write units", "On demand"]);
+        let mut operations =
+            MarkdownTable::new(["Operation", "Runs a month", "Read units", "Write units", "On demand"]);
         for operation in &month.operations {
             operations.row(vec![
                 code(&operation.name),
@@ -44,7 +45,7 @@ pub fn tables(report: &CostReport) -> String {
         let _ = write!(out, "{}", operations.text());
     }
     let factors = report.months.iter().map(|month| format!("{}×", month.factor));
-    let mut months = Table::new(std::iter::once(String::new()).chain(factors));
+    let mut months = MarkdownTable::new(std::iter::once(String::new()).chain(factors));
     let mut line = |name: &str, of: &dyn Fn(&Bill) -> String| {
         months.row(
             std::iter::once(name.to_owned())
@@ -61,7 +62,7 @@ pub fn tables(report: &CostReport) -> String {
     line("Stored, GB", &|month| figure(month.stored_gb));
     let _ = write!(out, "{}", months.text());
     if !report.claims.is_empty() {
-        let mut claims = Table::new(["The document says", "", "It is"]);
+        let mut claims = MarkdownTable::new(["The document says", "", "It is"]);
         for claim in &report.claims {
             let holds = if claim.holds { "holds" } else { "is wrong" };
             let said = format!("{}: {}", markdown(&claim.about), code(&claim.said));

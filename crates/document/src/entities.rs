@@ -8,14 +8,14 @@ use crate::escape::{code, markdown};
 use crate::guarantees::kept;
 use crate::relations::refers_to;
 use crate::steps;
-use crate::table::{Table, lines};
+use crate::table::{MarkdownTable, lines};
 use crate::text;
 
 /// Every entity with the templates of its keys, on the table and on each index.
 pub fn chart(model: &Model) -> String {
     let keys = model.table.key.iter().map(|key| code(&key.name));
     let indexes = model.table.indexes.iter().map(|index| code(&index.name));
-    let mut table = Table::new(["Entity".to_owned()].into_iter().chain(keys).chain(indexes));
+    let mut table = MarkdownTable::new(["Entity".to_owned()].into_iter().chain(keys).chain(indexes));
     for entity in &model.entities {
         let mut cells = vec![code(&entity.name)];
         for key in &model.table.key {
@@ -59,7 +59,7 @@ pub fn attributes(model: &Model, entity: &Entity) -> String {
         };
         return format!("Another row of {of}, written, changed and removed with it. It carries {carried}.\n\n");
     }
-    let mut table = Table::new(["Attribute", "Type", "Required", "Default", "Set by", "Notes"]);
+    let mut table = MarkdownTable::new(["Attribute", "Type", "Required", "Default", "Set by", "Notes"]);
     for attribute in &entity.attributes {
         let required = match (attribute.alias.is_some(), attribute.optional) {
             (true, _) => String::new(),

@@ -5,7 +5,7 @@ use singlet_model::model::{Entity, IdempotencyNeed, Kept, Role};
 use singlet_model::types::Type;
 
 use crate::escape::{code, markdown};
-use crate::table::Table;
+use crate::table::MarkdownTable;
 use crate::text;
 
 /// How a copy follows its source, in words.
@@ -20,7 +20,7 @@ pub fn kept(kept: Kept) -> &'static str {
 
 /// The promises, one a row.
 pub fn table(model: &Model) -> String {
-    let mut table = Table::new(["Promise", "Of", "What holds"]);
+    let mut table = MarkdownTable::new(["Promise", "Of", "What holds"]);
     for entity in &model.entities {
         for (promise, what) in of_entity(model, entity) {
             table.row(vec![promise.to_owned(), code(&entity.name), what]);
@@ -125,7 +125,7 @@ fn of_entity(model: &Model, entity: &Entity) -> Vec<(&'static str, String)> {
 
 /// The findings that the team accepts.
 pub fn accepted(model: &Model) -> String {
-    let mut table = Table::new(["Finding", "At", "Why it is accepted"]);
+    let mut table = MarkdownTable::new(["Finding", "At", "Why it is accepted"]);
     for accepted in &model.accepted {
         table.row(vec![code(&accepted.rule), code(&accepted.at), markdown(&accepted.why)]);
     }

@@ -5,13 +5,13 @@ use singlet_model::model::{Index, IndexEntryKind, IndexId};
 use singlet_plan::read::{ReadPlan, plan_read};
 
 use crate::escape::code;
-use crate::table::Table;
+use crate::table::MarkdownTable;
 use crate::text;
 
 /// A row for the table itself and for each index.
 pub fn table(model: &Model) -> String {
     let plans: Vec<ReadPlan> = model.reads.iter().map(|read| plan_read(model, read)).collect();
-    let mut table = Table::new([
+    let mut table = MarkdownTable::new([
         "Index",
         "Partition key",
         "Sort key",

@@ -27,7 +27,7 @@ use singlet_model::Model;
 use singlet_model::types::Type;
 
 use escape::{code, markdown};
-use table::Table;
+use table::MarkdownTable;
 
 /// A design document.
 #[derive(Debug)]
@@ -49,7 +49,7 @@ pub enum Drawings {
 
 /// Writes the design document of a model without errors.
 pub fn document(model: &Model, drawings: Drawings) -> Document {
-    let mut writer = Writer {
+    let mut writer = DocumentWriter {
         out: String::new(),
         folder: drawings,
         drawings: Vec::new(),
@@ -91,13 +91,13 @@ pub fn document(model: &Model, drawings: Drawings) -> Document {
     }
 }
 
-struct Writer {
+struct DocumentWriter {
     out: String,
     folder: Drawings,
     drawings: Vec<(String, String)>,
 }
 
-impl Writer {
+impl DocumentWriter {
     fn opening(&mut self, model: &Model) {
         let _ = write!(
             self.out,
@@ -228,7 +228,7 @@ impl Writer {
 fn facts(model: &Model) -> String {
     let key: Vec<String> = model.table.key.iter().map(|key| code(&key.name)).collect();
     let delimiter = model.table.delimiter.to_string();
-    let mut table = Table::new(["", ""]);
+    let mut table = MarkdownTable::new(["", ""]);
     let mut row = |name: &str, value: String| {
         if !value.is_empty() {
             table.row(vec![name.to_owned(), value]);

@@ -7,13 +7,13 @@ use singlet_plan::cost::Sizes;
 use singlet_plan::read::{PlanRow, plan_read, plan_rows};
 
 use crate::escape::{code, markdown};
-use crate::table::{Table, lines};
+use crate::table::{MarkdownTable, lines};
 use crate::text;
 
 /// The access-pattern table: a row for each combination of optional arguments.
 pub fn table(model: &Model) -> String {
     let sizes = Sizes::of(model);
-    let mut table = Table::new([
+    let mut table = MarkdownTable::new([
         "Read",
         "What it means",
         "Answered by",

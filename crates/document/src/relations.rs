@@ -6,14 +6,14 @@ use singlet_model::Model;
 use singlet_model::model::{Attribute, Entity};
 use singlet_model::types::EntityId;
 
-use crate::drawing::{Edge, End, Form, Graph, Node};
+use crate::drawing::{ArrowEnd, BoxForm, DrawnArrow, DrawnBox, Graph};
 use crate::escape::{code, mermaid, mermaid_word};
-use crate::table::Table;
+use crate::table::MarkdownTable;
 use crate::text;
 
 /// One entity holds something of another.
 #[derive(Debug)]
-struct Relation {
+struct EntityRelation {
     /// The entity that is referred to.
     parent: usize,
     /// The entity that refers.
@@ -36,12 +36,12 @@ pub fn refers_to<'a>(model: &Model, attribute: &'a Attribute) -> Option<(EntityI
     is_key.then_some((*entity, name.as_str()))
 }
 
-fn relations(model: &Model) -> Vec<Relation> {
+fn relations(model: &Model) -> Vec<EntityRelation> {
     let mut all = Vec::new();
     for entity in &model.entities {
         let child = entity.id.0 as usize;
         if let Some(mirror) = &entity.mirror {
-            all.push(Relation {
+            all.push(EntityRelation {
                 parent: mirror.of.0 as usize,
                 child,
                 label: "mirror".to_owned(),
@@ -53,7 +53,7 @@ fn relations(model: &Model) -> Vec<Relation> {
         }
         for attribute in &entity.attributes {
             if let Some((parent, _)) = refers_to(model, attribute) {
-                all.push(Relation {
+                all.push(EntityRelation {
                     parent: parent.0 as usize,
                     child,
                     label: attribute.name.clone(),
@@ -75,21 +75,25 @@ fn is_key_alone(model: &Model, entity: &Entity, attribute: &Attribute) -> bool {
 
 /// The drawing of a model's entities.
 pub fn graph(model: &Model) -> Graph {
-    let nodes = model.entities.iter().map(|entity| Node {
+    let nodes = model.entities.iter().map(|entity| DrawnBox {
         title: entity.name.clone(),
         lines: key_lines(model, entity),
-        form: Form::Box,
+        form: BoxForm::Box,
     });
-    let edges = relations(model).into_iter().map(|relation| Edge {
+    let edges = relations(model).into_iter().map(|relation| DrawnArrow {
         from: relation.parent,
         to: relation.child,
         label: vec![relation.label],
         dashed: relation.mirror,
-        tail: if relation.optional { End::MaybeOne } else { End::One },
+        tail: if relation.optional {
+            ArrowEnd::MaybeOne
+        } else {
+            ArrowEnd::One
+        },
         head: match (relation.mirror, relation.single) {
-            (true, _) => End::One,
-            (false, true) => End::MaybeOne,
-            (false, false) => End::Many,
+            (true, _) => ArrowEnd::One,
+            (false, true) => ArrowEnd::MaybeOne,
+            (false, false) => ArrowEnd::Many,
         },
     });
     Graph {
@@ -146,7 +150,7 @@ pub fn diagram(model: &Model) -> String {
 
 /// Who refers to whom, and what a reference becomes.
 pub fn table(model: &Model) -> String {
-    let mut table = Table::new(["Entity", "By", "Refers to", "How"]);
+    let mut table = MarkdownTable::new(["Entity", "By", "Refers to", "How"]);
     for entity in &model.entities {
         if let Some(mirror) = &entity.mirror {
             let of = model.catalog.name(mirror.of);

@@ -6,10 +6,10 @@ use singlet_model::Model;
 use singlet_model::model::{Entity, MoveTo, States};
 use singlet_model::types::Type;
 
-use crate::drawing::{Edge, End, Form, Graph, Node};
+use crate::drawing::{ArrowEnd, BoxForm, DrawnArrow, DrawnBox, Graph};
 use crate::escape::{code, markdown, mermaid};
 use crate::steps;
-use crate::table::{Table, lines};
+use crate::table::{MarkdownTable, lines};
 use crate::text;
 
 /// The states that an entity's attribute can have, in the order of their type.
@@ -49,26 +49,26 @@ pub fn graph(model: &Model, entity: &Entity, states: &States) -> Graph {
             .any(|known| known.from.iter().any(|from| from == name));
         moved || states.lapses.iter().any(|lapse| lapse.from == name)
     };
-    let mut nodes = vec![Node {
+    let mut nodes = vec![DrawnBox {
         title: String::new(),
         lines: Vec::new(),
-        form: Form::Dot,
+        form: BoxForm::Dot,
     }];
-    nodes.extend(members.iter().map(|name| Node {
+    nodes.extend(members.iter().map(|name| DrawnBox {
         title: (*name).to_owned(),
         lines: Vec::new(),
-        form: if leaves(name) { Form::Round } else { Form::Last },
+        form: if leaves(name) { BoxForm::Round } else { BoxForm::Last },
     }));
     let number = |name: &str| members.iter().position(|known| *known == name).map(|at| at + 1);
-    let edge = |from: usize, to: usize, label: Option<String>, dashed: bool| Edge {
+    let edge = |from: usize, to: usize, label: Option<String>, dashed: bool| DrawnArrow {
         from,
         to,
         label: label.into_iter().collect(),
         dashed,
-        tail: End::Plain,
-        head: End::Arrow,
+        tail: ArrowEnd::Plain,
+        head: ArrowEnd::Arrow,
     };
-    let mut edges: Vec<Edge> = number(&states.start)
+    let mut edges: Vec<DrawnArrow> = number(&states.start)
         .map(|to| edge(0, to, None, false))
         .into_iter()
         .collect();
@@ -118,7 +118,7 @@ pub fn diagram(model: &Model, entity: &Entity, states: &States) -> String {
 
 /// What the moves are, who makes them, and what holds in each state.
 pub fn tables(model: &Model, entity: &Entity, states: &States) -> String {
-    let mut moves = Table::new(["Move", "From", "To", "Made by"]);
+    let mut moves = MarkdownTable::new(["Move", "From", "To", "Made by"]);
     for known in &states.moves {
         moves.row(vec![
             code(&known.name),
@@ -135,7 +135,7 @@ pub fn tables(model: &Model, entity: &Entity, states: &States) -> String {
             format!("the clock, at {}", code(&text::expression(model, &lapse.at))),
         ]);
     }
-    let mut held = Table::new(["While", "Holds"]);
+    let mut held = MarkdownTable::new(["While", "Holds"]);
     for (names, values) in &states.holding {
         let values = values
             .iter()

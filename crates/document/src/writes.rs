@@ -12,12 +12,12 @@ use singlet_plan::write::{
 
 use crate::escape::{code, markdown, prose};
 use crate::reads::{allowed, route};
-use crate::table::Table;
+use crate::table::MarkdownTable;
 use crate::text;
 
 /// A line for each operation.
 pub fn table(model: &Model) -> String {
-    let mut table = Table::new(["Write", "Route", "Who may", "Actions", "Write units", "Of which"]);
+    let mut table = MarkdownTable::new(["Write", "Route", "Who may", "Actions", "Write units", "Of which"]);
     for (write, cost) in model.writes.iter().zip(write_costs(model)) {
         let actions = match write.bulk {
             true => "in chunks".to_owned(),
@@ -115,7 +115,7 @@ fn why_read(row: &RowPlan) -> &str {
 
 /// What must hold, where it is decided, and what is said when it does not.
 fn conditions(model: &Model, write: &Write, plan: &WritePlan) -> String {
-    let mut table = Table::new(["Must hold", "Decided", "Else"]);
+    let mut table = MarkdownTable::new(["Must hold", "Decided", "Else"]);
     for clause in plan.allow.iter().filter(|_| !write.is_uncalled()) {
         let refused = match clause.place {
             Place::Request => "401 or 403",

@@ -11,7 +11,7 @@ use singlet_plan::plan_json::{call_text, cost_of_write, units_text};
 use singlet_plan::read::{plan_read, priced_plan_text};
 use singlet_plan::write::{plan_write, write_text};
 
-use crate::occurrences::{NameKind, Occurrence};
+use crate::occurrences::{NameKind, NameOccurrence};
 use crate::outline::Outline;
 use crate::shapes::record_at;
 use crate::{Document, touches};
@@ -55,7 +55,7 @@ pub(crate) fn hover_at(document: &Document, offset: usize) -> Option<String> {
     (!parts.is_empty()).then(|| parts.join("\n\n---\n\n"))
 }
 
-fn name_text(model: &Model, is_whole: bool, at: &Occurrence) -> Option<String> {
+fn name_text(model: &Model, is_whole: bool, at: &NameOccurrence) -> Option<String> {
     let name = &at.name;
     Some(match &at.kind {
         NameKind::Entity => entity_text(model, model.entity_named(name)?),

@@ -14,13 +14,13 @@ use singlet_plan::read::plan_text;
 use singlet_runtime::values::json_text;
 use singlet_runtime::{Answer, Written};
 
-use crate::admission::Held;
+use crate::admission::RequestBytes;
 use crate::answer_text::AnswerText;
 use crate::call::Incoming;
 use crate::etag;
 use crate::location::Location;
 use crate::problem::Problem;
-use crate::query::Query;
+use crate::query::QueryParameters;
 
 /// Room for the headers of most answers, so that it is made once.
 const HEADERS_USUAL: usize = 12;
@@ -36,8 +36,8 @@ pub(crate) fn read(
     model: &Model,
     read: &Read,
     answer: Answer,
-    (query, incoming): (&Query, &Incoming<'_>),
-    held: Arc<Held>,
+    (query, incoming): (&QueryParameters, &Incoming<'_>),
+    held: Arc<RequestBytes>,
 ) -> Result<Response, Problem> {
     let tag = tag(model, read, &answer);
     if let Some(tag) = tag.as_ref().filter(|tag| etag::is_known(&incoming.headers, tag)) {
@@ -107,7 +107,7 @@ fn tag(model: &Model, read: &Read, answer: &Answer) -> Option<HeaderValue> {
 }
 
 /// The response of a write, with where its row can be read.
-pub(crate) fn write(written: Written, location: Option<(&str, &Location)>, held: Arc<Held>) -> Response {
+pub(crate) fn write(written: Written, location: Option<(&str, &Location)>, held: Arc<RequestBytes>) -> Response {
     let status = StatusCode::from_u16(written.status).unwrap_or(StatusCode::OK);
     let created = status == StatusCode::CREATED;
     let place = match (location, &written.value, created) {

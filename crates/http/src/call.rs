@@ -14,19 +14,19 @@ use singlet_runtime::{Answer, Attributes, Caller, Memory, Precondition, Refused,
 use singlet_store::Consumed;
 use tokio_util::task::TaskTracker;
 
-use crate::admission::{self, Admission, Held, overloaded};
+use crate::admission::{self, Admission, RequestBytes, overloaded};
 use crate::clock::Clock;
 use crate::etag;
 use crate::long_reads::LongReads;
-use crate::metrics::Operation;
-use crate::problem::{FieldError, FieldErrors, Place, Problem};
-use crate::query::{Page, Query, TICKET, pages};
-use crate::rate::Left;
-use crate::routing::{Endpoint, Found};
+use crate::metrics::OperationLabels;
+use crate::problem::{FieldError, FieldErrors, Problem, RequestPlace};
+use crate::query::{PageParameters, QueryParameters, TICKET, pages};
+use crate::rate::RateLeft;
+use crate::routing::{FoundRoute, RouteEndpoint};
 use crate::settings::Limits;
 use crate::system::System;
 use crate::ticket::{self, NEW_TICKET, TICKET_HEADER};
-use crate::watch::{self, Asked, Watchers, Watching};
+use crate::watch::{self, AnswerForm, Watchers, Watching};
 use crate::{answer, body, input, problem};
 
 /// A request, its path without the system's prefix.
@@ -58,20 +58,20 @@ pub(crate) struct Surroundings<'a> {
 }
 
 /// One request on its way.
-pub(crate) struct Call<'a> {
+pub(crate) struct RequestCall<'a> {
     system: &'a Arc<System>,
     service: Surroundings<'a>,
     /// The read or write that was asked for, as far as it is known.
-    of: &'a mut Operation,
+    of: &'a mut OperationLabels,
     /// What it consumed.
     pub consumed: Consumed,
     /// What is left of the caller's rate.
-    pub left: Option<Left>,
+    pub left: Option<RateLeft>,
 }
 
-impl<'a> Call<'a> {
-    pub fn new(system: &'a Arc<System>, service: Surroundings<'a>, of: &'a mut Operation) -> Self {
-        Call {
+impl<'a> RequestCall<'a> {
+    pub fn new(system: &'a Arc<System>, service: Surroundings<'a>, of: &'a mut OperationLabels) -> Self {
+        RequestCall {
             of,
             system,
             service,
@@ -84,7 +84,7 @@ impl<'a> Call<'a> {
     /// alone, input, and the rest of the permission. Who may not ask at all makes nobody look at a body.
     pub async fn answer(
         &mut self,
-        found: Option<Found<'_>>,
+        found: Option<FoundRoute<'_>>,
         incoming: &Incoming<'_>,
         body: Body,
     ) -> Result<Response, Problem> {
@@ -119,7 +119,7 @@ impl<'a> Call<'a> {
         let incoming = redeemed.as_ref().unwrap_or(incoming);
         let caller = system.authenticator.caller(&incoming.headers).await;
         self.count(caller.as_ref().ok(), incoming.peer)?;
-        let query = Query::parse(incoming.query)?;
+        let query = QueryParameters::parse(incoming.query)?;
         let endpoint = query.choose(endpoints)?;
         self.of.operation.clone_from(&endpoint.name);
         let caller = caller?;
@@ -132,12 +132,16 @@ impl<'a> Call<'a> {
     }
 
     /// The request with the credentials that its ticket holds, where it asks for events by one.
-    fn redeemed<'r>(&self, incoming: &Incoming<'r>, endpoints: &[Endpoint]) -> Result<Option<Incoming<'r>>, Problem> {
+    fn redeemed<'r>(
+        &self,
+        incoming: &Incoming<'r>,
+        endpoints: &[RouteEndpoint],
+    ) -> Result<Option<Incoming<'r>>, Problem> {
         if incoming.method != Method::GET || !watch::accepts_events(&incoming.headers) {
             return Ok(None);
         }
         // What is wrong with a query is said later, to who may ask.
-        let Ok(query) = Query::parse(incoming.query) else {
+        let Ok(query) = QueryParameters::parse(incoming.query) else {
             return Ok(None);
         };
         let Some(sent) = query.ticket(endpoints).filter(|sent| *sent != NEW_TICKET) else {
@@ -167,9 +171,9 @@ impl<'a> Call<'a> {
 
     async fn read(
         &mut self,
-        endpoint: &Endpoint,
-        found: &Found<'_>,
-        query: &Query,
+        endpoint: &RouteEndpoint,
+        found: &FoundRoute<'_>,
+        query: &QueryParameters,
         caller: Caller,
         incoming: &Incoming<'_>,
     ) -> Result<Response, Problem> {
@@ -183,7 +187,7 @@ impl<'a> Call<'a> {
             ));
         };
         let mut errors = FieldErrors::default();
-        let Page {
+        let PageParameters {
             limit,
             cursor,
             explain,
@@ -194,7 +198,7 @@ impl<'a> Call<'a> {
         query.arguments(endpoint, &mut args, &mut errors);
         if explain && !incoming.explains {
             errors.push(FieldError::new(
-                Place::Query("explain".to_owned()),
+                RequestPlace::Query("explain".to_owned()),
                 "plans are not shown at this address",
             ));
         }
@@ -202,7 +206,7 @@ impl<'a> Call<'a> {
         if ticket.is_some()
             && let Some(detail) = self.ticket_error(read, asks_ticket, incoming)
         {
-            errors.push(FieldError::new(Place::Query(TICKET.to_owned()), detail));
+            errors.push(FieldError::new(RequestPlace::Query(TICKET.to_owned()), detail));
         }
         if !errors.is_empty() {
             return Err(Problem::invalid(errors));
@@ -218,7 +222,7 @@ impl<'a> Call<'a> {
             return Ok(answer::plan(model, &endpoint.name, system.engine.plan(&endpoint.name)));
         }
         if incoming.method == Method::GET
-            && let Asked::Events = watch::asked(model, read, &incoming.headers)?
+            && let AnswerForm::Events = watch::asked(model, read, &incoming.headers)?
         {
             // Boxed, for few are watched, and what it takes is moved with every request otherwise.
             return Box::pin(self.watch(endpoint, request, incoming)).await;
@@ -252,9 +256,9 @@ impl<'a> Call<'a> {
     /// What a read answers that may take a while: within its time, and elsewhere if it turns out to be long.
     async fn read_waiting(
         &self,
-        endpoint: &Endpoint,
+        endpoint: &RouteEndpoint,
         request: Request,
-        (place, held): (admission::Place, &Arc<Held>),
+        (place, held): (admission::RequestSlot, &Arc<RequestBytes>),
         incoming: &Incoming<'_>,
     ) -> Result<Result<Answer, RuntimeError>, Problem> {
         let (engine, name) = (Arc::clone(&self.system.engine), endpoint.name.clone());
@@ -283,9 +287,14 @@ impl<'a> Call<'a> {
         }
     }
 
-    async fn watch(&self, endpoint: &Endpoint, request: Request, incoming: &Incoming<'_>) -> Result<Response, Problem> {
+    async fn watch(
+        &self,
+        endpoint: &RouteEndpoint,
+        request: Request,
+        incoming: &Incoming<'_>,
+    ) -> Result<Response, Problem> {
         if request.cursor.is_some() {
-            let place = Place::Query("cursor".to_owned());
+            let place = RequestPlace::Query("cursor".to_owned());
             let error = FieldError::new(place, "only the first page can be watched");
             return Err(Problem::invalid(FieldErrors::one(error)));
         }
@@ -305,9 +314,9 @@ impl<'a> Call<'a> {
 
     async fn write(
         &mut self,
-        endpoint: &Endpoint,
-        found: &Found<'_>,
-        query: &Query,
+        endpoint: &RouteEndpoint,
+        found: &FoundRoute<'_>,
+        query: &QueryParameters,
         caller: Caller,
         (incoming, body): (&Incoming<'_>, Body),
     ) -> Result<Response, Problem> {
@@ -402,7 +411,7 @@ impl<'a> Call<'a> {
                 format!("a value leaves its range: {error}"),
             ),
             RuntimeError::Cursor => {
-                let place = Place::Query("cursor".to_owned());
+                let place = RequestPlace::Query("cursor".to_owned());
                 let detail = "this cursor does not belong to this request";
                 Problem {
                     errors: Box::new(FieldErrors::one(FieldError::new(place, detail))),
@@ -421,7 +430,7 @@ impl<'a> Call<'a> {
             RuntimeError::VersionMismatch => version_differs(),
             RuntimeError::VersionRequired => {
                 let detail = "`If-Match` must say which version of the row is meant";
-                let place = Place::Header("If-Match".to_owned());
+                let place = RequestPlace::Header("If-Match".to_owned());
                 Problem {
                     errors: Box::new(FieldErrors::one(FieldError::new(place, "this is missing"))),
                     ..Problem::new(StatusCode::PRECONDITION_REQUIRED, "version_required", detail)
@@ -533,7 +542,7 @@ fn idempotency_key(write: &Write, headers: &HeaderMap) -> Result<Option<String>,
     let key = etag::idempotency_key(headers)?;
     if key.is_none() && write.idempotency.need == IdempotencyNeed::Required {
         let detail = "this operation needs an `Idempotency-Key` header";
-        let place = Place::Header("Idempotency-Key".to_owned());
+        let place = RequestPlace::Header("Idempotency-Key".to_owned());
         return Err(Problem {
             errors: Box::new(FieldErrors::one(FieldError::new(place, "this is missing"))),
             ..Problem::new(StatusCode::BAD_REQUEST, "idempotency_key_required", detail)
@@ -593,9 +602,9 @@ mod tests {
 
     /// What was logged.
     #[derive(Clone, Default)]
-    struct Log(Arc<Mutex<Vec<u8>>>);
+    struct CallLog(Arc<Mutex<Vec<u8>>>);
 
-    impl Write for Log {
+    impl Write for CallLog {
         fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
             self.0.lock().unwrap().extend_from_slice(bytes);
             Ok(bytes.len())
@@ -607,7 +616,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_write_that_panics_is_logged_with_its_request() {
-        let log = Log::default();
+        let log = CallLog::default();
         let writer = log.clone();
         let subscriber = tracing_subscriber::fmt()
             .with_ansi(false)

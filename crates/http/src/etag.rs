@@ -6,7 +6,7 @@ use singlet_model::model::Entity;
 use singlet_model::types::Type;
 use singlet_runtime::Precondition;
 
-use crate::problem::{FieldError, FieldErrors, Place, Problem};
+use crate::problem::{FieldError, FieldErrors, Problem, RequestPlace};
 
 /// How many tags are looked at.
 const TAGS_MAX: usize = 32;
@@ -32,7 +32,7 @@ pub fn tag(version: Number) -> Option<HeaderValue> {
 /// Where one of them is not as it should be, or both are there.
 pub fn precondition(headers: &HeaderMap) -> Result<Precondition, Problem> {
     let wrong = |name: &str, detail: &str| {
-        let place = Place::Header(name.to_owned());
+        let place = RequestPlace::Header(name.to_owned());
         Problem::invalid(FieldErrors::one(FieldError::new(place, detail)))
     };
     let none_match = tags(headers, &header::IF_NONE_MATCH);
@@ -122,7 +122,7 @@ pub fn idempotency_key(headers: &HeaderMap) -> Result<Option<String>, Problem> {
     if sent.next().is_some() || inside.is_empty() || inside.len() > IDEMPOTENCY_KEY_CHARS_MAX || !printable {
         let detail =
             format!("this must be one key of 1 to {IDEMPOTENCY_KEY_CHARS_MAX} printable characters without quotes");
-        let place = Place::Header("Idempotency-Key".to_owned());
+        let place = RequestPlace::Header("Idempotency-Key".to_owned());
         return Err(Problem::invalid(FieldErrors::one(FieldError::new(place, detail))));
     }
     Ok(Some(inside.to_owned()))

@@ -15,14 +15,14 @@ const TEXT_CHARS_MAX: usize = 300;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FieldError {
     /// Where.
-    pub place: Place,
+    pub place: RequestPlace,
     /// What.
     pub detail: String,
 }
 
 /// Where in a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Place {
+pub enum RequestPlace {
     /// A JSON pointer into the body.
     Body(String),
     /// A parameter of the query.
@@ -43,7 +43,7 @@ pub struct FieldErrors {
 
 impl FieldError {
     /// What is wrong at a place.
-    pub fn new(place: Place, detail: impl Into<String>) -> Self {
+    pub fn new(place: RequestPlace, detail: impl Into<String>) -> Self {
         FieldError {
             place,
             detail: detail.into(),
@@ -53,14 +53,16 @@ impl FieldError {
     fn json(&self) -> Json {
         let detail = shortened(&self.detail, TEXT_CHARS_MAX);
         match &self.place {
-            Place::Body(pointer) => {
+            RequestPlace::Body(pointer) => {
                 json!({"pointer": format!("#{}", shortened(pointer, TEXT_CHARS_MAX)), "detail": detail})
             }
-            Place::Query(name) => {
+            RequestPlace::Query(name) => {
                 json!({"in": "query", "parameter": shortened(name, TEXT_CHARS_MAX), "detail": detail})
             }
-            Place::Path(name) => json!({"in": "path", "parameter": shortened(name, TEXT_CHARS_MAX), "detail": detail}),
-            Place::Header(name) => {
+            RequestPlace::Path(name) => {
+                json!({"in": "path", "parameter": shortened(name, TEXT_CHARS_MAX), "detail": detail})
+            }
+            RequestPlace::Header(name) => {
                 json!({"in": "header", "parameter": shortened(name, TEXT_CHARS_MAX), "detail": detail})
             }
         }
@@ -136,7 +138,7 @@ mod tests {
     use super::*;
 
     fn error(name: &str) -> FieldError {
-        FieldError::new(Place::Query(name.to_owned()), "there is no such parameter")
+        FieldError::new(RequestPlace::Query(name.to_owned()), "there is no such parameter")
     }
 
     #[test]

@@ -10,7 +10,7 @@ use singlet_runtime::Attributes;
 use singlet_runtime::values::json_text;
 
 use crate::field_errors::shortened;
-pub use crate::field_errors::{FieldError, FieldErrors, Place};
+pub use crate::field_errors::{FieldError, FieldErrors, RequestPlace};
 
 /// The longest sentence, and the longest path that is given back.
 const TEXT_CHARS_MAX: usize = 2000;
@@ -35,12 +35,12 @@ pub struct Problem {
     /// The fields and parameters that are wrong.
     pub errors: Box<FieldErrors>,
     /// What few problems have. Boxed, so that a result is not mostly a problem.
-    pub extra: Box<Extra>,
+    pub extra: Box<ProblemExtra>,
 }
 
 /// What few problems have.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Extra {
+pub struct ProblemExtra {
     /// What the model chose to show, and other members.
     pub members: Attributes,
     /// Headers that go with it.

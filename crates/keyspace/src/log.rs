@@ -34,12 +34,12 @@ pub(crate) struct Log {
     file: Arc<dyn DiskFile>,
     salt: u64,
     end: u64,
-    frame: Frame,
+    frame: GroupFrame,
 }
 
 /// The commits of a group, as they are written.
 #[derive(Default)]
-struct Frame {
+struct GroupFrame {
     first: u64,
     commits: u32,
     /// Begins with room for the head.
@@ -67,7 +67,7 @@ impl Log {
             file,
             salt,
             end,
-            frame: Frame::default(),
+            frame: GroupFrame::default(),
         }
     }
 

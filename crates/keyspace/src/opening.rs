@@ -5,7 +5,7 @@ use crate::bytes::{Key, Value};
 use crate::disk::{self, Disk, SyncPoint};
 use crate::layers::Layers;
 use crate::log::{self, Log, SEGMENT_HEAD_BYTES};
-use crate::replay::Segment;
+use crate::replay::ReplayedSegment;
 use crate::shared::Stopped;
 use crate::{Error, Options, Result};
 
@@ -19,13 +19,13 @@ const FIRST_GENERATION: u64 = 0;
 const COPIED_GENERATION: u64 = 1;
 
 /// A space as it was found in a folder.
-pub(crate) struct Opened {
+pub(crate) struct OpenedSpace {
     pub(crate) layers: Layers,
     pub(crate) log: Log,
 }
 
 /// Opens the space in a folder, or makes an empty one where there is none.
-pub(crate) fn open(disk: &dyn Disk, options: &Options, stopped: &Stopped) -> Result<Opened> {
+pub(crate) fn open(disk: &dyn Disk, options: &Options, stopped: &Stopped) -> Result<OpenedSpace> {
     let names = names(disk)?;
     if names.iter().any(|name| name == FORMAT_FILE) {
         // A process that was killed may have given files their names without waiting for the disk. From here on commits rely on
@@ -46,7 +46,7 @@ pub(crate) fn open(disk: &dyn Disk, options: &Options, stopped: &Stopped) -> Res
         ..Layers::default()
     };
     let log = read_log(disk, &mut layers)?;
-    Ok(Opened { layers, log })
+    Ok(OpenedSpace { layers, log })
 }
 
 /// Makes a space with `rows`, in their order, as of commit `number`, in a folder without one.
@@ -197,7 +197,7 @@ fn read_log(disk: &dyn Disk, layers: &mut Layers) -> Result<Log> {
             .map_err(|error| Error::opening(&disk.name(), &name, &error))?;
         let bytes = disk::read_all(&*file).map_err(|error| failed(disk, &error))?;
         let length = bytes.len() as u64;
-        let segment = Segment::new(*first, bytes)?;
+        let segment = ReplayedSegment::new(*first, bytes)?;
         let end = segment.apply(layers, first == last)?;
         if first == last {
             if end < length {

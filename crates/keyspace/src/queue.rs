@@ -8,12 +8,12 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 pub(crate) struct Queue {
     works_max: usize,
     bytes_max: usize,
-    waiting: Mutex<Waiting>,
+    waiting: Mutex<WaitingJobs>,
     arrived: Condvar,
 }
 
 #[derive(Default)]
-struct Waiting {
+struct WaitingJobs {
     jobs: VecDeque<Job>,
     bytes: usize,
     closed: bool,
@@ -84,7 +84,7 @@ impl Queue {
         self.lock().jobs.is_empty()
     }
 
-    fn lock(&self) -> MutexGuard<'_, Waiting> {
+    fn lock(&self) -> MutexGuard<'_, WaitingJobs> {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

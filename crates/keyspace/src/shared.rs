@@ -2,7 +2,7 @@ use crate::checkpoint::Checkpoints;
 use crate::disk::Disk;
 use crate::layers::Layers;
 use crate::queue::Queue;
-use crate::writer::Writer;
+use crate::writer::SpaceWriter;
 use crate::{Error, Options};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock, TryLockError};
@@ -57,7 +57,7 @@ pub(crate) struct Shared {
     stopped: Stopped,
     pauses: Pauses,
     /// In memory whoever hands in a work runs it; else a thread does.
-    writer: Mutex<Writer>,
+    writer: Mutex<SpaceWriter>,
     pub(crate) durable: Option<Durable>,
 }
 

@@ -9,12 +9,12 @@ use crate::{Error, Result};
 
 /// The one who runs works, makes what they changed durable, and shows it.
 #[derive(Default)]
-pub(crate) struct Writer {
+pub(crate) struct SpaceWriter {
     /// In memory there is none.
     log: Option<Log>,
 }
 
-impl Writer {
+impl SpaceWriter {
     pub(crate) fn with_log(log: Log) -> Self {
         Self { log: Some(log) }
     }

@@ -5,7 +5,7 @@ use singlet_item::Item;
 use singlet_item::limits::{BATCH_GET_ITEMS_MAX, BATCH_WRITE_ITEMS_MAX};
 use singlet_store::{BatchGetRequest, BatchGetTable, BatchWrite, BatchWriteRequest, Consumed};
 
-use crate::capacity::{self, CapacityMode, Named};
+use crate::capacity::{self, CapacityMode, NamedUnits};
 use crate::endpoint::Endpoint;
 use crate::fault::Fault;
 use crate::input::{CAPACITY_MODES, Constraints, Input, METRICS_MODES, check_name, check_unmixed, name_of_arn};
@@ -254,7 +254,7 @@ fn add_consumed(
 ) {
     let all: Vec<Json> = described
         .iter()
-        .filter_map(|table| capacity::of_table(mode, Named::Sum, table, consumed))
+        .filter_map(|table| capacity::of_table(mode, NamedUnits::Sum, table, consumed))
         .collect();
     if let (Json::Object(json), false) = (json, all.is_empty()) {
         json.insert("ConsumedCapacity".to_owned(), Json::Array(all));

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Map, Value as Json};
 use singlet_store::{Store, TableDescription};
 
-use crate::admission::{Admission, Bounds};
+use crate::admission::{AdmissionBounds, CallAdmission};
 use crate::fault::{Fault, FaultKind};
 use crate::input::Input;
 use crate::tags::Tags;
@@ -19,7 +19,7 @@ pub type Guard = Arc<dyn Fn(&str) -> bool + Send + Sync>;
 
 /// What an endpoint is told.
 #[derive(Clone)]
-pub struct Settings {
+pub struct EndpointSettings {
     /// The region that its ARNs name.
     pub region: String,
     /// The tables that are read and not written.
@@ -27,21 +27,21 @@ pub struct Settings {
     /// What a caller can do about a write to a guarded table.
     pub guard_help: String,
     /// How much is worked on at once.
-    pub bounds: Bounds,
+    pub bounds: AdmissionBounds,
 }
 
-impl Default for Settings {
+impl Default for EndpointSettings {
     fn default() -> Self {
         Self {
             region: "us-east-1".to_owned(),
             guard: None,
             guard_help: String::new(),
-            bounds: Bounds::default(),
+            bounds: AdmissionBounds::default(),
         }
     }
 }
 
-impl fmt::Debug for Settings {
+impl fmt::Debug for EndpointSettings {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Settings")
             .field("region", &self.region)
@@ -54,15 +54,15 @@ impl fmt::Debug for Settings {
 #[derive(Debug)]
 pub struct Endpoint {
     pub(crate) store: Arc<dyn Store>,
-    pub(crate) settings: Settings,
+    pub(crate) settings: EndpointSettings,
     pub(crate) tags: Tags,
-    pub(crate) admission: Admission,
-    known: Mutex<HashMap<String, Known>>,
+    pub(crate) admission: CallAdmission,
+    known: Mutex<HashMap<String, RememberedTable>>,
 }
 
 /// A table as it was lately.
 #[derive(Debug)]
-struct Known {
+struct RememberedTable {
     description: Arc<TableDescription>,
     seen: Instant,
 }
@@ -74,10 +74,10 @@ const TABLES_KNOWN_MAX: usize = 1000;
 
 impl Endpoint {
     /// An endpoint on a store.
-    pub fn new(store: Arc<dyn Store>, settings: Settings) -> Arc<Self> {
+    pub fn new(store: Arc<dyn Store>, settings: EndpointSettings) -> Arc<Self> {
         Arc::new(Self {
             store,
-            admission: Admission::new(settings.bounds),
+            admission: CallAdmission::new(settings.bounds),
             settings,
             tags: Tags::default(),
             known: Mutex::default(),
@@ -101,7 +101,7 @@ impl Endpoint {
         if known.len() >= TABLES_KNOWN_MAX {
             known.clear();
         }
-        let entry = Known {
+        let entry = RememberedTable {
             description: Arc::clone(&description),
             seen,
         };

@@ -10,10 +10,10 @@ use singlet_store::{
     PageAnswer, Path, QueryRequest, ScanRequest, ScanSegment, Select, TableDescription, TableSpec,
 };
 
-use crate::capacity::{self, CapacityMode, Named};
+use crate::capacity::{self, CapacityMode, NamedUnits};
 use crate::endpoint::Endpoint;
 use crate::expression::key_condition::{self, KeyConditions};
-use crate::expression::{Placeholders, condition, projection};
+use crate::expression::{RequestPlaceholders, condition, projection};
 use crate::fault::Fault;
 use crate::input::{CAPACITY_MODES, Constraints, Input, check_name, check_unmixed, table_name};
 use crate::schema::{has_type, invalid};
@@ -27,7 +27,7 @@ const SELECTS: [&str; 4] = [
 ];
 
 /// What a query and a scan have in common, as far as it is read without the table.
-struct Page {
+struct PageRequest {
     table: String,
     index: Option<String>,
     keys: KeyConditions,
@@ -42,7 +42,7 @@ struct Page {
     mode: CapacityMode,
 }
 
-impl Page {
+impl PageRequest {
     fn read(input: &Input<'_>, is_query: bool) -> Result<Self, Fault> {
         let table = table_name(input, 1)?;
         check_shape(input, is_query)?;
@@ -201,7 +201,7 @@ impl Page {
         if let Some(key) = &page.last_key {
             json.insert("LastEvaluatedKey".to_owned(), value::item_json(key));
         }
-        if let Some(consumed) = capacity::of_table(self.mode, Named::Sum, table, &page.consumed) {
+        if let Some(consumed) = capacity::of_table(self.mode, NamedUnits::Sum, table, &page.consumed) {
             json.insert("ConsumedCapacity".to_owned(), consumed);
         }
         Json::Object(json)
@@ -227,7 +227,7 @@ impl Expressions {
         if is_query {
             all.push(("KeyConditionExpression", keys.is_some()));
         }
-        let placeholders = Placeholders::read(input, &all, true)?;
+        let placeholders = RequestPlaceholders::read(input, &all, true)?;
         let filter = filter
             .map(|source| condition::read("FilterExpression", source, &placeholders))
             .transpose()?;
@@ -316,7 +316,7 @@ fn is_projected(table: &TableSpec, index: &IndexSpec, name: &str) -> bool {
 }
 
 pub(crate) async fn query(endpoint: &Endpoint, input: &Input<'_>) -> Result<Json, Fault> {
-    let page = Page::read(input, true)?;
+    let page = PageRequest::read(input, true)?;
     let direction = match input.flag("ScanIndexForward")? {
         Some(false) => Direction::Descending,
         _ => Direction::Ascending,
@@ -347,7 +347,7 @@ pub(crate) async fn query(endpoint: &Endpoint, input: &Input<'_>) -> Result<Json
 }
 
 /// A filter looks at what is not the key: the key is what the condition of the query is for.
-fn check_filter(page: &Page, key: &KeySchema) -> Result<(), Fault> {
+fn check_filter(page: &PageRequest, key: &KeySchema) -> Result<(), Fault> {
     let Some(filter) = &page.filter else {
         return Ok(());
     };
@@ -390,7 +390,7 @@ pub(crate) fn names_in<'a>(condition: &'a Condition, names: &mut Vec<&'a str>) {
 }
 
 pub(crate) async fn scan(endpoint: &Endpoint, input: &Input<'_>) -> Result<Json, Fault> {
-    let page = Page::read(input, false)?;
+    let page = PageRequest::read(input, false)?;
     let segment = segment(input)?;
     let table = endpoint.table(&page.table).await?;
     let index = page.index_of(&table.spec)?;
@@ -442,7 +442,7 @@ const FETCH_ROUNDS_MAX: usize = 100;
 /// asked for. An item that went meanwhile stays as the index had it.
 async fn fetch(
     endpoint: &Endpoint,
-    page: &Page,
+    page: &PageRequest,
     table: &TableDescription,
     answer: &mut PageAnswer,
 ) -> Result<(), Fault> {

@@ -30,13 +30,13 @@ use singlet_store::{Consumed, Store};
 pub use preview::{Preview, Previewed, range_text};
 pub use watched::{Watched, WatchedRows, unwatchable};
 
-use self::asked::Asked;
-use self::prepared::{Admission, Prepared};
+use self::asked::CheckedRequest;
+use self::prepared::{AllowClauses, Prepared};
 use crate::budget::{Memory, ReadBudget, Turns};
-use crate::cursor::{Belongs, Cursor, Sealer};
+use crate::cursor::{Cursor, CursorScope, Sealer};
 use crate::error::RuntimeError;
-use crate::find::{Found, Onward, Reading};
-use crate::read_on::{Rows, all_rows, first_rows, only, only_row, rows_of_get};
+use crate::find::{FoundRows, Onward, Reading};
+use crate::read_on::{WholeRows, all_rows, first_rows, only, only_row, rows_of_get};
 use crate::scope::{Attributes, Caller, Scope, Setting};
 use crate::searched::{SearchIndex, highlights};
 
@@ -248,7 +248,7 @@ impl Engine {
         let mut asked = self.asked(prepared, name, request)?;
         let cursor = asked.cursor.take();
         let belongs = asked.belongs(name, &request.caller);
-        let mut call = Call::new(self, &asked, request, ReadBudget::new(&self.turns, memory));
+        let mut call = ReadCall::new(self, &asked, request, ReadBudget::new(&self.turns, memory));
         call.watched = watched;
         let answer = call.answer(cursor, &belongs).await?;
         let answer = Answer {
@@ -260,12 +260,12 @@ impl Engine {
 }
 
 /// One read on its way.
-struct Call<'a> {
+struct ReadCall<'a> {
     engine: &'a Engine,
     read: &'a Read,
     plan: &'a ReadPlan,
     lets: &'a [Option<SelectionPlan>],
-    admission: &'a Admission,
+    admission: &'a AllowClauses,
     now: i64,
     args: &'a Attributes,
     request: &'a Request,
@@ -277,9 +277,9 @@ struct Call<'a> {
     next_instant: Option<i64>,
 }
 
-impl<'a> Call<'a> {
-    fn new(engine: &'a Engine, asked: &'a Asked<'a>, request: &'a Request, budget: ReadBudget) -> Self {
-        Call {
+impl<'a> ReadCall<'a> {
+    fn new(engine: &'a Engine, asked: &'a CheckedRequest<'a>, request: &'a Request, budget: ReadBudget) -> Self {
+        ReadCall {
             engine,
             read: &asked.planned.read,
             plan: &asked.planned.plan,
@@ -313,7 +313,7 @@ impl<'a> Call<'a> {
     }
 
     /// What few reads ask for is boxed: a call has room for the largest of its parts, and is moved with it.
-    async fn answer(&mut self, cursor: Option<Cursor>, belongs: &Belongs<'_>) -> Result<Answer, RuntimeError> {
+    async fn answer(&mut self, cursor: Option<Cursor>, belongs: &CursorScope<'_>) -> Result<Answer, RuntimeError> {
         let combination = self.begin()?;
         for (bound, plan) in self.read.lets.iter().zip(self.lets) {
             self.bind(bound, plan.as_ref()).await?;
@@ -400,7 +400,7 @@ impl<'a> Call<'a> {
         (selection, plan): (&'a Selection, &'a SelectionPlan),
         combination: &'a Combination,
         cursor: Option<Cursor>,
-        belongs: &Belongs<'_>,
+        belongs: &CursorScope<'_>,
     ) -> Result<Answer, RuntimeError> {
         let allow = self.admission.to_a_row.as_ref();
         let side = self.at_once(combination, cursor.as_ref()).await?;
@@ -436,7 +436,7 @@ impl<'a> Call<'a> {
         (selection, plan): (&'a Selection, &'a SelectionPlan),
         parts: &'a [PartPlan],
         cursor: Option<Cursor>,
-        belongs: &Belongs<'_>,
+        belongs: &CursorScope<'_>,
     ) -> Result<Answer, RuntimeError> {
         let first = cursor.is_none();
         let reading = self.reading(selection, plan, self.admission.to_a_row.as_ref());
@@ -499,8 +499,8 @@ impl<'a> Call<'a> {
         &self,
         reading: Reading<'_>,
         cursor: Option<Cursor>,
-        belongs: &Belongs<'_>,
-    ) -> Result<(Found, Option<String>), RuntimeError> {
+        belongs: &CursorScope<'_>,
+    ) -> Result<(FoundRows, Option<String>), RuntimeError> {
         let page = self.page_rows()?;
         let given = cursor.as_ref().map_or(0, |cursor| cursor.given);
         let left = reading
@@ -517,8 +517,8 @@ impl<'a> Call<'a> {
     async fn page_with_rows(
         &self,
         reading: Reading<'_>,
-        belongs: &Belongs<'_>,
-    ) -> Result<(Found, Option<String>), RuntimeError> {
+        belongs: &CursorScope<'_>,
+    ) -> Result<(FoundRows, Option<String>), RuntimeError> {
         let left = reading.selection.limit.map_or(usize::MAX, |limit| limit as usize);
         let page = self.page_rows()?.min(left);
         let mut all = reading.page(page, &Onward::Start).await?;
@@ -542,10 +542,10 @@ impl<'a> Call<'a> {
 
     fn next(
         &self,
-        found: &Found,
+        found: &FoundRows,
         given: u64,
         left: usize,
-        belongs: &Belongs<'_>,
+        belongs: &CursorScope<'_>,
     ) -> Result<Option<String>, RuntimeError> {
         let Onward::At(positions) = &found.onward else {
             return Ok(None);
@@ -630,11 +630,11 @@ fn combination<'p>(read: &Read, plan: &'p ReadPlan, args: &Attributes) -> Result
 }
 
 /// The rows that come with a row: to their limit, or all. There is no cursor with which a cut list would go on.
-async fn beside_rows(reading: Reading<'_>, most: usize) -> Result<Rows, RuntimeError> {
+async fn beside_rows(reading: Reading<'_>, most: usize) -> Result<WholeRows, RuntimeError> {
     match (reading.selection.kind, reading.selection.limit) {
         (SelectionKind::Get { .. }, _) => {
             let (row, consumed) = only_row(reading).await?;
-            Ok(Rows {
+            Ok(WholeRows {
                 rows: row.into_iter().collect(),
                 consumed,
             })

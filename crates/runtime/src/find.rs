@@ -20,13 +20,13 @@ use singlet_store::{Consumed, PageAnswer, Store};
 
 use crate::budget::{PageStart, ReadBudget, Stretch};
 use crate::by_key::batch_get;
-use crate::cursor::{Passed, Position, Positions};
+use crate::cursor::{Passed, Positions, RangePosition};
 use crate::error::RuntimeError;
 use crate::keyed::{Keyed, KeyedRow};
 use crate::lower;
 use crate::scope::{Attributes, Scope};
 use crate::searched::SearchIndex;
-use crate::stream::{Follow, RowStream, table_key};
+use crate::stream::{RowStream, WholeRowFetch, table_key};
 use crate::{keys, retry, row};
 
 /// What is read, on what, for whom.
@@ -75,7 +75,7 @@ pub enum Onward {
 
 /// Some rows, where the next ones begin, and what it cost.
 #[derive(Debug, Default)]
-pub struct Found {
+pub struct FoundRows {
     /// The rows, in order.
     pub rows: Vec<Attributes>,
     /// Where the rows after them are.
@@ -115,26 +115,26 @@ impl<'a> Reading<'a> {
     /// # Errors
     ///
     /// Where the store fails for good, an expression leaves its range, or it would read on and on.
-    pub async fn page(&self, limit: usize, onward: &Onward) -> Result<Found, RuntimeError> {
+    pub async fn page(&self, limit: usize, onward: &Onward) -> Result<FoundRows, RuntimeError> {
         if let Some(search) = &self.plan.search {
             return Box::pin(self.searched_page(search, limit, onward)).await;
         }
         let positions = match onward {
             Onward::Start => None,
             Onward::At(positions) => Some(positions),
-            Onward::End => return Ok(Found::default()),
+            Onward::End => return Ok(FoundRows::default()),
         };
         if positions.is_none() {
             match self.keyed()? {
                 Keyed::Row(keyed) if limit > 0 => return self.got(&keyed).await,
-                Keyed::Nothing => return Ok(Found::default()),
+                Keyed::Nothing => return Ok(FoundRows::default()),
                 Keyed::Row(_) | Keyed::Several => {}
             }
         }
         let mut branches = self.open(positions)?;
         let passed = positions.and_then(|positions| positions.passed.as_ref());
         let lapsing = branches.iter().any(|branch| self.order_lapses(branch.entity));
-        let mut found = Found::default();
+        let mut found = FoundRows::default();
         let start = self.budget.start_page();
         let mut stretch = Stretch::default();
         let mut requests = 0;
@@ -251,12 +251,12 @@ impl<'a> Reading<'a> {
         Keyed::of(self.model, self.plan, self.scope, self.allow, self.consistent)
     }
 
-    async fn got(&self, keyed: &KeyedRow<'_>) -> Result<Found, RuntimeError> {
+    async fn got(&self, keyed: &KeyedRow<'_>) -> Result<FoundRows, RuntimeError> {
         let mut answer = retry::retried(self.bounds(), || self.store.get(&keyed.request)).await?;
-        Ok(Found {
+        Ok(FoundRows {
             rows: keyed.of_answer(&mut answer)?.into_iter().collect(),
             consumed: answer.consumed,
-            ..Found::default()
+            ..FoundRows::default()
         })
     }
 
@@ -271,7 +271,7 @@ impl<'a> Reading<'a> {
         Ok(Onward::At(Positions {
             ranges: identity(&branches),
             each: streams
-                .map(|stream| Position::After(stream.own_part(key.clone())))
+                .map(|stream| RangePosition::After(stream.own_part(key.clone())))
                 .collect(),
             passed: None,
             searched: None,
@@ -298,10 +298,10 @@ impl<'a> Reading<'a> {
                 let mut stream = RowStream::open(self.model, query, range, split.filter.clone());
                 stream.consistent(self.consistent && query.index.is_none());
                 match resumed.next() {
-                    Some(Position::After(key)) => stream.go_on_after(key),
-                    Some(Position::Done) => stream.end(),
-                    Some(Position::Behind) => stream.fall_behind(),
-                    Some(Position::Start) | None => {}
+                    Some(RangePosition::After(key)) => stream.go_on_after(key),
+                    Some(RangePosition::Done) => stream.end(),
+                    Some(RangePosition::Behind) => stream.fall_behind(),
+                    Some(RangePosition::Start) | None => {}
                 }
                 streams.push(stream);
             }
@@ -385,7 +385,7 @@ impl<'a> Reading<'a> {
             } else {
                 None
             };
-            let follow = whole.and_then(|id| self.model.entity(id)).map(|entity| Follow {
+            let follow = whole.and_then(|id| self.model.entity(id)).map(|entity| WholeRowFetch {
                 entity,
                 consistent: self.consistent,
                 decided: &branch.query.decided_by_entries,
@@ -434,7 +434,7 @@ impl<'a> Reading<'a> {
         &self,
         streams: &mut [RowStream<'a>],
         entity: &Entity,
-        follow: Option<Follow<'_>>,
+        follow: Option<WholeRowFetch<'_>>,
     ) -> Result<(Consumed, usize), RuntimeError> {
         let keys: BTreeSet<Item> = streams.iter().filter_map(RowStream::key_to_get).cloned().collect();
         if keys.len() < 2 {
@@ -640,8 +640,8 @@ fn identity(branches: &[Branch<'_>]) -> u64 {
 fn positions(branches: &[Branch<'_>]) -> Positions {
     let streams = branches.iter().flat_map(|branch| &branch.streams);
     let place = |stream: &RowStream<'_>| match stream.is_done() {
-        true => Position::Done,
-        false => stream.position().map_or(Position::Start, Position::After),
+        true => RangePosition::Done,
+        false => stream.position().map_or(RangePosition::Start, RangePosition::After),
     };
     Positions {
         ranges: identity(branches),

@@ -18,7 +18,7 @@ use singlet_store::{
 use crate::budget::{ReadBudget, Stretch};
 use crate::by_key::{batch_get, primary_key};
 use crate::error::RuntimeError;
-use crate::keys::Range;
+use crate::keys::CollectionRange;
 use crate::retry;
 use crate::row;
 use crate::scope::{Attributes, Scope};
@@ -72,7 +72,7 @@ pub struct RowStream<'a> {
 
 impl<'a> RowStream<'a> {
     /// Opens a range.
-    pub fn open(model: &'a Model, query: &'a Query, range: Range, filter: Option<Condition>) -> Self {
+    pub fn open(model: &'a Model, query: &'a Query, range: CollectionRange, filter: Option<Condition>) -> Self {
         let index = query.index.and_then(|index| model.index(index));
         let mut request = QueryRequest::new(model.table.name.clone(), range.keys);
         request.index = index.map(|index| index.name.clone());
@@ -230,7 +230,7 @@ impl<'a> RowStream<'a> {
         &mut self,
         store: &Arc<dyn Store>,
         place: (&Model, &Entity),
-        follow: Option<Follow<'_>>,
+        follow: Option<WholeRowFetch<'_>>,
         limit: u32,
         (scope, budget): (Scope<'_>, &ReadBudget),
     ) -> Result<Consumed, RuntimeError> {
@@ -263,7 +263,7 @@ impl<'a> RowStream<'a> {
         &mut self,
         store: &Arc<dyn Store>,
         place: (&Model, &Entity),
-        follow: Option<Follow<'_>>,
+        follow: Option<WholeRowFetch<'_>>,
         page: PageAnswer,
         (scope, budget): (Scope<'_>, &ReadBudget),
     ) -> Result<Consumed, RuntimeError> {
@@ -368,7 +368,7 @@ pub(crate) fn has_key_of(entity: &Entity, item: &Item) -> bool {
 /// What fetches whole rows behind those of a thin path: before they are merged, for the thin ones may lack what they are
 /// ordered by.
 #[derive(Clone, Copy, Debug)]
-pub struct Follow<'a> {
+pub struct WholeRowFetch<'a> {
     /// The entity of the whole rows.
     pub entity: &'a Entity,
     /// Whether they are read strongly.
@@ -377,7 +377,7 @@ pub struct Follow<'a> {
     pub decided: &'a [Expr],
 }
 
-impl Follow<'_> {
+impl WholeRowFetch<'_> {
     async fn rows<'a>(
         self,
         store: &Arc<dyn Store>,

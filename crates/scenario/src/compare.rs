@@ -5,14 +5,14 @@ use singlet_model::node::Node;
 use singlet_model::text::{Style, Text};
 use singlet_model::{Diagnostic, Span};
 
-use crate::names::Names;
+use crate::names::NamedValues;
 use crate::rules;
 
 /// The longest value that a message quotes, in characters.
 const QUOTED_CHARS_MAX: usize = 160;
 
 /// Compares a value of an answer; `path` says which one. Differences are added to `out`.
-pub fn compare(wanted: &Node, got: Option<&Json>, path: &str, names: &Names, out: &mut Vec<Diagnostic>) {
+pub fn compare(wanted: &Node, got: Option<&Json>, path: &str, names: &NamedValues, out: &mut Vec<Diagnostic>) {
     match wanted {
         Node::Scalar(text) => scalar(text, got, path, names, out),
         Node::List(elements, span) => match got {
@@ -45,7 +45,7 @@ pub fn compare(wanted: &Node, got: Option<&Json>, path: &str, names: &Names, out
     }
 }
 
-fn scalar(text: &Text, got: Option<&Json>, path: &str, names: &Names, out: &mut Vec<Diagnostic>) {
+fn scalar(text: &Text, got: Option<&Json>, path: &str, names: &NamedValues, out: &mut Vec<Diagnostic>) {
     let word = (text.style == Style::Plain).then_some(text.text.as_str());
     let differs = match word {
         Some("any") => got.is_none_or(Json::is_null),

@@ -20,25 +20,25 @@ pub struct Graph {
     /// What it shows, for those who cannot see it.
     pub title: String,
     /// The boxes.
-    pub nodes: Vec<Node>,
+    pub nodes: Vec<DrawnBox>,
     /// The arrows.
-    pub edges: Vec<Edge>,
+    pub edges: Vec<DrawnArrow>,
 }
 
 /// A box.
 #[derive(Debug)]
-pub struct Node {
+pub struct DrawnBox {
     /// Its name.
     pub title: String,
     /// What stands below the name.
     pub lines: Vec<String>,
     /// Its form.
-    pub form: Form,
+    pub form: BoxForm,
 }
 
 /// The form of a box.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Form {
+pub enum BoxForm {
     /// A box with sharp corners.
     Box,
     /// A state.
@@ -51,7 +51,7 @@ pub enum Form {
 
 /// An arrow.
 #[derive(Clone, Debug)]
-pub struct Edge {
+pub struct DrawnArrow {
     /// The box that it leaves.
     pub from: usize,
     /// The box that it reaches.
@@ -61,14 +61,14 @@ pub struct Edge {
     /// Whether it is broken.
     pub dashed: bool,
     /// What stands at its beginning.
-    pub tail: End,
+    pub tail: ArrowEnd,
     /// What stands at its end.
-    pub head: End,
+    pub head: ArrowEnd,
 }
 
 /// The end of an arrow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum End {
+pub enum ArrowEnd {
     /// Nothing.
     Plain,
     /// An arrow's head.
@@ -96,15 +96,15 @@ pub fn draw(graph: &Graph) -> Option<String> {
 
 /// Arrows of one kind between the same boxes are one with several labels; an arrow back to its own box is a line in it.
 fn merged(graph: &Graph) -> Graph {
-    let mut nodes: Vec<Node> = Vec::new();
+    let mut nodes: Vec<DrawnBox> = Vec::new();
     for node in &graph.nodes {
-        nodes.push(Node {
+        nodes.push(DrawnBox {
             title: node.title.clone(),
             lines: node.lines.clone(),
             form: node.form,
         });
     }
-    let mut edges: Vec<Edge> = Vec::new();
+    let mut edges: Vec<DrawnArrow> = Vec::new();
     for edge in &graph.edges {
         if edge.from == edge.to {
             if let Some(node) = nodes.get_mut(edge.from) {
@@ -112,8 +112,8 @@ fn merged(graph: &Graph) -> Graph {
             }
             continue;
         }
-        let same = |known: &&mut Edge| {
-            let ends = |edge: &Edge| (edge.from, edge.to, edge.dashed, edge.tail, edge.head);
+        let same = |known: &&mut DrawnArrow| {
+            let ends = |edge: &DrawnArrow| (edge.from, edge.to, edge.dashed, edge.tail, edge.head);
             ends(known) == ends(edge)
         };
         match edges.iter_mut().find(same) {
@@ -150,20 +150,20 @@ mod tests {
         Graph {
             title: "any".to_owned(),
             nodes: (0..nodes)
-                .map(|number| Node {
+                .map(|number| DrawnBox {
                     title: "n".repeat(1 + number),
                     lines: vec!["line".to_owned(); next(3)],
-                    form: Form::Box,
+                    form: BoxForm::Box,
                 })
                 .collect(),
             edges: (0..edges)
-                .map(|number| Edge {
+                .map(|number| DrawnArrow {
                     from: next(nodes),
                     to: next(nodes),
                     label: vec!["label".repeat(1 + number % 3); next(3)],
                     dashed: next(2) == 0,
-                    tail: End::One,
-                    head: End::Many,
+                    tail: ArrowEnd::One,
+                    head: ArrowEnd::Many,
                 })
                 .collect(),
         }
@@ -226,10 +226,10 @@ mod tests {
 
     #[test]
     fn more_than_can_be_read_is_not_drawn() {
-        let node = |_| Node {
+        let node = |_| DrawnBox {
             title: "n".to_owned(),
             lines: Vec::new(),
-            form: Form::Box,
+            form: BoxForm::Box,
         };
         let graph = |nodes: usize| Graph {
             nodes: (0..nodes).map(node).collect(),

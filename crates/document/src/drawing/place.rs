@@ -2,7 +2,7 @@
 
 use super::at;
 use super::layers::Layered;
-use super::{Form, Graph};
+use super::{BoxForm, Graph};
 
 const MARGIN: f64 = 16.0;
 const SLOT_GAP: f64 = 18.0;
@@ -13,7 +13,7 @@ const ROUNDS: usize = 80;
 
 /// The places of a drawing.
 #[derive(Debug)]
-pub struct Placed {
+pub struct DrawingPlaces {
     /// The line of each slot.
     pub x: Vec<f64>,
     /// Top and bottom of each slot: a box's own, a lane's the layer's.
@@ -25,14 +25,14 @@ pub struct Placed {
 }
 
 /// Places the slots of a graph.
-pub fn place(graph: &Graph, layered: &Layered) -> Placed {
+pub fn place(graph: &Graph, layered: &Layered) -> DrawingPlaces {
     let x = columns(layered);
     let y = rows(layered, &x);
     let ports = ports(graph, layered, &x);
     let right = x.iter().zip(&layered.slots).map(|(x, slot)| x + slot.right);
     let bottom = y.iter().map(|(_, bottom)| *bottom);
     let size = (right.fold(0.0, f64::max) + MARGIN, bottom.fold(0.0, f64::max) + MARGIN);
-    Placed { x, y, ports, size }
+    DrawingPlaces { x, y, ports, size }
 }
 
 /// Every slot goes as near as it can to those that it is joined with, without touching its neighbours.
@@ -80,7 +80,7 @@ fn wanted(layered: &Layered, x: &[f64], slot: usize, downwards: bool, both: bool
 }
 
 /// A run of slots that touch one another and so move together.
-struct Run {
+struct SlotRun {
     /// The mean of what its slots want, less their distance from the first slot of the layer.
     mean: f64,
     weight: f64,
@@ -89,7 +89,7 @@ struct Run {
 
 /// The places nearest to the wanted ones that keep order and distance: neighbours that would overlap become one run.
 fn settle(layered: &Layered, layer: &[usize], wanted: &dyn Fn(usize) -> (f64, f64), x: &mut [f64]) {
-    let mut runs: Vec<Run> = Vec::new();
+    let mut runs: Vec<SlotRun> = Vec::new();
     let mut offsets = Vec::new();
     let mut offset = 0.0;
     let mut before: Option<usize> = None;
@@ -100,14 +100,14 @@ fn settle(layered: &Layered, layer: &[usize], wanted: &dyn Fn(usize) -> (f64, f6
         before = Some(*slot);
         offsets.push(offset);
         let (place, weight) = wanted(*slot);
-        let mut run = Run {
+        let mut run = SlotRun {
             mean: place - offset,
             weight,
             slots: 1,
         };
         while let Some(last) = runs.pop_if(|last| last.mean > run.mean) {
             let weight = last.weight + run.weight;
-            run = Run {
+            run = SlotRun {
                 mean: (last.mean * last.weight + run.mean * run.weight) / weight,
                 weight,
                 slots: last.slots + run.slots,
@@ -165,7 +165,7 @@ fn ports(graph: &Graph, layered: &Layered, x: &[f64]) -> Vec<(f64, f64)> {
             }
         }
         let slot = at(&layered.slots, node);
-        let width = if form == Form::Dot {
+        let width = if form == BoxForm::Dot {
             0.0
         } else {
             slot.left + slot.right - 24.0

@@ -3,9 +3,9 @@
 use std::fmt::Write as _;
 
 use super::at;
-use super::layers::{LINE_HEIGHT, Layered, Route};
-use super::place::Placed;
-use super::{Edge, End, Form, Graph, Node};
+use super::layers::{EdgeRoute, LINE_HEIGHT, Layered};
+use super::place::DrawingPlaces;
+use super::{ArrowEnd, BoxForm, DrawnArrow, DrawnBox, Graph};
 use crate::escape::xml;
 
 const STYLE: &str = "\
@@ -19,7 +19,7 @@ const STYLE: &str = "\
     .label{fill:#b1bac4}}";
 
 /// Paints a graph.
-pub fn paint(graph: &Graph, layered: &Layered, placed: &Placed) -> String {
+pub fn paint(graph: &Graph, layered: &Layered, placed: &DrawingPlaces) -> String {
     let (width, height) = (placed.size.0.ceil(), placed.size.1.ceil());
     let title = xml(&graph.title);
     let mut out = format!(
@@ -46,9 +46,9 @@ pub fn paint(graph: &Graph, layered: &Layered, placed: &Placed) -> String {
     out
 }
 
-fn boxed(out: &mut String, node: &Node, (left, top): (f64, f64), (width, height): (f64, f64)) {
+fn boxed(out: &mut String, node: &DrawnBox, (left, top): (f64, f64), (width, height): (f64, f64)) {
     let middle = n(left + width / 2.0);
-    if node.form == Form::Dot {
+    if node.form == BoxForm::Dot {
         let _ = writeln!(
             out,
             "<circle class=\"head\" cx=\"{middle}\" cy=\"{}\" r=\"7\"/>",
@@ -56,7 +56,7 @@ fn boxed(out: &mut String, node: &Node, (left, top): (f64, f64), (width, height)
         );
         return;
     }
-    let round = if node.form == Form::Box { 3.0 } else { 12.0 };
+    let round = if node.form == BoxForm::Box { 3.0 } else { 12.0 };
     let mut rect = |inset: f64, round: f64| {
         let _ = writeln!(
             out,
@@ -69,7 +69,7 @@ fn boxed(out: &mut String, node: &Node, (left, top): (f64, f64), (width, height)
         );
     };
     rect(0.0, round);
-    if node.form == Form::Last {
+    if node.form == BoxForm::Last {
         rect(3.0, round - 3.0);
     }
     let _ = writeln!(
@@ -100,7 +100,7 @@ fn boxed(out: &mut String, node: &Node, (left, top): (f64, f64), (width, height)
     }
 }
 
-fn line(out: &mut String, edge: &Edge, route: &Route, (leaves, arrives): (f64, f64), placed: &Placed) {
+fn line(out: &mut String, edge: &DrawnArrow, route: &EdgeRoute, (leaves, arrives): (f64, f64), placed: &DrawingPlaces) {
     let (Some(first), Some(last)) = (route.slots.first(), route.slots.last()) else {
         return;
     };
@@ -143,12 +143,12 @@ fn line(out: &mut String, edge: &Edge, route: &Route, (leaves, arrives): (f64, f
 }
 
 /// How far a line runs straight from a box, so that what stands at its end points the right way.
-fn room(end: End) -> f64 {
+fn room(end: ArrowEnd) -> f64 {
     match end {
-        End::Plain => 2.0,
-        End::Arrow => 10.0,
-        End::One => 11.0,
-        End::MaybeOne | End::Many => 16.0,
+        ArrowEnd::Plain => 2.0,
+        ArrowEnd::Arrow => 10.0,
+        ArrowEnd::One => 11.0,
+        ArrowEnd::MaybeOne | ArrowEnd::Many => 16.0,
     }
 }
 
@@ -163,7 +163,7 @@ fn bend(path: &mut String, (x1, y1): (f64, f64), (x2, y2): (f64, f64)) {
 }
 
 /// The end of a line at a box; `away` is 1 where the line goes down from the box, -1 where it comes from above.
-fn ending(out: &mut String, end: End, (x, y): (f64, f64), away: f64) {
+fn ending(out: &mut String, end: ArrowEnd, (x, y): (f64, f64), away: f64) {
     let at = |dx: f64, dy: f64| format!("{} {}", n(x + dx), n(y + dy * away));
     let bar = |dy: f64| format!("M{}L{}", at(-5.0, dy), at(5.0, dy));
     let path = |out: &mut String, path: String| {
@@ -178,17 +178,17 @@ fn ending(out: &mut String, end: End, (x, y): (f64, f64), away: f64) {
         );
     };
     match end {
-        End::Plain => {}
-        End::Arrow => {
+        ArrowEnd::Plain => {}
+        ArrowEnd::Arrow => {
             let tip = format!("M{}L{}L{}Z", at(0.0, 0.0), at(-4.5, 9.0), at(4.5, 9.0));
             let _ = writeln!(out, "<path class=\"head\" d=\"{tip}\"/>");
         }
-        End::One => path(out, format!("{}{}", bar(5.0), bar(9.0))),
-        End::MaybeOne => {
+        ArrowEnd::One => path(out, format!("{}{}", bar(5.0), bar(9.0))),
+        ArrowEnd::MaybeOne => {
             path(out, bar(5.0));
             ring(out, 10.5);
         }
-        End::Many => {
+        ArrowEnd::Many => {
             path(out, format!("M{}L{}L{}", at(-6.0, 0.0), at(0.0, 9.0), at(6.0, 0.0)));
             ring(out, 12.5);
         }

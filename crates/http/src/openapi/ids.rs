@@ -9,7 +9,7 @@ use singlet_model::model::{Entity, LetValue, Read, Selection, StepKind, Write};
 use singlet_model::types::{EntityId, Type};
 
 use super::schema::insert;
-use crate::routing::Endpoint;
+use crate::routing::RouteEndpoint;
 
 /// Which id a text is, in a schema.
 pub(crate) const ID_EXTENSION: &str = "x-singlet-id";
@@ -74,7 +74,7 @@ pub(super) fn with_id(mut schema: Json, id: Option<&String>) -> Json {
 }
 
 /// The ids that the arguments of an operation are: what they are compared with, or name a row by.
-pub(super) fn ids_of_arguments(model: &Model, endpoint: &Endpoint) -> BTreeMap<String, String> {
+pub(super) fn ids_of_arguments(model: &Model, endpoint: &RouteEndpoint) -> BTreeMap<String, String> {
     let mut ids = ArgumentIds {
         model,
         found: BTreeMap::new(),

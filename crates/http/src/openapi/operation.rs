@@ -20,14 +20,14 @@ use super::schema::{Schemas, insert, object, reference};
 use super::shape;
 use crate::location::Location;
 use crate::query::TICKET;
-use crate::routing::Endpoint;
+use crate::routing::RouteEndpoint;
 use crate::system::patched;
 use crate::watch;
 
 /// Describes what a method of a path answers.
 pub fn describe(
     model: &Model,
-    endpoints: &[Endpoint],
+    endpoints: &[RouteEndpoint],
     schemas: &mut Schemas<'_>,
     samples: &Samples,
     deployed: Deployed<'_>,
@@ -43,7 +43,7 @@ pub fn describe(
 
 fn of_reads(
     model: &Model,
-    endpoints: &[Endpoint],
+    endpoints: &[RouteEndpoint],
     schemas: &mut Schemas<'_>,
     samples: &Samples,
     deployed: Deployed<'_>,
@@ -67,7 +67,7 @@ fn of_reads(
             .map(|name| json!({"$ref": format!("#/components/parameters/{name}")})),
     );
     let is_watched = reads.iter().any(|read| watch::why_not(model, read).is_none());
-    let has_own = |endpoint: &Endpoint| endpoint.query.iter().any(|known| known.name == TICKET);
+    let has_own = |endpoint: &RouteEndpoint| endpoint.query.iter().any(|known| known.name == TICKET);
     if is_watched && !endpoints.iter().any(has_own) {
         parameters.push(json!({"$ref": "#/components/parameters/ticket"}));
     }
@@ -154,7 +154,7 @@ fn of_reads(
 
 fn of_write(
     model: &Model,
-    endpoint: &Endpoint,
+    endpoint: &RouteEndpoint,
     write: &Write,
     schemas: &mut Schemas<'_>,
     samples: &Samples,
@@ -265,7 +265,7 @@ fn write_problems(model: &Model, write: &Write, deployed: Deployed<'_>) -> Probl
     problems
 }
 
-fn body(model: &Model, endpoint: &Endpoint, write: &Write, schemas: &mut Schemas<'_>, samples: &Samples) -> Json {
+fn body(model: &Model, endpoint: &RouteEndpoint, write: &Write, schemas: &mut Schemas<'_>, samples: &Samples) -> Json {
     let patched = patched(model, write);
     let mut properties = Map::new();
     let ids = ids_of_arguments(model, endpoint);
@@ -346,7 +346,7 @@ fn words(name: &str) -> String {
     text
 }
 
-fn operation_id(endpoints: &[Endpoint]) -> String {
+fn operation_id(endpoints: &[RouteEndpoint]) -> String {
     let plainest = endpoints.iter().min_by_key(|endpoint| endpoint.query.len());
     plainest.map(|endpoint| endpoint.name.clone()).unwrap_or_default()
 }
@@ -371,7 +371,7 @@ pub fn name_alone(model: &Model, described: &mut Json) {
     insert(described, "description", json!(text));
 }
 
-fn combinations(endpoints: &[Endpoint]) -> String {
+fn combinations(endpoints: &[RouteEndpoint]) -> String {
     if let [one] = endpoints {
         return format!("`{}`.", one.name);
     }

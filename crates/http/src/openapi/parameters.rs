@@ -10,12 +10,12 @@ use singlet_model::types::Type;
 use super::examples::Samples;
 use super::ids::{ids_of_arguments, with_id};
 use super::schema::{Schemas, insert};
-use crate::routing::{Endpoint, QueryValue};
+use crate::routing::{QueryValue, RouteEndpoint};
 
 /// The parameters of a path.
 pub fn path_parameters(
     model: &Model,
-    endpoints: &[Endpoint],
+    endpoints: &[RouteEndpoint],
     schemas: &mut Schemas<'_>,
     samples: &Samples,
 ) -> Vec<Json> {
@@ -48,7 +48,7 @@ fn path_schema(mut schema: Json) -> Json {
 /// The parameters of a query: those of all reads that share the path.
 pub fn query_parameters(
     model: &Model,
-    endpoints: &[Endpoint],
+    endpoints: &[RouteEndpoint],
     schemas: &mut Schemas<'_>,
     samples: &Samples,
 ) -> Vec<Json> {
@@ -64,7 +64,7 @@ pub fn query_parameters(
         .map(|endpoint| (endpoint.name.as_str(), ids_of_arguments(model, endpoint)))
         .collect();
     for name in names {
-        let of_name = |endpoint: &Endpoint| endpoint.query.iter().position(|parameter| parameter.name == name);
+        let of_name = |endpoint: &RouteEndpoint| endpoint.query.iter().position(|parameter| parameter.name == name);
         let everywhere = endpoints.iter().all(|endpoint| {
             of_name(endpoint)
                 .and_then(|at| endpoint.query.get(at))

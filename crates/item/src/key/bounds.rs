@@ -6,8 +6,8 @@ use super::class::Class;
 use super::domain::Domain;
 use super::encoding::Encoding;
 use super::form::Form;
-use super::language::{Language, Length};
-use super::source::Source;
+use super::language::{KeyLanguage, ValueLengths};
+use super::source::WordSet;
 use super::template::{KeyType, Part, Template, Variable};
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashSet};
@@ -98,16 +98,16 @@ impl Variable {
     }
 
     /// A language that counts the characters of values, and how many bytes of text each makes.
-    fn weighed(&self, template: &Template) -> (Language, Weights) {
-        let source = Source::Domain(&self.domain);
+    fn weighed(&self, template: &Template) -> (KeyLanguage, Weights) {
+        let source = WordSet::Domain(&self.domain);
         match (self.encoding(template.delimiter()), &self.domain) {
             (_, Domain::Binary { min_bytes, max_bytes }) => {
-                let length = Length {
+                let length = ValueLengths {
                     min: *min_bytes,
                     max: *max_bytes,
                 };
                 (
-                    Language::new(Automaton::repeated(Class::single('b')), length),
+                    KeyLanguage::new(Automaton::repeated(Class::single('b')), length),
                     Weights(CharacterMap::IDENTITY),
                 )
             }

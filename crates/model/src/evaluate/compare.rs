@@ -16,7 +16,7 @@ use crate::expression::BinaryOp;
 use crate::types::Type;
 
 /// How values of a type compare.
-enum Comparing<'t> {
+enum ComparisonKind<'t> {
     /// As what is stored.
     Stored,
     /// As instants, whatever their form.
@@ -29,14 +29,14 @@ enum Comparing<'t> {
     Set,
 }
 
-impl<'t> Comparing<'t> {
+impl<'t> ComparisonKind<'t> {
     fn of(ty: &'t Type) -> Self {
         match ty {
-            Type::Time | Type::Seconds | Type::Millis | Type::Now => Comparing::Instant,
-            Type::Duration => Comparing::Duration,
-            Type::Enum(words) => Comparing::Rank(&words.members),
-            Type::Set(..) => Comparing::Set,
-            Type::OrWords(inner, _) => Comparing::of(inner),
+            Type::Time | Type::Seconds | Type::Millis | Type::Now => ComparisonKind::Instant,
+            Type::Duration => ComparisonKind::Duration,
+            Type::Enum(words) => ComparisonKind::Rank(&words.members),
+            Type::Set(..) => ComparisonKind::Set,
+            Type::OrWords(inner, _) => ComparisonKind::of(inner),
             Type::Text(_)
             | Type::Int(_)
             | Type::Number(_)
@@ -56,7 +56,7 @@ impl<'t> Comparing<'t> {
             | Type::Row(_)
             | Type::Group(..)
             | Type::Absent
-            | Type::Unknown => Comparing::Stored,
+            | Type::Unknown => ComparisonKind::Stored,
         }
     }
 }
@@ -98,15 +98,17 @@ fn equal((a, a_ty): (&Value, &Type), (b, b_ty): (&Value, &Type)) -> Result<bool,
     if is_word(a, a_ty) || is_word(b, b_ty) {
         return Ok(a == b);
     }
-    match (Comparing::of(a_ty), Comparing::of(b_ty)) {
-        (Comparing::Instant, Comparing::Instant) => match spelled((a, a_ty)).zip(spelled((b, b_ty))) {
+    match (ComparisonKind::of(a_ty), ComparisonKind::of(b_ty)) {
+        (ComparisonKind::Instant, ComparisonKind::Instant) => match spelled((a, a_ty)).zip(spelled((b, b_ty))) {
             Some((a, b)) => Ok(a == b),
             None => Ok(time::millis_of(a, a_ty)? == time::millis_of(b, b_ty)?),
         },
-        (Comparing::Duration, Comparing::Duration) => {
+        (ComparisonKind::Duration, ComparisonKind::Duration) => {
             Ok(time::Duration::from_value(a) == time::Duration::from_value(b))
         }
-        (Comparing::Set, _) | (_, Comparing::Set) => Ok(set_of(elements(a.clone())) == set_of(elements(b.clone()))),
+        (ComparisonKind::Set, _) | (_, ComparisonKind::Set) => {
+            Ok(set_of(elements(a.clone())) == set_of(elements(b.clone())))
+        }
         _ => Ok(a == b),
     }
 }
@@ -116,19 +118,19 @@ pub fn order((a, a_ty): (&Value, &Type), (b, b_ty): (&Value, &Type)) -> Result<O
     if is_word(a, a_ty) || is_word(b, b_ty) {
         return Ok(None);
     }
-    match (Comparing::of(a_ty), Comparing::of(b_ty)) {
-        (Comparing::Instant, Comparing::Instant) => {
+    match (ComparisonKind::of(a_ty), ComparisonKind::of(b_ty)) {
+        (ComparisonKind::Instant, ComparisonKind::Instant) => {
             if let Some((a, b)) = spelled((a, a_ty)).zip(spelled((b, b_ty))) {
                 return Ok(Some(a.cmp(b)));
             }
             let both = time::millis_of(a, a_ty)?.zip(time::millis_of(b, b_ty)?);
             Ok(both.map(|(a, b)| a.cmp(&b)))
         }
-        (Comparing::Duration, Comparing::Duration) => {
+        (ComparisonKind::Duration, ComparisonKind::Duration) => {
             let both = time::Duration::from_value(a).zip(time::Duration::from_value(b));
             Ok(both.map(|(a, b)| a.cmp(&b)))
         }
-        (Comparing::Rank(members), _) | (_, Comparing::Rank(members)) => {
+        (ComparisonKind::Rank(members), _) | (_, ComparisonKind::Rank(members)) => {
             let rank = |value: &Value| {
                 members
                     .iter()

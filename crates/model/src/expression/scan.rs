@@ -3,7 +3,7 @@
 
 /// A token: what it is, and its bytes in the expression.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Token {
+pub(super) struct ScannedToken {
     pub kind: TokenKind,
     pub start: usize,
     pub end: usize,
@@ -43,7 +43,7 @@ pub(super) enum TokenKind {
 }
 
 /// Splits an expression into tokens; white space is dropped.
-pub(super) fn scan(text: &str) -> Vec<Token> {
+pub(super) fn scan(text: &str) -> Vec<ScannedToken> {
     let mut tokens = Vec::with_capacity(text.len() / 4 + 1);
     let mut at = 0;
     while let Some(rest) = text.get(at..).filter(|rest| !rest.is_empty()) {
@@ -54,13 +54,13 @@ pub(super) fn scan(text: &str) -> Vec<Token> {
                 .then(|| bad_escape(text.get(start..end).unwrap_or_default()))
                 .flatten();
             if let Some((from, to)) = bad {
-                tokens.push(Token {
+                tokens.push(ScannedToken {
                     kind: TokenKind::BadEscape,
                     start: start + from,
                     end: start + to,
                 });
             } else {
-                tokens.push(Token { kind, start, end });
+                tokens.push(ScannedToken { kind, start, end });
             }
         }
         at += length.max(1);

@@ -3,7 +3,7 @@
 use singlet_item::Number;
 
 use super::rules;
-use super::scan::{Token, TokenKind};
+use super::scan::{ScannedToken, TokenKind};
 use super::words::{character_help, sign_help};
 use crate::diagnostic::{Diagnostic, Rule};
 use crate::text::Text;
@@ -12,7 +12,7 @@ use crate::text::Text;
 pub(super) type Step = Result<(), Box<Diagnostic>>;
 
 /// Mistakes within a token itself.
-pub(super) fn written(text: &Text, token: Token) -> Step {
+pub(super) fn written(text: &Text, token: ScannedToken) -> Step {
     let word = word_of(text, token);
     match token.kind {
         TokenKind::Foreign => foreign(text, token),
@@ -47,7 +47,7 @@ pub(super) fn written(text: &Text, token: Token) -> Step {
     }
 }
 
-fn foreign(text: &Text, token: Token) -> Step {
+fn foreign(text: &Text, token: ScannedToken) -> Step {
     let word = word_of(text, token);
     let mistake = mistake(
         text,
@@ -63,7 +63,7 @@ fn foreign(text: &Text, token: Token) -> Step {
     }))
 }
 
-fn number(text: &Text, token: Token) -> Step {
+fn number(text: &Text, token: ScannedToken) -> Step {
     let word = word_of(text, token);
     let digits = word.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
     if !digits || word.starts_with('.') || word.ends_with('.') {
@@ -99,7 +99,7 @@ fn duration_call(word: &str) -> Option<String> {
     (!calls.is_empty()).then(|| calls.join(" + "))
 }
 
-fn stray(text: &Text, token: Token) -> Step {
+fn stray(text: &Text, token: ScannedToken) -> Step {
     let word = word_of(text, token);
     let shown = match word.chars().all(char::is_control) {
         true => word.escape_default().to_string(),
@@ -110,18 +110,29 @@ fn stray(text: &Text, token: Token) -> Step {
 }
 
 /// The text of a token.
-pub(super) fn word_of(text: &Text, token: Token) -> &str {
+pub(super) fn word_of(text: &Text, token: ScannedToken) -> &str {
     text.text.get(token.start..token.end).unwrap_or_default()
 }
 
 /// A mistake at a token.
-pub(super) fn mistake(text: &Text, rule: &'static Rule, token: Token, message: impl Into<String>) -> Box<Diagnostic> {
+pub(super) fn mistake(
+    text: &Text,
+    rule: &'static Rule,
+    token: ScannedToken,
+    message: impl Into<String>,
+) -> Box<Diagnostic> {
     let span = text.span_of(token.start, token.end);
     Box::new(Diagnostic::new(rule, span, message))
 }
 
 /// A mistake at a token, with the way out.
-pub(super) fn refuse(text: &Text, rule: &'static Rule, token: Token, message: String, help: impl Into<String>) -> Step {
+pub(super) fn refuse(
+    text: &Text,
+    rule: &'static Rule,
+    token: ScannedToken,
+    message: String,
+    help: impl Into<String>,
+) -> Step {
     Err(Box::new(mistake(text, rule, token, message).help(help)))
 }
 

@@ -11,7 +11,7 @@ use crate::text::{Text, with_article};
 
 /// Checks a whole file. What it answers are the places that YAML has torn apart: whatever else is found there follows from that.
 pub fn check(root: &Node, source: &Source, out: &mut Diagnostics) -> Vec<Span> {
-    let mut check = Check {
+    let mut check = ShapeCheck {
         source,
         out,
         unreadable: Vec::new(),
@@ -20,13 +20,13 @@ pub fn check(root: &Node, source: &Source, out: &mut Diagnostics) -> Vec<Span> {
     check.unreadable
 }
 
-struct Check<'a> {
+struct ShapeCheck<'a> {
     source: &'a Source,
     out: &'a mut Diagnostics,
     unreadable: Vec<Span>,
 }
 
-impl Check<'_> {
+impl ShapeCheck<'_> {
     fn node(&mut self, node: &Node, shape: &Shape, name: &Text) {
         match shape {
             Shape::Either(shapes) => self.either(node, shapes, name),

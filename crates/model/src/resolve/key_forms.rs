@@ -3,7 +3,7 @@
 use singlet_item::Number;
 use singlet_item::key::{Domain, Form, NumberRange, TextDomain, Variable};
 
-use super::template_syntax::Part;
+use super::template_syntax::VariablePart;
 use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::model::PartFunction;
 use crate::rules;
@@ -15,7 +15,7 @@ const SECONDS_MAX: i64 = 9_999_999_999;
 const MILLIS_MAX: i64 = 9_999_999_999_999;
 
 /// The variable for a part, or a finding where its type has no place in a key.
-pub(super) fn variable(part: &Part, ty: &Type, alone: bool, out: &mut Diagnostics) -> Option<Variable> {
+pub(super) fn variable(part: &VariablePart, ty: &Type, alone: bool, out: &mut Diagnostics) -> Option<Variable> {
     if ty.is_unknown() {
         return None;
     }
@@ -118,7 +118,7 @@ fn number_range(limits: &NumberLimits, decimals: Option<u8>) -> NumberRange {
     }
 }
 
-fn misfit(part: &Part, ty: &Type) -> Diagnostic {
+fn misfit(part: &VariablePart, ty: &Type) -> Diagnostic {
     let message = match part.function {
         Some(_) => format!("`{}` does not fit {}", part.whole.text, with_article(&ty.to_string())),
         None => format!(

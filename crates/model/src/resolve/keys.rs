@@ -4,7 +4,7 @@ use singlet_item::key::{Delimiter, Template};
 
 use super::key_forms;
 use super::table::find_index;
-use super::template_syntax::{self, Part, Piece};
+use super::template_syntax::{self, SyntaxPiece, VariablePart};
 use super::{Resolver, unknown_attribute};
 use crate::catalog::Catalog;
 use crate::diagnostic::{Diagnostic, Diagnostics};
@@ -319,7 +319,7 @@ pub(super) fn key_template(
     for (position, piece) in pieces.into_iter().enumerate() {
         match piece {
             // A constant alone is of the key's own type.
-            Piece::Text(literal) if alone && is_number => match literal.parse() {
+            SyntaxPiece::Text(literal) if alone && is_number => match literal.parse() {
                 Ok(number) => template.push(singlet_item::key::Part::Number(number)),
                 Err(_) => {
                     let message = format!("the key attribute `{attribute}` is a number, and `{literal}` is none");
@@ -328,8 +328,8 @@ pub(super) fn key_template(
                     return None;
                 }
             },
-            Piece::Text(literal) => template.push(singlet_item::key::Part::Text(literal)),
-            Piece::Part(part) => {
+            SyntaxPiece::Text(literal) => template.push(singlet_item::key::Part::Text(literal)),
+            SyntaxPiece::Part(part) => {
                 let (ty, optional) = lookup(&part.path, out)?;
                 let variable = key_forms::variable(&part, &ty, alone, out)?;
                 template.push(singlet_item::key::Part::Variable(variable));
@@ -353,7 +353,7 @@ pub(super) fn key_template(
     })
 }
 
-fn key_part(part: &Part, ty: Type, optional: bool, position: usize) -> KeyPart {
+fn key_part(part: &VariablePart, ty: Type, optional: bool, position: usize) -> KeyPart {
     KeyPart {
         path: part.path.text.clone(),
         function: part.function,
@@ -440,8 +440,8 @@ fn roots(key: Option<&Node>, attribute: &str) -> Vec<String> {
     pieces
         .into_iter()
         .filter_map(|piece| match piece {
-            Piece::Part(part) => part.path.text.split('.').next().map(str::to_owned),
-            Piece::Text(_) => None,
+            SyntaxPiece::Part(part) => part.path.text.split('.').next().map(str::to_owned),
+            SyntaxPiece::Text(_) => None,
         })
         .collect()
 }

@@ -57,7 +57,7 @@ use std::collections::{HashMap, HashSet};
 
 use crate::catalog::Catalog;
 use crate::diagnostic::{Diagnostic, Diagnostics};
-use crate::expression::{self, Absence, Claim, Expr, Known, RowWord, Scope, Setting, Words};
+use crate::expression::{self, Absence, Claim, DeploymentSetting, Expr, RowWord, Scope, WordPresence, Words};
 use crate::model::{Argument, Entity, Model, Role, Search, Table, Tally};
 use crate::node::{Entry, Node};
 use crate::rules;
@@ -89,7 +89,7 @@ pub(crate) fn resolve(root: &Node, out: &mut Diagnostics) -> Model {
         entity_nodes: by_name(root.get("entities")),
         step_nodes: by_name(root.get("steps")),
         type_nodes: by_name(root.get("types")),
-        names: Names {
+        names: ExpressionNames {
             catalog: Catalog::default(),
             claims: Vec::new(),
             settings: Vec::new(),
@@ -168,7 +168,7 @@ struct Resolver<'a> {
     entity_nodes: HashMap<&'a str, &'a Entry>,
     step_nodes: HashMap<&'a str, &'a Entry>,
     type_nodes: HashMap<&'a str, &'a Entry>,
-    names: Names,
+    names: ExpressionNames,
     table: Table,
     index_names: table::IndexNames,
     patterns: PatternBook,
@@ -177,13 +177,13 @@ struct Resolver<'a> {
 }
 
 /// What expressions can name, apart from where they stand.
-struct Names {
+struct ExpressionNames {
     catalog: Catalog,
     claims: Vec<Claim>,
-    settings: Vec<Setting>,
+    settings: Vec<DeploymentSetting>,
 }
 
-impl Names {
+impl ExpressionNames {
     /// A scope in which only the caller and the settings are known.
     fn scope(&self) -> Scope<'_> {
         Scope {
@@ -220,8 +220,8 @@ impl Names {
             caller: Some(&self.claims),
             row: RowWord::Other(Type::Json),
             words: Words {
-                request: Known::Always,
-                response: Known::Always,
+                request: WordPresence::Always,
+                response: WordPresence::Always,
                 ..Words::default()
             },
             ..scope
@@ -248,7 +248,7 @@ impl Resolver<'_> {
                 let scope = Scope::new(&self.names.catalog);
                 expression::check(text, &scope, Some(&declared.ty), self.out)
             });
-            self.names.settings.push(Setting {
+            self.names.settings.push(DeploymentSetting {
                 name: entry.key.text.clone(),
                 ty: declared.ty.clone(),
                 optional: declared.optional,

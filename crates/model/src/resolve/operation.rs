@@ -1,12 +1,12 @@
 //! What reads and writes share: arguments, names, and conditions written by hand.
 
 use super::promises::rows_of;
-use super::selection::Place;
+use super::selection::SelectionSite;
 use super::table::{find_index, flag, whole};
 use super::types::TypeTable;
 use super::{Resolver, keys, route, selection};
 use crate::diagnostic::{Diagnostic, Diagnostics};
-use crate::expression::{self, Args, Bound, Expr, Facts, RowWord, Scope, Words};
+use crate::expression::{self, Args, BoundName, Expr, PresenceFacts, RowWord, Scope, Words};
 use crate::model::{Argument, Comparison, KeyTemplate, LetValue, Route, SelectionKind, Table, Using, UsingKey};
 use crate::node::{Entry, Node};
 use crate::rules;
@@ -15,7 +15,7 @@ use crate::text::Text;
 use crate::types::{EntityId, Type};
 
 /// A name's value, its type, and whether it may be absent.
-pub(super) struct Named {
+pub(super) struct NamedValue {
     pub value: LetValue,
     pub ty: Type,
     pub optional: bool,
@@ -35,7 +35,7 @@ pub(super) struct KnownBefore {
     /// The change after which it runs.
     pub words: Words,
     /// What is known of that change.
-    pub facts: Facts,
+    pub facts: PresenceFacts,
 }
 
 impl Default for KnownBefore {
@@ -44,7 +44,7 @@ impl Default for KnownBefore {
         KnownBefore {
             has_caller: true,
             words: Words::default(),
-            facts: Facts::default(),
+            facts: PresenceFacts::default(),
         }
     }
 }
@@ -148,8 +148,8 @@ impl Resolver<'_> {
         entry: &Entry,
         known: &KnownBefore,
         args: &Args,
-        bound: &[Bound],
-    ) -> Option<Named> {
+        bound: &[BoundName],
+    ) -> Option<NamedValue> {
         let scope = Scope {
             args: Some(args),
             bound: bound.to_vec(),
@@ -165,7 +165,7 @@ impl Resolver<'_> {
         &mut self,
         entry: Option<&Entry>,
         args: &Args,
-        bound: &[Bound],
+        bound: &[BoundName],
         row: Option<EntityId>,
     ) -> Option<Using> {
         let entry = entry?;
@@ -223,9 +223,9 @@ impl Resolver<'_> {
 }
 
 /// What a name in `let` or `for` stands for.
-pub(super) fn named_value(node: &Node, scope: &Scope<'_>, out: &mut Diagnostics) -> Option<Named> {
+pub(super) fn named_value(node: &Node, scope: &Scope<'_>, out: &mut Diagnostics) -> Option<NamedValue> {
     let Some(text) = node.text() else {
-        let place = Place {
+        let place = SelectionSite {
             scope,
             row: RowWord::None,
             leaves_out: false,
@@ -237,7 +237,7 @@ pub(super) fn named_value(node: &Node, scope: &Scope<'_>, out: &mut Diagnostics)
             SelectionKind::Find => (rows_of(entity, selection.limit), false),
             SelectionKind::Count => (Type::int(), false),
         };
-        return Some(Named {
+        return Some(NamedValue {
             value: LetValue::Read(selection),
             ty,
             optional,
@@ -254,7 +254,7 @@ pub(super) fn named_value(node: &Node, scope: &Scope<'_>, out: &mut Diagnostics)
         out.push(Diagnostic::new(&rules::WRONG_SHAPE, text.span, message).help("remove the `?`"));
     }
     let optional = expr.optional || may_be_missing;
-    Some(Named {
+    Some(NamedValue {
         ty: expr.ty.clone(),
         optional,
         value: LetValue::Value(expr),

@@ -3,7 +3,7 @@
 use super::numbers;
 use super::operation::{Http, KnownBefore, Unused, arguments};
 use super::promises::rows_of;
-use super::selection::Place;
+use super::selection::SelectionSite;
 use super::table::{find_index, flag, flag_span, whole, word};
 use super::tallies::tally_selection;
 use super::types::TypeTable;
@@ -12,8 +12,8 @@ use crate::catalog::Catalog;
 use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::expression::{self, Args, BinaryOp, Expr, ExprKind, RowWord, Scope};
 use crate::model::{
-    Bounds, Claim, Each, Entity, IndexId, Let, LetValue, ParamValue, Read, Return, Route, Selection, SelectionKind,
-    Tally, WithPart,
+    Bounds, DocumentedClaim, Each, Entity, IndexId, Let, LetValue, ParamValue, Read, Return, Route, Selection,
+    SelectionKind, Tally, WithPart,
 };
 use crate::node::{Entry, Node};
 use crate::rules;
@@ -126,7 +126,7 @@ impl Resolver<'_> {
         Some((index, text.span))
     }
 
-    fn each(&mut self, entry: Option<&Entry>, args: &Args, bound: &mut Vec<expression::Bound>) -> Option<Each> {
+    fn each(&mut self, entry: Option<&Entry>, args: &Args, bound: &mut Vec<expression::BoundName>) -> Option<Each> {
         let entry = entry?;
         let at_most = whole(&entry.value, "at_most")?;
         let mut names = entry.value.entries().iter().filter(|entry| entry.key.text != "at_most");
@@ -157,7 +157,7 @@ impl Resolver<'_> {
             );
             self.out.push(Diagnostic::new(&rules::WRONG_SHAPE, list.span, message));
         }
-        bound.push(expression::Bound {
+        bound.push(expression::BoundName {
             name: name.key.text.clone(),
             ty: element,
             optional: false,
@@ -169,7 +169,7 @@ impl Resolver<'_> {
         })
     }
 
-    fn main_selection(&mut self, entry: &Entry, args: &Args, bound: &[expression::Bound]) -> Option<Selection> {
+    fn main_selection(&mut self, entry: &Entry, args: &Args, bound: &[expression::BoundName]) -> Option<Selection> {
         let node = &entry.value;
         let verbs = VERBS.into_iter().filter(|verb| node.get(verb).is_some()).count();
         match (verbs, node.get("with").is_some()) {
@@ -197,7 +197,7 @@ impl Resolver<'_> {
             bound: bound.to_vec(),
             ..self.names.scope()
         };
-        let place = Place {
+        let place = SelectionSite {
             scope: &scope,
             row: RowWord::Same,
             leaves_out: true,
@@ -209,7 +209,7 @@ impl Resolver<'_> {
         &mut self,
         node: &Node,
         args: &Args,
-        bound: &[expression::Bound],
+        bound: &[expression::BoundName],
         parent: Option<EntityId>,
     ) -> Vec<WithPart> {
         let mut parts = Vec::new();
@@ -220,7 +220,7 @@ impl Resolver<'_> {
         };
         let row = parent.map_or(RowWord::None, |parent| RowWord::Other(Type::Row(parent)));
         for entry in node.get("with").map_or(&[][..], Node::entries) {
-            let place = Place {
+            let place = SelectionSite {
                 scope: &scope,
                 row: row.clone(),
                 leaves_out: true,
@@ -372,11 +372,11 @@ impl Resolver<'_> {
         Some((numbers::bounds(text, self.out)?, text.span))
     }
 
-    pub(super) fn claim(&mut self, node: Option<&Node>) -> Claim {
+    pub(super) fn claim(&mut self, node: Option<&Node>) -> DocumentedClaim {
         let Some(node) = node else {
-            return Claim::default();
+            return DocumentedClaim::default();
         };
-        Claim {
+        DocumentedClaim {
             read: self.bounds(node.get("read")),
             write: self.bounds(node.get("write")),
             atomic: flag_span(node, "atomic"),
@@ -391,13 +391,13 @@ impl Resolver<'_> {
         node: Option<&Node>,
         known: &KnownBefore,
         args: &Args,
-        bound: &mut Vec<expression::Bound>,
+        bound: &mut Vec<expression::BoundName>,
     ) -> Vec<Let> {
         let mut lets: Vec<Let> = Vec::new();
         for entry in node.map_or(&[][..], Node::entries) {
             check_value_name(&entry.key, self.out);
             if let Some(named) = self.let_value(entry, known, args, bound) {
-                bound.push(expression::Bound {
+                bound.push(expression::BoundName {
                     name: entry.key.text.clone(),
                     ty: named.ty,
                     optional: named.optional,
@@ -463,7 +463,7 @@ fn find_current_version(bound: &mut Let, entities: &[Entity]) {
 /// Rows that are read, or the figures of a tally.
 fn any_selection(
     node: &Node,
-    place: &Place<'_>,
+    place: &SelectionSite<'_>,
     (catalog, tallies): (&Catalog, &[Tally]),
     out: &mut Diagnostics,
 ) -> Option<Selection> {

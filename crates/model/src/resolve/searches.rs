@@ -103,7 +103,7 @@ impl Resolver<'_> {
         selection: Option<Selection>,
         node: &Node,
         args: &Args,
-        bound: &[expression::Bound],
+        bound: &[expression::BoundName],
     ) -> Option<Selection> {
         let Some(entry) = node.entry("matching") else {
             if let Some(highlight) = node.entry("highlight") {

@@ -11,7 +11,7 @@ use crate::text::Text;
 use crate::types::{EntityId, Type};
 
 /// Where a selection stands.
-pub(super) struct Place<'a> {
+pub(super) struct SelectionSite<'a> {
     /// What its expressions see, apart from the row.
     pub scope: &'a Scope<'a>,
     /// What `row` is.
@@ -21,7 +21,12 @@ pub(super) struct Place<'a> {
 }
 
 /// Resolves a selection; none where it names no entity that there is.
-pub(super) fn selection(node: &Node, place: &Place<'_>, catalog: &Catalog, out: &mut Diagnostics) -> Option<Selection> {
+pub(super) fn selection(
+    node: &Node,
+    place: &SelectionSite<'_>,
+    catalog: &Catalog,
+    out: &mut Diagnostics,
+) -> Option<Selection> {
     let (kind, name) = verb(node, out)?;
     let entity = catalog.entity(&name.text);
     let Some(entity) = entity else {

@@ -2,11 +2,11 @@
 
 use std::collections::HashMap;
 
-use super::assignments::{self, Target};
-use super::operation::{Named, named_value};
+use super::assignments::{self, StepTarget};
+use super::operation::{NamedValue, named_value};
 use super::{refusals, selection};
 use crate::diagnostic::{Diagnostic, Diagnostics, nearest};
-use crate::expression::{self, Bound, Expr, ExprKind, Scope};
+use crate::expression::{self, BoundName, Expr, ExprKind, Scope};
 use crate::grammar::{listed, words};
 use crate::model::{Cause, Entity, LetValue, MoveTo, NamedStep, Refusal, Requirement, Step, StepKind, UsingCall};
 use crate::node::{Entry, Node};
@@ -59,7 +59,7 @@ impl StepScope<'_> {
     /// After a step its conditions no longer hold, and the name of its element is gone; rows named with `as` remain.
     fn leave(&mut self, outer: Scope<'_>, step: &Step, out: &mut Diagnostics) {
         let known = outer.bound.len();
-        let mut added: Vec<Bound> = match &step.kind {
+        let mut added: Vec<BoundName> = match &step.kind {
             StepKind::Group(_) => {
                 let skip = known + usize::from(step.repeat.is_some());
                 self.facts_scope.bound.get(skip..).unwrap_or_default().to_vec()
@@ -75,7 +75,7 @@ impl StepScope<'_> {
                     Diagnostic::new(&rules::AMBIGUOUS_NAME, step.span, message).help("choose another name for `as`"),
                 );
             }
-            added.push(Bound {
+            added.push(BoundName {
                 name: name.clone(),
                 ty: Type::Row(entity),
                 optional: conditional,
@@ -316,7 +316,7 @@ impl StepScope<'_> {
     }
 
     /// A loop in a transaction has an upper bound that is known before any request.
-    fn check_bounded(&self, entry: &Entry, named: &Named, out: &mut Diagnostics) {
+    fn check_bounded(&self, entry: &Entry, named: &NamedValue, out: &mut Diagnostics) {
         let bounded = match &named.value {
             LetValue::Read(selection) => selection.limit.is_some(),
             LetValue::Value(_) => named.ty.is_unknown() || named.ty.length_max().is_some(),
@@ -381,7 +381,7 @@ impl StepScope<'_> {
             _ => self.facts_scope.clone(),
         };
         if let Some(entity) = entity {
-            let target = Target {
+            let target = StepTarget {
                 entity,
                 scope: &scope,
                 creates: !changes_row,

@@ -1,9 +1,9 @@
 //! Tallies, and the selections that they answer.
 
-use super::selection::Place;
+use super::selection::SelectionSite;
 use super::table::flag;
 use super::triggers::beyond_the_row;
-use super::{Names, Resolver, meant};
+use super::{ExpressionNames, Resolver, meant};
 use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::expression::{self, BinaryOp, Expr, ExprKind, Scope};
 use crate::model::{Entity, Read, Selection, SelectionKind, Tally, TallyGroup, TallyId, TallyUse, has_room_for_timers};
@@ -162,7 +162,7 @@ impl Resolver<'_> {
 /// The selection that a tally answers; none where it names none that there is.
 pub(super) fn tally_selection(
     node: &Node,
-    place: &Place<'_>,
+    place: &SelectionSite<'_>,
     tallies: &[Tally],
     out: &mut Diagnostics,
 ) -> Option<Selection> {
@@ -243,7 +243,7 @@ fn bad_tally(span: Span, message: String, help: &str) -> Diagnostic {
 }
 
 /// What is known of a row that is counted: its attributes.
-fn row_alone(names: &Names, entity: EntityId) -> Scope<'_> {
+fn row_alone(names: &ExpressionNames, entity: EntityId) -> Scope<'_> {
     Scope {
         caller: None,
         settings: &[],

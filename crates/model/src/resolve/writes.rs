@@ -8,7 +8,7 @@ use super::taken;
 use super::types::TypeTable;
 use super::{Resolver, condition, refusals};
 use crate::diagnostic::{Diagnostic, Diagnostics, nearest};
-use crate::expression::{self, Args, Bound, Expr, ExprKind, Known, Literal, Scope, Words};
+use crate::expression::{self, Args, BoundName, Expr, ExprKind, Literal, Scope, WordPresence, Words};
 use crate::model::{
     Entity, Idempotency, IdempotencyNeed, Let, LetValue, NamedStep, Requirement, SelectionKind, Step, Write,
 };
@@ -100,7 +100,7 @@ impl Resolver<'_> {
         let http = Http::of(node.get("http"), false, self.out);
         let mut args = self.declare_args(node.get("args"), &http, types);
         taken::declare(node, &self.names.catalog, entities, &mut args);
-        let mut bound: Vec<Bound> = Vec::new();
+        let mut bound: Vec<BoundName> = Vec::new();
         let runs_by_itself = node.get("after").is_some() || node.get("every").is_some();
         let is_uncalled = runs_by_itself && node.get("http").is_none();
         let known = match node.get("every") {
@@ -138,7 +138,7 @@ impl Resolver<'_> {
         }
         let idempotency = idempotency(node.get("idempotency"), &scope, self.out);
         if idempotency.need == IdempotencyNeed::Required && !runs_by_itself {
-            scope.words.request = Known::Always;
+            scope.words.request = WordPresence::Always;
         }
         let mut step_scope = StepScope {
             entities,
@@ -255,7 +255,7 @@ fn nobody(span: Span) -> Expr {
 fn write_words(bulk: bool, known: &Words) -> Words {
     Words {
         done: bulk,
-        request: Known::Maybe,
+        request: WordPresence::Maybe,
         ..known.clone()
     }
 }

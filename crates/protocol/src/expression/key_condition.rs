@@ -3,16 +3,16 @@
 use singlet_item::Value;
 use singlet_store::{Comparison, Condition, KeyRange, KeySchema, KeyType, Operand, Path, SortRange};
 
-use super::{Parser, Placeholders, parse, wrong_type};
+use super::{ExpressionParser, RequestPlaceholders, parse, wrong_type};
 use crate::fault::Fault;
 
 /// What a request says of one key attribute each.
 pub(crate) type KeyConditions = Vec<(String, SortRange)>;
 
 /// Reads a key condition.
-pub(crate) fn read(source: &str, placeholders: &Placeholders) -> Result<KeyConditions, Fault> {
+pub(crate) fn read(source: &str, placeholders: &RequestPlaceholders) -> Result<KeyConditions, Fault> {
     parse("KeyConditionExpression", source, placeholders, |parser| {
-        let condition = Parser::condition(parser)?;
+        let condition = ExpressionParser::condition(parser)?;
         parser.tokens.expect_end()?;
         let mut found = Vec::new();
         collect(condition, &mut found)?;

@@ -9,7 +9,7 @@ use singlet_item::Value;
 use singlet_store::render::Renderer;
 use singlet_store::{AttributeType, Comparison, Condition, Operand, Path, SetOperand, SetValue, Update};
 
-use super::{Placeholders, condition, key_condition, projection, update};
+use super::{RequestPlaceholders, condition, key_condition, projection, update};
 
 /// Names that need no placeholder, that need one, and that hold what expressions are made of.
 fn name() -> impl Strategy<Value = String> {
@@ -161,7 +161,7 @@ proptest! {
         let mut renderer = Renderer::new();
         let Ok(text) = renderer.condition(&condition) else { return Ok(()) };
         let known = renderer.finish();
-        let placeholders = Placeholders::of(known.names, known.values);
+        let placeholders = RequestPlaceholders::of(known.names, known.values);
         let parsed = condition::read("ConditionExpression", &text, &placeholders);
         prop_assert_eq!(parsed.map_err(|fault| fault.message().to_owned()), Ok(condition));
         prop_assert!(placeholders.all_used().is_ok());
@@ -172,7 +172,7 @@ proptest! {
         let mut renderer = Renderer::new();
         let Some(text) = renderer.update(&update).unwrap() else { return Ok(()) };
         let known = renderer.finish();
-        let placeholders = Placeholders::of(known.names, known.values);
+        let placeholders = RequestPlaceholders::of(known.names, known.values);
         let parsed = update::read(&text, &placeholders);
         prop_assert_eq!(parsed.map_err(|fault| fault.message().to_owned()), Ok(update));
     }
@@ -183,7 +183,7 @@ proptest! {
         let mut renderer = Renderer::new();
         let text = renderer.projection(&paths).unwrap().unwrap();
         let known = renderer.finish();
-        let placeholders = Placeholders::of(known.names, known.values);
+        let placeholders = RequestPlaceholders::of(known.names, known.values);
         let parsed = projection::read(&text, &placeholders);
         prop_assert_eq!(parsed.map_err(|fault| fault.message().to_owned()), Ok(paths));
     }
@@ -196,7 +196,7 @@ proptest! {
             "list_append", "attribute_type", "attribute_exists",
         ]), 0..40,
     )) {
-        let placeholders = Placeholders::of(
+        let placeholders = RequestPlaceholders::of(
             BTreeMap::from([("#n".to_owned(), "n".to_owned())]),
             BTreeMap::from([(":v".to_owned(), Value::from(1))]),
         );
@@ -218,7 +218,7 @@ fn refused(text: &str) -> String {
         (":b".to_owned(), Value::Bool(true)),
         (":l".to_owned(), Value::L(Vec::new())),
     ]);
-    let placeholders = Placeholders::of(BTreeMap::new(), values);
+    let placeholders = RequestPlaceholders::of(BTreeMap::new(), values);
     let fault = match text.split(' ').next() {
         Some("SET" | "ADD" | "DELETE" | "REMOVE") => update::read(text, &placeholders).err(),
         _ => condition::read("ConditionExpression", text, &placeholders).err(),

@@ -4,12 +4,12 @@ use std::borrow::Cow;
 
 use super::prepared::{Planned, Prepared};
 use super::{Engine, Request, arguments};
-use crate::cursor::{Belongs, Cursor};
+use crate::cursor::{Cursor, CursorScope};
 use crate::error::RuntimeError;
 use crate::scope::{Attributes, Caller, Scope};
 
 /// A request, checked.
-pub(super) struct Asked<'a> {
+pub(super) struct CheckedRequest<'a> {
     pub prepared: &'a Prepared,
     /// For the direction that is asked for.
     pub planned: &'a Planned,
@@ -23,10 +23,10 @@ pub(super) struct Asked<'a> {
     pub cursor: Option<Cursor>,
 }
 
-impl<'a> Asked<'a> {
+impl<'a> CheckedRequest<'a> {
     /// What a cursor of it belongs to.
-    pub fn belongs(&'a self, name: &'a str, caller: &'a Caller) -> Belongs<'a> {
-        Belongs {
+    pub fn belongs(&'a self, name: &'a str, caller: &'a Caller) -> CursorScope<'a> {
+        CursorScope {
             read: name,
             plan: self.prepared.version,
             args: &self.sent,
@@ -46,10 +46,10 @@ impl Engine {
         prepared: &'a Prepared,
         name: &str,
         request: &'a Request,
-    ) -> Result<Asked<'a>, RuntimeError> {
+    ) -> Result<CheckedRequest<'a>, RuntimeError> {
         let read = &prepared.forward.read;
         let sent = arguments::checked(read, &request.args)?;
-        let mut asked = Asked {
+        let mut asked = CheckedRequest {
             prepared,
             planned: &prepared.forward,
             args: Cow::Borrowed(&request.args),

@@ -8,14 +8,14 @@ use singlet_model::evaluate::holds;
 use singlet_model::model::{SelectionKind, WithPart};
 use singlet_plan::read::{PartPlan, Query, SelectionPlan};
 
-use super::{Call, beside_rows};
+use super::{ReadCall, beside_rows};
 use crate::by_key::batch_get;
 use crate::error::RuntimeError;
 use crate::keys::OneKey;
 use crate::scope::Attributes;
 use crate::{keys, row, stream};
 
-impl<'a> Call<'a> {
+impl<'a> ReadCall<'a> {
     /// For each row of a list, the groups of `with` by name.
     pub(super) async fn beside(
         &mut self,

@@ -8,13 +8,13 @@ use singlet_model::types::EntityId;
 use singlet_plan::read::SelectionPlan;
 use singlet_store::GetRequest;
 
-use super::{Call, beside_rows};
+use super::{ReadCall, beside_rows};
 use crate::by_key::primary_key;
 use crate::error::RuntimeError;
 use crate::scope::Attributes;
 use crate::{retry, row, stream};
 
-impl<'a> Call<'a> {
+impl<'a> ReadCall<'a> {
     /// Checks what `allow` says of the caller alone, before anything is read.
     pub(super) fn admit(&self) -> Result<(), RuntimeError> {
         for condition in &self.admission.of_the_caller {

@@ -11,16 +11,16 @@ use singlet_plan::cost::rows_asked;
 use singlet_plan::read::{Combination, Together, after};
 use singlet_store::{Direction, KeyRange, QueryRequest, SortRange, TransactGet, TransactGetRequest};
 
-use super::Call;
+use super::ReadCall;
 use crate::cursor::Cursor;
 use crate::error::RuntimeError;
-use crate::find::{Found, Reading};
+use crate::find::{FoundRows, Reading};
 use crate::keys;
 use crate::scope::Attributes;
 use crate::{retry, row, stream};
 
 /// A page of an item collection, and which part of it each selection asked for.
-pub(super) struct Side<'a> {
+pub(super) struct CollectionPage<'a> {
     model: &'a Model,
     parts: Vec<SidePart<'a>>,
     items: Vec<Item>,
@@ -31,27 +31,27 @@ pub(super) struct Side<'a> {
 struct SidePart<'a> {
     name: Option<&'a str>,
     entity: &'a Entity,
-    wanted: Wanted,
+    wanted: SelectionShare,
     position_keys: Vec<&'a str>,
     /// Whether several items may have one key: those of an index.
     shares_keys: bool,
 }
 
 /// Which of the items a selection asked for.
-enum Wanted {
+enum SelectionShare {
     /// Those in a range of the attribute that sorts them.
     Range(String, SortRange),
     /// Those with these keys.
     Keys(Vec<Item>),
 }
 
-impl<'a> Call<'a> {
+impl<'a> ReadCall<'a> {
     /// Reads at once what the plan says can be.
     pub(super) async fn at_once(
         &mut self,
         combination: &'a Combination,
         cursor: Option<&Cursor>,
-    ) -> Result<Option<Side<'a>>, RuntimeError> {
+    ) -> Result<Option<CollectionPage<'a>>, RuntimeError> {
         match &combination.together {
             Some(Ok(together)) => self.together(combination, together).await.map(Some),
             _ => self.side_by_side(combination, cursor).await,
@@ -63,7 +63,7 @@ impl<'a> Call<'a> {
         &mut self,
         combination: &'a Combination,
         together: &'a Together,
-    ) -> Result<Side<'a>, RuntimeError> {
+    ) -> Result<CollectionPage<'a>, RuntimeError> {
         let engine = self.engine;
         let model = engine.model.as_ref();
         let mut parts = Vec::new();
@@ -82,7 +82,7 @@ impl<'a> Call<'a> {
             parts.push(SidePart {
                 name: planned.and_then(|part| part.name.as_deref()),
                 entity,
-                wanted: Wanted::Keys(wanted),
+                wanted: SelectionShare::Keys(wanted),
                 position_keys: Vec::new(),
                 shares_keys: false,
             });
@@ -99,7 +99,7 @@ impl<'a> Call<'a> {
             self.consumed += &answer.consumed;
             items.extend(answer.items.into_iter().flatten());
         }
-        Ok(Side {
+        Ok(CollectionPage {
             model,
             parts,
             items,
@@ -113,7 +113,7 @@ impl<'a> Call<'a> {
         &mut self,
         combination: &'a Combination,
         cursor: Option<&Cursor>,
-    ) -> Result<Option<Side<'a>>, RuntimeError> {
+    ) -> Result<Option<CollectionPage<'a>>, RuntimeError> {
         let Some(neighbours) = combination.neighbours.as_ref().filter(|_| cursor.is_none()) else {
             return Ok(None);
         };
@@ -158,7 +158,7 @@ impl<'a> Call<'a> {
             parts.push(SidePart {
                 name,
                 entity,
-                wanted: Wanted::Range(sort.0.clone(), sort.1.clone()),
+                wanted: SelectionShare::Range(sort.0.clone(), sort.1.clone()),
                 position_keys: table_keys.chain(index_keys).collect(),
                 shares_keys: index.is_some(),
             });
@@ -177,7 +177,7 @@ impl<'a> Call<'a> {
         let page = retry::retried(engine.bounds(), || engine.store.query(&request)).await?;
         self.budget.take_page(&page)?;
         self.consumed += &page.consumed;
-        Ok(Some(Side {
+        Ok(Some(CollectionPage {
             model,
             parts,
             items: page.items,
@@ -187,21 +187,21 @@ impl<'a> Call<'a> {
     }
 }
 
-impl Side<'_> {
+impl CollectionPage<'_> {
     /// The first rows of a selection; none where the page does not say what they are.
     pub(super) fn found(
         &self,
         name: Option<&str>,
         reading: &Reading<'_>,
         limit: usize,
-    ) -> Result<Option<Found>, RuntimeError> {
+    ) -> Result<Option<FoundRows>, RuntimeError> {
         let Some(part) = self.parts.iter().find(|part| part.name == name) else {
             return Ok(None);
         };
-        if let Wanted::Keys(keys) = &part.wanted {
+        if let SelectionShare::Keys(keys) = &part.wanted {
             return self.of_keys(part, keys, reading, limit).map(Some);
         }
-        let mut found = Found::default();
+        let mut found = FoundRows::default();
         let mut last = None;
         let mut more = false;
         for item in self.items.iter().filter(|item| part.holds(item)) {
@@ -235,8 +235,8 @@ impl Side<'_> {
         keys: &[Item],
         reading: &Reading<'_>,
         limit: usize,
-    ) -> Result<Found, RuntimeError> {
-        let mut found = Found::default();
+    ) -> Result<FoundRows, RuntimeError> {
+        let mut found = FoundRows::default();
         for key in keys {
             let item = self
                 .items
@@ -275,7 +275,7 @@ impl Side<'_> {
 
     /// Whether the page goes beyond the last row that a selection could have.
     fn has_passed(&self, part: &SidePart<'_>) -> bool {
-        let Wanted::Range(attribute, range) = &part.wanted else {
+        let SelectionShare::Range(attribute, range) = &part.wanted else {
             return self.ended;
         };
         let last = self
@@ -301,7 +301,7 @@ impl Side<'_> {
 
 impl SidePart<'_> {
     fn holds(&self, item: &Item) -> bool {
-        let Wanted::Range(attribute, range) = &self.wanted else {
+        let SelectionShare::Range(attribute, range) = &self.wanted else {
             return false;
         };
         let key = item.get(attribute).and_then(Value::as_str);
@@ -326,13 +326,15 @@ fn selection_named<'r>(read: &'r Read, name: Option<&str>) -> Option<&'r Selecti
 /// From the first key that any selection asks for to the last.
 fn whole_range(parts: &[SidePart<'_>]) -> Option<(String, SortRange)> {
     let mut ends: Option<(String, String)> = None;
-    let Wanted::Range(attribute, _) = &parts.first()?.wanted else {
+    let SelectionShare::Range(attribute, _) = &parts.first()?.wanted else {
         return None;
     };
     for part in parts {
         let (low, high) = match &part.wanted {
-            Wanted::Range(name, SortRange::Equal(Value::S(key))) if name == attribute => (key.clone(), key.clone()),
-            Wanted::Range(name, SortRange::BeginsWith(Value::S(prefix))) if name == attribute => {
+            SelectionShare::Range(name, SortRange::Equal(Value::S(key))) if name == attribute => {
+                (key.clone(), key.clone())
+            }
+            SelectionShare::Range(name, SortRange::BeginsWith(Value::S(prefix))) if name == attribute => {
                 (prefix.clone(), after(prefix))
             }
             _ => return None,

@@ -33,7 +33,7 @@ pub(crate) struct GivenRow<'m> {
 pub(super) fn given_row<'m>(model: &'m Model, line: &str, scope: Scope<'_>) -> Result<GivenRow<'m>, Vec<Misfit>> {
     let (name, fields) = entity_and_fields(line).map_err(|misfit| vec![misfit])?;
     let entity = loadable_entity(model, &name).map_err(|misfit| vec![misfit])?;
-    let mut filling = Filling {
+    let mut filling = RowFilling {
         entity,
         scope,
         row: Attributes::new(),
@@ -90,7 +90,7 @@ pub(super) fn loadable_entity<'m>(model: &'m Model, name: &str) -> Result<&'m En
 }
 
 /// A row on its way.
-struct Filling<'a> {
+struct RowFilling<'a> {
     entity: &'a Entity,
     scope: Scope<'a>,
     row: Attributes,
@@ -100,7 +100,7 @@ struct Filling<'a> {
     misfits: Vec<Misfit>,
 }
 
-impl<'a> Filling<'a> {
+impl<'a> RowFilling<'a> {
     fn wrong(&mut self, kind: MisfitKind, name: &str, reason: impl Into<String>) {
         self.misfits.push(Misfit::new(kind, reason).at(pointer(name)));
     }

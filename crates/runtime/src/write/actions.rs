@@ -10,8 +10,10 @@ use singlet_store::{Path, SetOperand, Update};
 use super::attempt::Attempt;
 use super::create::key_in;
 use super::guards::Guards;
-use super::touched::{Action, Before, Change, Check, Doing, Parts, Touched, absent_now, present, stored_name};
-use super::{Stop, mistake, send};
+use super::touched::{
+    Before, Doing, Parts, RowCheck, Touched, TouchedChange, WriteAction, absent_now, present, stored_name,
+};
+use super::{AttemptStop, mistake, send};
 use crate::by_key::primary_key;
 use crate::load::BY;
 use crate::row;
@@ -19,16 +21,16 @@ use crate::scope::Attributes;
 
 impl<'a> Attempt<'a> {
     /// The actions that a row's change becomes.
-    pub fn actions_of(&self, at: usize, parts: Parts<'a>) -> Result<Vec<Action<'a>>, Stop> {
+    pub fn actions_of(&self, at: usize, parts: Parts<'a>) -> Result<Vec<WriteAction<'a>>, AttemptStop> {
         let touched = self.touched(at)?;
         let Parts { key, checks, others } = parts;
         let mut actions = match touched.change {
-            Change::Nothing => self.check_of(touched, key, checks)?,
-            Change::Create => self.put_of(touched, key, checks)?,
-            Change::Update if touched.entity.history.is_some() => Vec::new(),
-            Change::Update if touched.is_read() => self.update_of(touched, key, checks)?,
-            Change::Update => vec![self.blind_of(touched, key, checks)?],
-            Change::Delete => self.delete_of(touched, key, checks)?,
+            TouchedChange::Nothing => self.check_of(touched, key, checks)?,
+            TouchedChange::Create => self.put_of(touched, key, checks)?,
+            TouchedChange::Update if touched.entity.history.is_some() => Vec::new(),
+            TouchedChange::Update if touched.is_read() => self.update_of(touched, key, checks)?,
+            TouchedChange::Update => vec![self.blind_of(touched, key, checks)?],
+            TouchedChange::Delete => self.delete_of(touched, key, checks)?,
         };
         actions.extend(others);
         Ok(actions)
@@ -36,12 +38,12 @@ impl<'a> Attempt<'a> {
 
     /// Where something follows the changes of an entity, a state that time has ended is stored in a write of its own before the row
     /// is written: whoever follows sees both changes. Then all is evaluated anew.
-    pub async fn store_lapses(&mut self) -> Result<(), Stop> {
+    pub async fn store_lapses(&mut self) -> Result<(), AttemptStop> {
         let model = self.operation.model;
         for at in 0..self.rows.len() {
             let touched = self.touched(at)?;
             let entity = touched.entity;
-            let is_changed = matches!(touched.change, Change::Update | Change::Delete);
+            let is_changed = matches!(touched.change, TouchedChange::Update | TouchedChange::Delete);
             if !is_changed || !model.is_followed(entity.id) || entity.history.is_some() {
                 continue;
             }
@@ -59,27 +61,32 @@ impl<'a> Attempt<'a> {
             };
             let actions = self.lapse_of(lapsed, row)?;
             send::send(self.operation, actions, false, &mut self.consumed).await?;
-            return Err(Stop::Again);
+            return Err(AttemptStop::Again);
         }
         Ok(())
     }
 
     /// What stores a row as it is seen, on condition of what was read. Its version stays: for a reader nothing changes.
-    pub fn lapse_of(&self, mut lapsed: Touched<'a>, row: Attributes) -> Result<Vec<Action<'a>>, Stop> {
+    pub fn lapse_of(&self, mut lapsed: Touched<'a>, row: Attributes) -> Result<Vec<WriteAction<'a>>, AttemptStop> {
         lapsed.after = Some(row::completed(lapsed.entity, row, self.scope(None))?);
-        lapsed.change = Change::Update;
+        lapsed.change = TouchedChange::Update;
         lapsed.used.whole = true;
         self.update_of(&lapsed, lapsed.key.clone(), Vec::new())
     }
 
-    fn check_of(&self, touched: &Touched<'a>, key: Item, mut checks: Vec<Check<'a>>) -> Result<Vec<Action<'a>>, Stop> {
+    fn check_of(
+        &self,
+        touched: &Touched<'a>,
+        key: Item,
+        mut checks: Vec<RowCheck<'a>>,
+    ) -> Result<Vec<WriteAction<'a>>, AttemptStop> {
         if touched.entity.history.is_some() {
             return self.check_of_version(touched);
         }
         checks.extend(touched.pins(self.operation.model, &[]));
         Ok(match checks.is_empty() {
             true => Vec::new(),
-            false => vec![Action {
+            false => vec![WriteAction {
                 key,
                 doing: Doing::Check,
                 checks,
@@ -87,7 +94,12 @@ impl<'a> Attempt<'a> {
         })
     }
 
-    fn put_of(&self, touched: &Touched<'a>, key: Item, mut checks: Vec<Check<'a>>) -> Result<Vec<Action<'a>>, Stop> {
+    fn put_of(
+        &self,
+        touched: &Touched<'a>,
+        key: Item,
+        mut checks: Vec<RowCheck<'a>>,
+    ) -> Result<Vec<WriteAction<'a>>, AttemptStop> {
         if touched.entity.history.is_some() {
             return Ok(Vec::new());
         }
@@ -95,7 +107,7 @@ impl<'a> Attempt<'a> {
         let after = after.ok_or_else(|| mistake("a row is made of nothing"))?;
         let item = row::encode_own(self.operation.model, touched.entity, after, self.scope(None))?;
         checks.extend(touched.pins(self.operation.model, &[]));
-        Ok(vec![Action {
+        Ok(vec![WriteAction {
             key,
             doing: Doing::Put(item),
             checks,
@@ -107,8 +119,8 @@ impl<'a> Attempt<'a> {
         &self,
         touched: &Touched<'a>,
         own_key: Item,
-        mut checks: Vec<Check<'a>>,
-    ) -> Result<Vec<Action<'a>>, Stop> {
+        mut checks: Vec<RowCheck<'a>>,
+    ) -> Result<Vec<WriteAction<'a>>, AttemptStop> {
         let model = self.operation.model;
         let entity = touched.entity;
         let Some(after) = &touched.after else {
@@ -141,10 +153,10 @@ impl<'a> Attempt<'a> {
                 Some(old_mirror) if key_in(model, old_mirror) == key => {
                     let update = difference(model, mirror, old_mirror, new_mirror);
                     if !update.is_empty() {
-                        actions.push(Action {
+                        actions.push(WriteAction {
                             key,
                             doing: Doing::Update(update),
-                            checks: vec![Check::pin(present(model))],
+                            checks: vec![RowCheck::pin(present(model))],
                         });
                     }
                 }
@@ -152,7 +164,7 @@ impl<'a> Attempt<'a> {
                     also.extend(mirror.attributes.iter().map(|attribute| attribute.name.as_str()));
                     let why = Why::Mirror(mirror.name.clone());
                     let check = touched.by.map(|by| self.rule_check(by, entity, &why, free.clone()));
-                    actions.push(Action {
+                    actions.push(WriteAction {
                         key,
                         doing: Doing::Put(new_mirror.clone()),
                         checks: check.into_iter().collect(),
@@ -166,7 +178,7 @@ impl<'a> Attempt<'a> {
                 .iter()
                 .any(|(known, item)| known == id && key_in(model, item) == key);
             if !stays {
-                actions.push(Action {
+                actions.push(WriteAction {
                     key,
                     doing: Doing::Delete,
                     checks: Vec::new(),
@@ -179,14 +191,14 @@ impl<'a> Attempt<'a> {
         if let Some(new_key) = new_key.filter(|key| *key != own_key) {
             // The row moves to another key.
             let check = touched.by.map(|by| self.rule_check(by, entity, &Why::Exists, free));
-            let gone = Action {
+            let gone = WriteAction {
                 key: own_key,
                 doing: Doing::Delete,
                 checks,
             };
             new_item.extend(mark.map(|mark| (BY.to_owned(), Value::S(mark.to_owned()))));
             // That its place is taken is said before that a mirror's is.
-            let there = Action {
+            let there = WriteAction {
                 key: new_key,
                 doing: Doing::Put(new_item),
                 checks: check.into_iter().collect(),
@@ -202,7 +214,7 @@ impl<'a> Attempt<'a> {
         };
         actions.insert(
             0,
-            Action {
+            WriteAction {
                 key: own_key,
                 doing,
                 checks,
@@ -218,7 +230,7 @@ impl<'a> Attempt<'a> {
         by: Option<(&'a Step, u32)>,
         before: &Attributes,
         after: &Attributes,
-    ) -> Result<Vec<Action<'a>>, Stop> {
+    ) -> Result<Vec<WriteAction<'a>>, AttemptStop> {
         let model = self.operation.model;
         let now = self.operation.request.now;
         let scope = self.scope(None);
@@ -241,7 +253,7 @@ impl<'a> Attempt<'a> {
                 let condition = absent_now(model, entity.expires.is_some(), now);
                 let check = match by {
                     Some(by) => self.rule_check(by, entity, &why, condition),
-                    None => Check::pin(condition),
+                    None => RowCheck::pin(condition),
                 };
                 actions.push(new.claim(model, key, entity.expires.is_some(), now, check));
             }
@@ -250,7 +262,12 @@ impl<'a> Attempt<'a> {
     }
 
     /// An update of a row that was not read.
-    fn blind_of(&self, touched: &Touched<'a>, key: Item, checks: Vec<Check<'a>>) -> Result<Action<'a>, Stop> {
+    fn blind_of(
+        &self,
+        touched: &Touched<'a>,
+        key: Item,
+        checks: Vec<RowCheck<'a>>,
+    ) -> Result<WriteAction<'a>, AttemptStop> {
         let model = self.operation.model;
         let entity = touched.entity;
         let follows = !entity.index.is_empty() || entity.expires.is_some();
@@ -317,7 +334,7 @@ impl<'a> Attempt<'a> {
             let stored = stored_name(&attribute.stored, name);
             update.add.push((Path::attribute(stored), Value::N(*number)));
         }
-        Ok(Action {
+        Ok(WriteAction {
             key,
             doing: Doing::Update(update),
             checks,
@@ -331,7 +348,7 @@ impl<'a> Attempt<'a> {
         entry: &IndexEntry,
         row: &Attributes,
         touched: &BTreeSet<&str>,
-    ) -> Result<Vec<(String, Option<Value>)>, Stop> {
+    ) -> Result<Vec<(String, Option<Value>)>, AttemptStop> {
         let choices = entry.choices();
         let conditional = choices.iter().any(|choice| choice.when.is_some());
         let involved = choices.iter().any(|choice| {
@@ -371,7 +388,12 @@ impl<'a> Attempt<'a> {
         Ok(keys)
     }
 
-    fn delete_of(&self, touched: &Touched<'a>, key: Item, mut checks: Vec<Check<'a>>) -> Result<Vec<Action<'a>>, Stop> {
+    fn delete_of(
+        &self,
+        touched: &Touched<'a>,
+        key: Item,
+        mut checks: Vec<RowCheck<'a>>,
+    ) -> Result<Vec<WriteAction<'a>>, AttemptStop> {
         let model = self.operation.model;
         if touched.entity.history.is_some() {
             return Ok(Vec::new());
@@ -389,7 +411,7 @@ impl<'a> Attempt<'a> {
                         .flat_map(|key| &key.parts)
                         .map(|part| part.root().to_owned()),
                 );
-                actions.push(Action {
+                actions.push(WriteAction {
                     key: key_in(model, &mirror_item),
                     doing: Doing::Delete,
                     checks: Vec::new(),
@@ -405,7 +427,7 @@ impl<'a> Attempt<'a> {
         checks.extend(touched.pins(model, &also));
         actions.insert(
             0,
-            Action {
+            WriteAction {
                 key,
                 doing: Doing::Delete,
                 checks,

@@ -10,31 +10,31 @@ use singlet_model::types::{EntityId, Type};
 use singlet_plan::write::{Default as Why, only_counts, step_refusal};
 use singlet_store::Condition;
 
-use super::attempt::{Answered, Attempt};
+use super::attempt::{AnsweredRow, Attempt};
 use super::generate::Generating;
 use super::guards::Guards;
-use super::refuse::{Denial, Rule};
-use super::touched::{Action, Change, Check, Doing, absent_now};
-use super::{Stop, mistake};
+use super::refuse::{Denial, RefusalRule};
+use super::touched::{Doing, RowCheck, TouchedChange, WriteAction, absent_now};
+use super::{AttemptStop, mistake};
 use crate::error::RuntimeError;
 use crate::scope::Attributes;
 use crate::{row, values};
 
 impl<'a> Attempt<'a> {
     /// A new row, of what the step gives and what is known of it already.
-    pub async fn create(&mut self, step: &'a Step, entity: &'a Entity, known: Attributes) -> Result<(), Stop> {
+    pub async fn create(&mut self, step: &'a Step, entity: &'a Entity, known: Attributes) -> Result<(), AttemptStop> {
         let row = self.new_row(step, entity, known).await?;
         if entity.history.is_some() {
             return self.create_version(step, entity, row).await;
         }
         let Some(at) = self.touch(entity, row.clone())? else {
-            return Err(Stop::Failed(RuntimeError::no_key(entity)));
+            return Err(AttemptStop::Failed(RuntimeError::no_key(entity)));
         };
         if step.or_skip || self.must_read(at)? {
             self.read(at).await?;
         }
         let touched = self.touched(at)?;
-        if touched.change != Change::Nothing {
+        if touched.change != TouchedChange::Nothing {
             return Err(self.same_item().await);
         }
         if !touched.is_read() {
@@ -42,14 +42,14 @@ impl<'a> Attempt<'a> {
             let condition = absent_now(self.operation.model, entity.expires.is_some(), now);
             self.add_step_check(step, at, &Why::Exists, condition)?;
         } else if touched.row().is_some() {
-            let rule = Rule::of(entity, step_refusal(step, &Why::Exists), &Why::Exists);
+            let rule = RefusalRule::of(entity, step_refusal(step, &Why::Exists), &Why::Exists);
             return Err(self.denied(rule, None).await);
         }
         self.excluded(step, entity, &row).await?;
         let others = self.beside(step, entity, &row)?;
         self.became(step, at, &row, true);
         let touched = self.touched_mut(at)?;
-        touched.change = Change::Create;
+        touched.change = TouchedChange::Create;
         touched.after = Some(row);
         touched.others.extend(others);
         Ok(())
@@ -70,12 +70,17 @@ impl<'a> Attempt<'a> {
         let counted = only_counts(step);
         let better = self.first.is_none_or(|known| known.counted && !counted);
         if self.calls == 0 && better {
-            self.first = Some(Answered { at, created, counted });
+            self.first = Some(AnsweredRow { at, created, counted });
         }
     }
 
     /// Every attribute of a new row.
-    pub async fn new_row(&mut self, step: &'a Step, entity: &'a Entity, known: Attributes) -> Result<Attributes, Stop> {
+    pub async fn new_row(
+        &mut self,
+        step: &'a Step,
+        entity: &'a Entity,
+        known: Attributes,
+    ) -> Result<Attributes, AttemptStop> {
         let before = known;
         let mut row = before.clone();
         self.given(step, entity, &before, &mut row).await?;
@@ -118,7 +123,7 @@ impl<'a> Attempt<'a> {
         entity: &'a Entity,
         before: &Attributes,
         row: &mut Attributes,
-    ) -> Result<(), Stop> {
+    ) -> Result<(), AttemptStop> {
         let from = match &step.from {
             Some(from) => self.value(from, Some(before)).await?,
             None => None,
@@ -150,7 +155,7 @@ impl<'a> Attempt<'a> {
         entity: &'a Entity,
         before: &Attributes,
         row: &mut Attributes,
-    ) -> Result<(), Stop> {
+    ) -> Result<(), AttemptStop> {
         let entries = step.set.iter().any(|assignment| assignment.entry.is_some());
         if step.add.is_empty() && step.append.is_empty() && !entries {
             return Ok(());
@@ -164,7 +169,7 @@ impl<'a> Attempt<'a> {
         });
         let names: Vec<String> = edits.touched().map(str::to_owned).collect();
         if edits.apply(row).is_none() {
-            return Err(Stop::Failed(RuntimeError::Request(
+            return Err(AttemptStop::Failed(RuntimeError::Request(
                 "a number leaves its range".to_owned(),
             )));
         }
@@ -185,13 +190,13 @@ impl<'a> Attempt<'a> {
         attribute: &Attribute,
         value: Value,
         own: Option<&Attributes>,
-    ) -> Result<Value, Stop> {
+    ) -> Result<Value, AttemptStop> {
         let spelled = match values::as_stored(&value, &attribute.ty) {
             Ok(Cow::Borrowed(_)) => None,
             Ok(Cow::Owned(spelled)) => Some(spelled),
             Err(_) => {
                 let why = Why::Limit(attribute.name.clone());
-                let rule = Rule::of(entity, step_refusal(step, &why), &why);
+                let rule = RefusalRule::of(entity, step_refusal(step, &why), &why);
                 return Err(self.denied(rule, own).await);
             }
         };
@@ -199,7 +204,7 @@ impl<'a> Attempt<'a> {
     }
 
     /// Copies of what other rows say, as they become.
-    async fn copied(&mut self, step: &'a Step, entity: &'a Entity, row: &mut Attributes) -> Result<(), Stop> {
+    async fn copied(&mut self, step: &'a Step, entity: &'a Entity, row: &mut Attributes) -> Result<(), AttemptStop> {
         for attribute in &entity.attributes {
             let Some(copy) = &attribute.copy else { continue };
             let ExprKind::Entity { entity: source, key } = &copy.source.kind else {
@@ -209,7 +214,7 @@ impl<'a> Attempt<'a> {
             let known = self.row_key(source, key, row)?;
             // Where the reference is absent there is nothing to repeat.
             let Some(at) = self.touch(source, known)? else { continue };
-            if self.touched(at)?.change != Change::Create {
+            if self.touched(at)?.change != TouchedChange::Create {
                 self.read(at).await?;
             }
             let touched = self.touched_mut(at)?;
@@ -223,8 +228,8 @@ impl<'a> Attempt<'a> {
                 ),
                 None => {
                     let rule = match step_refusal(step, &Why::Source) {
-                        Some(refusal) => Rule::of(source, Some(refusal), &Why::Source),
-                        None => Rule::of(source, None, &Why::Absent),
+                        Some(refusal) => RefusalRule::of(source, Some(refusal), &Why::Source),
+                        None => RefusalRule::of(source, None, &Why::Absent),
                     };
                     return Err(self.denied(rule, None).await);
                 }
@@ -234,7 +239,7 @@ impl<'a> Attempt<'a> {
     }
 
     /// Rows that must not exist beside a new one.
-    pub async fn excluded(&mut self, step: &'a Step, entity: &'a Entity, row: &Attributes) -> Result<(), Stop> {
+    pub async fn excluded(&mut self, step: &'a Step, entity: &'a Entity, row: &Attributes) -> Result<(), AttemptStop> {
         let Some(excludes) = &entity.excludes else {
             return Ok(());
         };
@@ -245,11 +250,11 @@ impl<'a> Attempt<'a> {
             let Some(at) = self.touch(other, key)? else { continue };
             let touched = self.touched(at)?;
             let there = match touched.change {
-                Change::Delete => continue,
-                Change::Create | Change::Update => true,
-                Change::Nothing => touched.is_read() && touched.row().is_some(),
+                TouchedChange::Delete => continue,
+                TouchedChange::Create | TouchedChange::Update => true,
+                TouchedChange::Nothing => touched.is_read() && touched.row().is_some(),
             };
-            let mut rule = Rule::of(entity, step_refusal(step, &why), &why);
+            let mut rule = RefusalRule::of(entity, step_refusal(step, &why), &why);
             if there {
                 return Err(self.denied(rule, None).await);
             }
@@ -262,7 +267,7 @@ impl<'a> Attempt<'a> {
                     self.operation.request.now,
                 );
                 let order = self.order();
-                self.touched_mut(at)?.checks.push(Check {
+                self.touched_mut(at)?.checks.push(RowCheck {
                     order,
                     condition,
                     denial: Denial::Rule(Box::new(rule)),
@@ -273,7 +278,7 @@ impl<'a> Attempt<'a> {
     }
 
     /// The rows that an expression names: lists and choices of `Entity(…)`.
-    fn named_rows(&self, expr: &Expr, row: &Attributes) -> Result<Vec<(EntityId, Attributes)>, Stop> {
+    fn named_rows(&self, expr: &Expr, row: &Attributes) -> Result<Vec<(EntityId, Attributes)>, AttemptStop> {
         Ok(match &expr.kind {
             ExprKind::Entity { entity, key } => vec![(*entity, self.row_key(self.entity(*entity)?, key, row)?)],
             ExprKind::List(parts) => {
@@ -294,7 +299,7 @@ impl<'a> Attempt<'a> {
     }
 
     /// The key variables of a row that another row names.
-    fn row_key(&self, entity: &Entity, key: &[(String, Expr)], row: &Attributes) -> Result<Attributes, Stop> {
+    fn row_key(&self, entity: &Entity, key: &[(String, Expr)], row: &Attributes) -> Result<Attributes, AttemptStop> {
         let mut known = Attributes::new();
         for (name, part) in key {
             let attribute = entity.attribute(name);
@@ -306,7 +311,12 @@ impl<'a> Attempt<'a> {
     }
 
     /// The mirrors and guards of a new row.
-    pub fn beside(&self, step: &'a Step, entity: &'a Entity, row: &Attributes) -> Result<Vec<Action<'a>>, Stop> {
+    pub fn beside(
+        &self,
+        step: &'a Step,
+        entity: &'a Entity,
+        row: &Attributes,
+    ) -> Result<Vec<WriteAction<'a>>, AttemptStop> {
         let model = self.operation.model;
         let now = self.operation.request.now;
         let expires = entity.expires.is_some();
@@ -315,7 +325,7 @@ impl<'a> Attempt<'a> {
             let mirror = self.entity(id)?;
             let why = Why::Mirror(mirror.name.clone());
             let check = self.rule_check((step, self.order()), entity, &why, absent_now(model, expires, now));
-            actions.push(Action {
+            actions.push(WriteAction {
                 key: key_in(model, &item),
                 doing: Doing::Put(item),
                 checks: vec![check],
@@ -337,13 +347,13 @@ impl<'a> Attempt<'a> {
         entity: &'a Entity,
         why: &Why,
         condition: Condition,
-    ) -> Check<'a> {
-        let mut rule = Rule::of(entity, step_refusal(step, why), why);
+    ) -> RowCheck<'a> {
+        let mut rule = RefusalRule::of(entity, step_refusal(step, why), why);
         if !rule.shown.is_empty() {
             rule.bound = self.bound.clone();
         }
         rule.entity = None;
-        Check {
+        RowCheck {
             order,
             condition,
             denial: Denial::Rule(Box::new(rule)),

@@ -9,8 +9,8 @@ use singlet_model::types::Type;
 use singlet_store::{Condition, GetRequest, Path};
 
 use super::attempt::Attempt;
-use super::touched::{Action, Before, Check, Doing, Touched};
-use super::{Operation, Stop, WriteRequest, send};
+use super::touched::{Before, Doing, RowCheck, Touched, WriteAction};
+use super::{AttemptStop, WriteOperation, WriteRequest, send};
 use crate::by_key::primary_key;
 use crate::engine::Engine;
 use crate::error::RuntimeError;
@@ -137,7 +137,7 @@ impl Engine {
             now,
             ..WriteRequest::default()
         };
-        let operation = Operation {
+        let operation = WriteOperation {
             engine: self,
             model,
             write,
@@ -155,7 +155,7 @@ impl Engine {
             match Attempt::new(&operation, &none).store_due(entity, key).await {
                 Ok(true) if stored < lapses => stored += 1,
                 Ok(_) => return Ok(()),
-                Err(Stop::Failed(error)) => return Err(error),
+                Err(AttemptStop::Failed(error)) => return Err(error),
                 Err(_) => {
                     retry::pause(attempt).await;
                     attempt += 1;
@@ -169,7 +169,7 @@ impl Engine {
 impl<'a> Attempt<'a> {
     /// Stores one thing that is due; whether there was one. A state may lapse to another that has lapsed too, and who waits for the state
     /// between them sees it.
-    async fn store_due(&mut self, entity: &'a Entity, key: &Item) -> Result<bool, Stop> {
+    async fn store_due(&mut self, entity: &'a Entity, key: &Item) -> Result<bool, AttemptStop> {
         let model = self.operation.model;
         let item = self.get(key.clone()).await?;
         let Some(item) = item.filter(|item| stream::is_of(model, entity, item)) else {
@@ -179,7 +179,7 @@ impl<'a> Attempt<'a> {
             None => {
                 let ttl = model.table.ttl.as_ref().and_then(|ttl| item.get_key_value(ttl));
                 let Some((ttl, until)) = ttl else { return Ok(false) };
-                let acting = |doing| Action {
+                let acting = |doing| WriteAction {
                     key: key.clone(),
                     doing,
                     checks: vec![still_ends(ttl, until)],
@@ -219,6 +219,6 @@ fn instant_in(entity: &Entity, row: &Attributes, name: &str) -> Result<Option<i6
 }
 
 /// The row still ends when it did.
-fn still_ends<'c>(ttl: &str, until: &Value) -> Check<'c> {
-    Check::pin(Condition::equal(Path::attribute(ttl), until.clone()))
+fn still_ends<'c>(ttl: &str, until: &Value) -> RowCheck<'c> {
+    RowCheck::pin(Condition::equal(Path::attribute(ttl), until.clone()))
 }

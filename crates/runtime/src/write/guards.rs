@@ -14,7 +14,7 @@ use singlet_model::model::{Entity, Guard};
 use singlet_store::{Condition, KeyType, Path, Update};
 
 use super::refuse::text_of;
-use super::touched::{Action, Check, Doing, absent_now, present};
+use super::touched::{Doing, RowCheck, WriteAction, absent_now, present};
 use crate::digest::hexadecimal;
 use crate::error::RuntimeError;
 use crate::row;
@@ -126,27 +126,34 @@ impl Guards {
     }
 
     /// The claim of a guard, and what is said where it is taken.
-    pub fn claim<'a>(&self, model: &Model, key: &Item, expires: bool, now: i64, check: Check<'a>) -> Action<'a> {
+    pub fn claim<'a>(
+        &self,
+        model: &Model,
+        key: &Item,
+        expires: bool,
+        now: i64,
+        check: RowCheck<'a>,
+    ) -> WriteAction<'a> {
         let condition = absent_now(model, expires, now);
-        Action {
+        WriteAction {
             key: key.clone(),
             doing: Doing::Put(self.item(model, key)),
-            checks: vec![Check { condition, ..check }],
+            checks: vec![RowCheck { condition, ..check }],
         }
     }
 
     /// The release of a guard.
-    pub fn release<'a>(&self, key: &Item) -> Action<'a> {
+    pub fn release<'a>(&self, key: &Item) -> WriteAction<'a> {
         let mine = Condition::equal(Path::attribute(OWNER), Value::S(self.owner.clone()));
-        Action {
+        WriteAction {
             key: key.clone(),
             doing: Doing::Delete,
-            checks: vec![Check::pin(mine)],
+            checks: vec![RowCheck::pin(mine)],
         }
     }
 
     /// The same guard, of its row's new key and expiring as its row now does.
-    pub fn renew<'a>(&self, model: &Model, key: &Item) -> Action<'a> {
+    pub fn renew<'a>(&self, model: &Model, key: &Item) -> WriteAction<'a> {
         let mut update = Update::new().set(OWNER, Value::S(self.owner.clone()));
         if let Some(ttl) = &model.table.ttl {
             update = match &self.ttl {
@@ -154,10 +161,10 @@ impl Guards {
                 None => update.remove(ttl.as_str()),
             };
         }
-        Action {
+        WriteAction {
             key: key.clone(),
             doing: Doing::Update(update),
-            checks: vec![Check::pin(present(model))],
+            checks: vec![RowCheck::pin(present(model))],
         }
     }
 }

@@ -133,7 +133,7 @@ impl Refused {
 }
 
 /// Why an attempt ended before it was done.
-enum Stop {
+enum AttemptStop {
     /// A rule said no.
     Refused(Refused),
     /// A step cannot be done, and says that this does not matter.
@@ -148,19 +148,19 @@ enum Stop {
     Failed(RuntimeError),
 }
 
-impl<E: Into<RuntimeError>> From<E> for Stop {
+impl<E: Into<RuntimeError>> From<E> for AttemptStop {
     fn from(error: E) -> Self {
-        Stop::Failed(error.into())
+        AttemptStop::Failed(error.into())
     }
 }
 
 /// A state that cannot be, if nothing is wrong here: nothing is written then.
-fn mistake(what: &str) -> Stop {
-    Stop::Failed(RuntimeError::Internal(what.to_owned()))
+fn mistake(what: &str) -> AttemptStop {
+    AttemptStop::Failed(RuntimeError::Internal(what.to_owned()))
 }
 
 /// One write on its way.
-struct Operation<'a> {
+struct WriteOperation<'a> {
     pub engine: &'a Engine,
     pub model: &'a Model,
     pub write: &'a Write,
@@ -168,9 +168,9 @@ struct Operation<'a> {
     pub args: Attributes,
     pub request: &'a WriteRequest,
     /// The record of the request, where it has a key; of its cause, where it runs by itself.
-    pub record: Option<record::Record<'a>>,
+    pub record: Option<record::RequestRecord<'a>>,
     /// The change after which it runs, or the tick.
-    pub change: Option<trigger::Cause<'a>>,
+    pub change: Option<trigger::TriggerCause<'a>>,
 }
 
 impl Engine {
@@ -187,7 +187,7 @@ impl Engine {
         };
         self.learn_guard_form().await?;
         let args = arguments::checked(self, write, request)?;
-        let mut operation = Operation {
+        let mut operation = WriteOperation {
             engine: self,
             model,
             write,
@@ -208,7 +208,7 @@ impl Engine {
     }
 }
 
-impl<'a> Operation<'a> {
+impl<'a> WriteOperation<'a> {
     /// The names of the request alone.
     pub fn scope<'s>(&'s self, nothing: &'s Attributes) -> Scope<'s> {
         Scope {
@@ -271,7 +271,7 @@ impl<'a> Operation<'a> {
         Ok(())
     }
 
-    fn record_of_request(&self) -> Result<Option<record::Record<'a>>, RuntimeError> {
+    fn record_of_request(&self) -> Result<Option<record::RequestRecord<'a>>, RuntimeError> {
         let idempotency = &self.write.idempotency;
         if idempotency.need == IdempotencyNeed::None {
             return Ok(None);
@@ -286,7 +286,7 @@ impl<'a> Operation<'a> {
             None => None,
         };
         match own.or_else(|| self.request.idempotency_key.clone()) {
-            Some(key) => record::Record::new(self, key).map(Some),
+            Some(key) => record::RequestRecord::new(self, key).map(Some),
             None if idempotency.need == IdempotencyNeed::Required => Err(RuntimeError::Request(format!(
                 "`{}` needs an idempotency key",
                 self.write.name
@@ -307,17 +307,17 @@ impl<'a> Operation<'a> {
             consumed += std::mem::take(&mut attempt.consumed);
             match ended {
                 Ok(written) => return Ok(Written { consumed, ..written }),
-                Err(Stop::ReadFirst(keys)) => remember(&mut read_first, keys)?,
-                Err(Stop::Failed(
+                Err(AttemptStop::ReadFirst(keys)) => remember(&mut read_first, keys)?,
+                Err(AttemptStop::Failed(
                     error @ (RuntimeError::VersionMismatch | RuntimeError::VersionRequired | RuntimeError::Several(_)),
                 )) => {
                     return self.refused(error, consumed).await;
                 }
-                Err(Stop::Failed(error)) => return Err(error),
-                Err(Stop::Refused(refused)) => {
+                Err(AttemptStop::Failed(error)) => return Err(error),
+                Err(AttemptStop::Refused(refused)) => {
                     return self.refused(RuntimeError::Refused(Box::new(refused)), consumed).await;
                 }
-                Err(Stop::Recorded | Stop::Again | Stop::Skipped) => {
+                Err(AttemptStop::Recorded | AttemptStop::Again | AttemptStop::Skipped) => {
                     if let Some(written) = self.replayed(&mut consumed).await? {
                         return Ok(Written { consumed, ..written });
                     }

@@ -7,8 +7,8 @@ use singlet_plan::write::{Default as Why, step_refusal};
 
 use super::attempt::Attempt;
 use super::edits::{Edits, PartEdit};
-use super::refuse::Rule;
-use super::{Stop, mistake};
+use super::refuse::RefusalRule;
+use super::{AttemptStop, mistake};
 use crate::error::RuntimeError;
 use crate::scope::Attributes;
 
@@ -17,7 +17,12 @@ pub(super) type Moved = (Vec<String>, String);
 
 impl<'a> Attempt<'a> {
     /// What a step changes, evaluated on the row as it was.
-    pub async fn edits(&mut self, step: &'a Step, entity: &'a Entity, own: Option<&Attributes>) -> Result<Edits, Stop> {
+    pub async fn edits(
+        &mut self,
+        step: &'a Step,
+        entity: &'a Entity,
+        own: Option<&Attributes>,
+    ) -> Result<Edits, AttemptStop> {
         let mut edits = Edits::default();
         let from = match &step.from {
             Some(from) => self.value(from, own).await?,
@@ -102,14 +107,19 @@ impl<'a> Attempt<'a> {
         &mut self,
         entry: &singlet_model::expression::Expr,
         own: Option<&Attributes>,
-    ) -> Result<String, Stop> {
+    ) -> Result<String, AttemptStop> {
         let name = self.value(entry, own).await?;
         let name = name.map(|value| super::refuse::text_of(&value));
-        name.ok_or_else(|| Stop::Failed(RuntimeError::Request("the name of an entry is missing".to_owned())))
+        name.ok_or_else(|| AttemptStop::Failed(RuntimeError::Request("the name of an entry is missing".to_owned())))
     }
 
     /// Where a step moves its row, and where from.
-    pub async fn moved(&mut self, step: &'a Step, entity: &'a Entity, own: &Attributes) -> Result<Option<Moved>, Stop> {
+    pub async fn moved(
+        &mut self,
+        step: &'a Step,
+        entity: &'a Entity,
+        own: &Attributes,
+    ) -> Result<Option<Moved>, AttemptStop> {
         let Some(moves) = &step.moves else { return Ok(None) };
         let states = entity.states.as_ref();
         let states = states.ok_or_else(|| mistake("a step moves a row without states"))?;
@@ -136,7 +146,7 @@ impl<'a> Attempt<'a> {
                 }
                 if from.is_empty() {
                     let why = Why::State(vec![to]);
-                    let rule = Rule::of(entity, step_refusal(step, &why), &why);
+                    let rule = RefusalRule::of(entity, step_refusal(step, &why), &why);
                     return Err(self.denied(rule, Some(own)).await);
                 }
                 Some((from, to))
@@ -152,7 +162,7 @@ impl<'a> Attempt<'a> {
         (from, to): &Moved,
         row: &Attributes,
         edits: &mut Edits,
-    ) -> Result<(), Stop> {
+    ) -> Result<(), AttemptStop> {
         let states = entity.states.as_ref();
         let states = states.ok_or_else(|| mistake("a step moves a row without states"))?;
         let current = row
@@ -162,7 +172,7 @@ impl<'a> Attempt<'a> {
             .to_owned();
         if !from.contains(&current) {
             let why = Why::State(from.clone());
-            let rule = Rule::of(entity, step_refusal(step, &why), &why);
+            let rule = RefusalRule::of(entity, step_refusal(step, &why), &why);
             return Err(self.denied(rule, Some(row)).await);
         }
         edits.set.insert(states.of.clone(), Some(Value::S(to.clone())));

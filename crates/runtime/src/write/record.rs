@@ -10,8 +10,8 @@ use singlet_store::{Comparison, Condition, Consumed, GetRequest, Path};
 use super::generate::Generating;
 use super::guards::{hashed, place};
 use super::refuse::Denial;
-use super::touched::{Action, Check, Doing, absent, stored_name};
-use super::{Operation, Written};
+use super::touched::{Doing, RowCheck, WriteAction, absent, stored_name};
+use super::{WriteOperation, Written};
 use crate::by_key::primary_key;
 use crate::error::RuntimeError;
 use crate::scope::Attributes;
@@ -41,7 +41,7 @@ const VERSION: &str = "$version";
 
 /// The record of one request.
 #[derive(Debug)]
-pub(super) struct Record<'a> {
+pub(super) struct RequestRecord<'a> {
     /// What it is the record of.
     kind: RecordKind,
     /// The entity that shapes it.
@@ -64,10 +64,10 @@ enum RecordKind {
     Change,
 }
 
-impl<'a> Record<'a> {
+impl<'a> RequestRecord<'a> {
     /// The record of a change. Its place is of the write and the change alone: no caller shapes it.
-    pub fn of_change(operation: &Operation<'a>, change: &str) -> Result<Self, RuntimeError> {
-        Ok(Record {
+    pub fn of_change(operation: &WriteOperation<'a>, change: &str) -> Result<Self, RuntimeError> {
+        Ok(RequestRecord {
             kind: RecordKind::Change,
             entity: None,
             key: place(
@@ -81,7 +81,7 @@ impl<'a> Record<'a> {
     }
 
     /// The item that records what became of a change: that it was refused, and by which rule, or that it was done.
-    pub(super) fn item_of_change(&self, operation: &Operation<'_>, refused: Option<&str>) -> Item {
+    pub(super) fn item_of_change(&self, operation: &WriteOperation<'_>, refused: Option<&str>) -> Item {
         let mut item = self.key.clone();
         item.extend([expiry(operation)]);
         item.extend(refused.map(|name| (REFUSED.to_owned(), Value::S(name.to_owned()))));
@@ -91,7 +91,7 @@ impl<'a> Record<'a> {
         item
     }
 
-    pub fn new(operation: &Operation<'a>, key: String) -> Result<Self, RuntimeError> {
+    pub fn new(operation: &WriteOperation<'a>, key: String) -> Result<Self, RuntimeError> {
         if key.is_empty() || key.chars().count() > KEY_CHARS_MAX {
             return Err(RuntimeError::Request(format!(
                 "an idempotency key has 1 to {KEY_CHARS_MAX} characters"
@@ -116,7 +116,7 @@ impl<'a> Record<'a> {
                 None => place(model, "request", &[&operation.write.name, "", &key, &hash])?,
             },
         };
-        Ok(Record {
+        Ok(RequestRecord {
             kind: RecordKind::Request,
             entity,
             key: place,
@@ -133,7 +133,7 @@ impl<'a> Record<'a> {
     /// The answer that the record holds; none, where there is no record or it has expired.
     pub async fn replayed(
         &self,
-        operation: &Operation<'_>,
+        operation: &WriteOperation<'_>,
         consumed: &mut Consumed,
     ) -> Result<Option<Written>, RuntimeError> {
         let request = GetRequest {
@@ -191,12 +191,12 @@ impl<'a> Record<'a> {
     /// Writes the record with what it records.
     pub(super) fn action<'c>(
         &self,
-        operation: &Operation<'_>,
+        operation: &WriteOperation<'_>,
         written: &Written,
         answered: &Attributes,
-    ) -> Result<Action<'c>, RuntimeError> {
+    ) -> Result<WriteAction<'c>, RuntimeError> {
         if self.kind == RecordKind::Change {
-            return Ok(Action {
+            return Ok(WriteAction {
                 doing: Doing::Put(self.item_of_change(operation, None)),
                 ..self.absent(operation)
             });
@@ -227,18 +227,18 @@ impl<'a> Record<'a> {
             }
         };
         item.extend(written.version.map(|version| (VERSION.to_owned(), Value::N(version))));
-        Ok(Action {
+        Ok(WriteAction {
             doing: Doing::Put(item),
             ..self.absent(operation)
         })
     }
 
     /// Checks that there is no record, or none that still counts.
-    pub(super) fn absent<'c>(&self, operation: &Operation<'_>) -> Action<'c> {
-        Action {
+    pub(super) fn absent<'c>(&self, operation: &WriteOperation<'_>) -> WriteAction<'c> {
+        WriteAction {
             key: self.key.clone(),
             doing: Doing::Check,
-            checks: vec![Check {
+            checks: vec![RowCheck {
                 order: 0,
                 condition: absent_or_expired(operation),
                 denial: Denial::Recorded,
@@ -248,7 +248,7 @@ impl<'a> Record<'a> {
 }
 
 /// Until when a row of the model's own counts, if it is written now: in the table's TTL, or beside it where there is none.
-pub(super) fn expiry(operation: &Operation<'_>) -> (String, Value) {
+pub(super) fn expiry(operation: &WriteOperation<'_>) -> (String, Value) {
     let kept = match operation.change {
         Some(_) => CHANGE_KEPT_SECONDS,
         None => KEPT_SECONDS,
@@ -257,14 +257,14 @@ pub(super) fn expiry(operation: &Operation<'_>) -> (String, Value) {
 }
 
 /// Whether a row of the model's own no longer counts.
-pub(super) fn has_expired(operation: &Operation<'_>, item: &Item) -> bool {
+pub(super) fn has_expired(operation: &WriteOperation<'_>, item: &Item) -> bool {
     let now = operation.request.now;
     let until = item.get(UNTIL).and_then(Value::as_number).and_then(Number::to_i64);
     row::has_expired(operation.model, item, now) || until.is_some_and(|seconds| seconds.saturating_mul(1_000) <= now)
 }
 
 /// There is no row of the model's own, or none that still counts.
-pub(super) fn absent_or_expired(operation: &Operation<'_>) -> Condition {
+pub(super) fn absent_or_expired(operation: &WriteOperation<'_>) -> Condition {
     absent_or_over(operation.model, operation.request.now.div_euclid(1_000))
 }
 
@@ -300,13 +300,13 @@ fn expiry_name(model: &Model) -> &str {
 }
 
 /// What a request asks for: the operation and everything that was sent.
-fn request_hash(operation: &Operation<'_>) -> String {
+fn request_hash(operation: &WriteOperation<'_>) -> String {
     let sent = Value::M(operation.request.args.clone());
     hashed(&[&operation.write.name, &values::json_text::of(&sent)])
 }
 
 /// Attributes of a record that have a default, such as when it was made.
-fn defaults(operation: &Operation<'_>, entity: &Entity, words: &Attributes) -> Result<Attributes, RuntimeError> {
+fn defaults(operation: &WriteOperation<'_>, entity: &Entity, words: &Attributes) -> Result<Attributes, RuntimeError> {
     let mut found = Attributes::new();
     for attribute in &entity.attributes {
         if let Some(default) = attribute.default.as_ref().or(attribute.always.as_ref()) {
@@ -317,7 +317,7 @@ fn defaults(operation: &Operation<'_>, entity: &Entity, words: &Attributes) -> R
     Ok(found)
 }
 
-fn key_of_entity(operation: &Operation<'_>, entity: &Entity, words: &Attributes) -> Result<Item, RuntimeError> {
+fn key_of_entity(operation: &WriteOperation<'_>, entity: &Entity, words: &Attributes) -> Result<Item, RuntimeError> {
     let mut row = defaults(operation, entity, words)?;
     for attribute in entity
         .attributes

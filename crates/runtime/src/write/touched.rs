@@ -27,16 +27,16 @@ pub(super) struct Touched<'a> {
     /// What the operation looks at in it.
     pub used: Used,
     /// What must hold of it.
-    pub checks: Vec<Check<'a>>,
+    pub checks: Vec<RowCheck<'a>>,
     /// What becomes of it.
-    pub change: Change,
+    pub change: TouchedChange,
     /// The step that speaks for an update, and its place in the order of refusals.
     pub by: Option<(&'a Step, u32)>,
     pub edits: Edits,
     /// The row as it becomes, where that is known before it is written.
     pub after: Option<Attributes>,
     /// What else is written with it.
-    pub others: Vec<Action<'a>>,
+    pub others: Vec<WriteAction<'a>>,
     /// Whether the answer shows it.
     pub answered: bool,
 }
@@ -55,7 +55,7 @@ pub(super) enum Before {
 
 /// What becomes of a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Change {
+pub(super) enum TouchedChange {
     Nothing,
     Create,
     Update,
@@ -64,17 +64,17 @@ pub(super) enum Change {
 
 /// What must hold, and what is said when it does not.
 #[derive(Clone, Debug)]
-pub(super) struct Check<'a> {
+pub(super) struct RowCheck<'a> {
     /// Checks that come first speak first.
     pub order: u32,
     pub condition: Condition,
     pub denial: Denial<'a>,
 }
 
-impl<'a> Check<'a> {
+impl<'a> RowCheck<'a> {
     /// A value that was read must still be so: if not, everything is evaluated anew.
     pub fn pin(condition: Condition) -> Self {
-        Check {
+        RowCheck {
             order: ORDER_PIN,
             condition,
             denial: Denial::Changed,
@@ -98,7 +98,7 @@ pub(super) struct NotPassedOver {
 
 impl NotPassedOver {
     /// Whether a refusal of a check would be one of them.
-    pub fn has_met(&self, key: &Item, check: &Check<'_>) -> bool {
+    pub fn has_met(&self, key: &Item, check: &RowCheck<'_>) -> bool {
         self.orders.contains(&check.order) || self.places.contains(key)
     }
 }
@@ -107,16 +107,16 @@ impl NotPassedOver {
 #[derive(Debug)]
 pub(super) struct Parts<'a> {
     pub key: Item,
-    pub checks: Vec<Check<'a>>,
-    pub others: Vec<Action<'a>>,
+    pub checks: Vec<RowCheck<'a>>,
+    pub others: Vec<WriteAction<'a>>,
 }
 
 /// One action of the request, and its conditions one by one.
 #[derive(Clone, Debug)]
-pub(super) struct Action<'a> {
+pub(super) struct WriteAction<'a> {
     pub key: Item,
     pub doing: Doing,
-    pub checks: Vec<Check<'a>>,
+    pub checks: Vec<RowCheck<'a>>,
 }
 
 /// What an action does.
@@ -143,7 +143,7 @@ impl<'a> Touched<'a> {
             before: Before::Unread,
             used: Used::default(),
             checks: Vec::new(),
-            change: Change::Nothing,
+            change: TouchedChange::Nothing,
             by: None,
             edits: Edits::default(),
             after: None,
@@ -201,30 +201,30 @@ impl<'a> Touched<'a> {
     }
 
     /// Conditions that what was read is still so.
-    pub fn pins(&self, model: &Model, also: &[&str]) -> Vec<Check<'a>> {
+    pub fn pins(&self, model: &Model, also: &[&str]) -> Vec<RowCheck<'a>> {
         let Before::Read { item, row } = &self.before else {
             return Vec::new();
         };
         let Some(item) = item else {
-            return vec![Check::pin(absent(model))];
+            return vec![RowCheck::pin(absent(model))];
         };
         if row.is_none() {
             // Expired: it may be gone by now, but must not have come back.
-            return vec![Check::pin(absent_or_expired_as(model, item))];
+            return vec![RowCheck::pin(absent_or_expired_as(model, item))];
         }
-        let mut pins = vec![Check::pin(present(model))];
+        let mut pins = vec![RowCheck::pin(present(model))];
         let version = self
             .entity
             .attributes
             .iter()
             .find(|attribute| attribute.ty == Type::Version);
         if let Some(version) = version {
-            pins.push(Check::pin(same(item, stored_name(&version.stored, &version.name))));
+            pins.push(RowCheck::pin(same(item, stored_name(&version.stored, &version.name))));
             return pins;
         }
         // A row that ends meanwhile is not there any more, whatever else was looked at.
         if let (Some(ttl), Some(_)) = (&model.table.ttl, &self.entity.expires) {
-            pins.push(Check::pin(same(item, ttl)));
+            pins.push(RowCheck::pin(same(item, ttl)));
         }
         let looked_at = |name: &str| {
             self.used.whole || self.answered || self.used.attributes.contains(name) || also.contains(&name)
@@ -244,7 +244,7 @@ impl<'a> Touched<'a> {
                 .and_then(|source| self.entity.name_in_item(source));
             let Some(name) = name else { continue };
             if !self.key.contains_key(name) {
-                pins.push(Check::pin(same(item, name)));
+                pins.push(RowCheck::pin(same(item, name)));
             }
         }
         pins

@@ -11,10 +11,10 @@ use singlet_model::model::{Tick, Trigger, TriggerEvent, Write};
 use singlet_plan::write::WritePlan;
 use singlet_store::{DeleteRequest, PutRequest, StoreError, TransactWrite, TransactWriteRequest};
 
-use super::record::{Record, absent_or_expired};
+use super::record::{RequestRecord, absent_or_expired};
 use super::refuse::Denial;
-use super::touched::{Action, Check, Doing, present};
-use super::{Operation, Precondition, Refused, WriteRequest, arguments, bulk};
+use super::touched::{Doing, RowCheck, WriteAction, present};
+use super::{Precondition, Refused, WriteOperation, WriteRequest, arguments, bulk};
 use crate::engine::Engine;
 use crate::error::RuntimeError;
 use crate::retry;
@@ -72,7 +72,7 @@ pub enum TriggerOutcome {
 
 /// Why an operation runs by itself: after a change, or by the clock.
 #[derive(Clone, Copy)]
-pub(super) struct Cause<'a> {
+pub(super) struct TriggerCause<'a> {
     /// What tells it from other causes of the same write.
     id: &'a str,
     /// The change; none for a tick.
@@ -82,7 +82,7 @@ pub(super) struct Cause<'a> {
     pub mark: Option<&'a str>,
 }
 
-impl Cause<'_> {
+impl TriggerCause<'_> {
     /// What expressions know of it.
     pub fn words(&self) -> Attributes {
         self.change.map(words_of).unwrap_or_default()
@@ -96,11 +96,11 @@ impl Cause<'_> {
     }
 
     /// Removes the row in which the change is parked. Where it is gone, somebody else ran it.
-    pub fn unpark<'c>(&self, operation: &Operation<'_>) -> Option<Action<'c>> {
-        Some(Action {
+    pub fn unpark<'c>(&self, operation: &WriteOperation<'_>) -> Option<WriteAction<'c>> {
+        Some(WriteAction {
             key: self.parked?.clone(),
             doing: Doing::Delete,
-            checks: vec![Check {
+            checks: vec![RowCheck {
                 order: 0,
                 condition: present(operation.model),
                 denial: Denial::Recorded,
@@ -110,7 +110,7 @@ impl Cause<'_> {
 }
 
 /// Whether what a rule refuses is no outcome of this cause.
-fn retries_refusals(write: &Write, cause: Cause<'_>) -> bool {
+fn retries_refusals(write: &Write, cause: TriggerCause<'_>) -> bool {
     cause.change.is_some() && write.after.as_ref().is_some_and(|trigger| trigger.retries_refusals)
 }
 
@@ -203,7 +203,7 @@ impl Engine {
             return Ok(TriggerOutcome::NotMeant);
         }
         let args = self.given_args(trigger, run.change)?;
-        let cause = Cause {
+        let cause = TriggerCause {
             id: &run.change.id,
             change: Some(run.change),
             parked: run.parked,
@@ -224,7 +224,7 @@ impl Engine {
             let message = format!("there is no write `{}` that runs by the clock", run.write);
             return Err(RuntimeError::Request(message));
         };
-        let cause = Cause {
+        let cause = TriggerCause {
             id: &run.tick.id,
             change: None,
             parked: run.parked,
@@ -240,7 +240,7 @@ impl Engine {
         plan: &WritePlan,
         args: Attributes,
         now: i64,
-        cause: Cause<'_>,
+        cause: TriggerCause<'_>,
     ) -> Result<TriggerOutcome, RuntimeError> {
         self.learn_guard_form().await?;
         let request = WriteRequest {
@@ -251,7 +251,7 @@ impl Engine {
             idempotency_key: Some(cause.id.to_owned()),
             precondition: Precondition::Unsaid,
         };
-        let mut operation = Operation {
+        let mut operation = WriteOperation {
             engine: self,
             model: self.model().as_ref(),
             write,
@@ -261,7 +261,7 @@ impl Engine {
             record: None,
             change: Some(cause),
         };
-        operation.record = Some(Record::of_change(&operation, cause.id)?);
+        operation.record = Some(RequestRecord::of_change(&operation, cause.id)?);
         let written = match write.bulk {
             true => bulk::run(&operation).await,
             false => operation.run().await,
@@ -292,7 +292,7 @@ impl Engine {
     }
 }
 
-impl Operation<'_> {
+impl WriteOperation<'_> {
     /// Records that a rule refused what ran by itself; where it is recorded already, that counts.
     async fn record_refusal(&self, refused: Refused) -> Result<TriggerOutcome, RuntimeError> {
         let Some(record) = &self.record else {

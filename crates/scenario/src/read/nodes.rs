@@ -4,10 +4,10 @@ use singlet_model::node::{Entry, Node};
 use singlet_model::text::Text;
 use singlet_model::{Diagnostic, Span};
 
-use super::Reader;
+use super::ScenarioReader;
 use crate::{clocks, rules};
 
-impl Reader<'_> {
+impl ScenarioReader<'_> {
     pub(super) fn entries<'n>(&mut self, node: Option<&'n Node>, word: &str) -> &'n [Entry] {
         if let Some(other) = node.filter(|node| !node.is_map()) {
             self.mistake(other.span(), &format!("`{word}` is a map"));

@@ -16,7 +16,7 @@ use singlet_store::Store;
 use super::finding::given_rows;
 use super::hints::Hints;
 use super::subject::value_text;
-use super::table::{Focus, Judge, Table, TableDraw};
+use super::table::{Focus, Judge, ProbeTable, TableDraw};
 use super::worker::seeded;
 use crate::writes::{dump, world};
 
@@ -158,7 +158,7 @@ async fn opened(
 
 /// Leaves out of some rows what a create fills in by itself, and puts into the table what that is. Which attributes were left out,
 /// by the row's place.
-fn leave_out(judge: &Judge<'_>, table: &mut Table, rng: &mut Rng) -> Vec<(usize, String)> {
+fn leave_out(judge: &Judge<'_>, table: &mut ProbeTable, rng: &mut Rng) -> Vec<(usize, String)> {
     let (nothing, nobody) = (Attributes::new(), Caller::anonymous());
     let mut left_out = Vec::new();
     for at in 0..table.rows.len() {
@@ -219,7 +219,7 @@ fn is_filled_in(entity: &Entity, attribute: &Attribute) -> bool {
     is_plain && !is_held && !entity.is_key_attribute(&attribute.name)
 }
 
-fn lines_of(model: &Model, table: &Table, left_out: &[(usize, String)]) -> Vec<String> {
+fn lines_of(model: &Model, table: &ProbeTable, left_out: &[(usize, String)]) -> Vec<String> {
     let rows = given_rows(model, table).into_iter().enumerate();
     let lines = rows.map(|(at, (entity, mut row))| {
         row.retain(|name, _| !left_out.iter().any(|(place, known)| *place == at && known == name));
@@ -233,7 +233,7 @@ fn line_of(entity: &str, row: Attributes) -> String {
 }
 
 /// Every row is there, and every item is what its row is kept as.
-async fn loaded_whole(judge: &Judge<'_>, engine: &Engine, table: &Table, lines: &[String]) -> Result<(), String> {
+async fn loaded_whole(judge: &Judge<'_>, engine: &Engine, table: &ProbeTable, lines: &[String]) -> Result<(), String> {
     let loaded = load::load_text(engine, &lines.join("\n"), table.now).await;
     let loaded = loaded.map_err(|error| format!("it is refused: {error}"))?;
     if loaded.rows != table.rows.len() as u64 {
@@ -282,7 +282,7 @@ async fn loaded_nothing(engine: &Engine, lines: &[String], now: i64, mistake: Mi
 /// The lines with one mistake in them; none where the table has no row for it.
 fn mistaken(
     model: &Model,
-    table: &Table,
+    table: &ProbeTable,
     mut lines: Vec<String>,
     mistake: Mistake,
     rng: &mut Rng,

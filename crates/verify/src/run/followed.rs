@@ -8,13 +8,13 @@ use singlet_model::{Model, Source, load};
 use singlet_plan::read::plan_selection;
 use singlet_plan::write::trigger_cycles;
 
-use super::coverage::Coverage;
+use super::coverage::WordCoverage;
 use super::{NOW, errors, rng_of};
-use crate::bench::Given;
+use crate::bench::BenchGiven;
 use crate::generate::writes::{GeneratedWrites, tallies, triggers, webhooks};
 use crate::smallest::StoreMaker;
 use crate::writes::sequence::pasteable;
-use crate::writes::{Draw, FollowedOp, FollowedSequence, Op, Outcome};
+use crate::writes::{Draw, ExpectedOutcome, FollowedOp, FollowedSequence, Op};
 
 /// Operations on one table.
 const SEQUENCE: u64 = 80;
@@ -51,7 +51,7 @@ pub struct FollowedTally {
     /// Writes in all.
     pub writes: usize,
     /// The words of models whose writes were done.
-    pub coverage: Coverage,
+    pub coverage: WordCoverage,
 }
 
 impl FollowedTally {
@@ -99,9 +99,9 @@ pub async fn followed_cases(
 
 /// Operations after which something differs.
 #[derive(Debug)]
-pub struct Found {
+pub struct FollowedMismatch {
     text: String,
-    given: Given,
+    given: BenchGiven,
     steps: Vec<FollowedOp>,
     /// What differs.
     pub what: String,
@@ -117,7 +117,7 @@ pub async fn first_found(
     model: u64,
     store: StoreMaker<'_>,
     tally: &mut FollowedTally,
-) -> Result<Option<Found>, String> {
+) -> Result<Option<FollowedMismatch>, String> {
     let mut rng = rng_of(seed, model);
     let mut generated = triggers::model(&mut rng);
     keep_right_writes(&mut generated.writes, tally);
@@ -130,9 +130,9 @@ pub async fn first_found(
     let text = with_webhooks(text, &mut tally_rng);
     tally.tallies = text.matches("\n    count: ").count() as u64;
     tally.kept_copies = text.matches("kept: stream").count() as u64;
-    let given = Given {
+    let given = BenchGiven {
         bounds: super::bounds_of(&mut rng),
-        ..Given::default()
+        ..BenchGiven::default()
     };
     let mut faults = rng.fork();
     let mut sequence = FollowedSequence::open(&text, store(), given.clone()).await?;
@@ -155,13 +155,13 @@ pub async fn first_found(
             Ok(outcome) => {
                 draw.saw(&step.op.write, &outcome);
                 tally.operations += 1;
-                if matches!(outcome, Outcome::Done { .. }) {
+                if matches!(outcome, ExpectedOutcome::Done { .. }) {
                     tally.done += 1;
                     done.push(step.op.write.clone());
                 }
             }
             Err(what) => {
-                return Ok(Some(Found {
+                return Ok(Some(FollowedMismatch {
                     text,
                     given,
                     steps,
@@ -322,10 +322,10 @@ fn count_runs(text: &str, sequence: &FollowedSequence, tally: &mut FollowedTally
     tally.coverage.see(text, "writes", &done);
 }
 
-impl Found {
+impl FollowedMismatch {
     /// The difference, and the fewest operations that show it.
     async fn smallest(self, store: StoreMaker<'_>) -> String {
-        let Found {
+        let FollowedMismatch {
             text,
             given,
             mut steps,
@@ -354,7 +354,7 @@ impl Found {
 /// Which of some operations is the first after which something differs, and how; with those that rest the last does.
 async fn first_difference(
     text: &str,
-    given: &Given,
+    given: &BenchGiven,
     store: StoreMaker<'_>,
     steps: &[FollowedOp],
 ) -> Option<(usize, String)> {

@@ -6,9 +6,9 @@ use fastrand::Rng;
 use singlet_item::Value;
 use singlet_runtime::Caller;
 
-use super::coverage::Coverage;
+use super::coverage::WordCoverage;
 use super::{NOW, bounds_of, errors, rng_of};
-use crate::bench::{Bench, BenchError, Case, Given, Outcome};
+use crate::bench::{Bench, BenchError, BenchGiven, Case, Outcome};
 use crate::generate::{self, Generated, GeneratedRead};
 use crate::mismatch::Mismatch;
 use crate::smallest::{StoreMaker, smallest_case};
@@ -41,7 +41,7 @@ pub struct ReadTally {
     /// Cases for which there is no plan, by reason.
     pub unplanned: BTreeMap<&'static str, usize>,
     /// The words of models whose reads answered rows.
-    pub coverage: Coverage,
+    pub coverage: WordCoverage,
     /// Why reads are none, by message.
     pub mistakes: BTreeMap<String, usize>,
     /// Whether the store counts otherwise than the plan does, so that costs are not compared.
@@ -92,7 +92,7 @@ pub async fn read_cases(
     let rows = generated.rows(&mut rng, count);
     let text = generated.text();
     tally.models += 1;
-    let given = Given {
+    let given = BenchGiven {
         settings: generated.settings.clone(),
         bounds: bounds_of(&mut rng),
         costs: rng.u8(..4) == 0 && !tally.costs_differ,
@@ -201,7 +201,7 @@ fn not_opened(text: &str, error: &BenchError) -> Mismatch {
         model: text.to_owned(),
         rows: Vec::new(),
         case: Case::default(),
-        given: Given::default(),
+        given: BenchGiven::default(),
         plan: String::new(),
         asked: String::new(),
         expected: Vec::new(),

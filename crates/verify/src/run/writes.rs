@@ -6,14 +6,14 @@ use std::pin::Pin;
 use singlet_model::{Source, load};
 use singlet_plan::write::write_costs;
 
-use super::coverage::Coverage;
+use super::coverage::WordCoverage;
 use super::{NOW, bounds_of, errors, rng_of};
-use crate::bench::Given;
+use crate::bench::BenchGiven;
 use crate::generate;
 use crate::shrink::{AsyncShows, smallest_model};
 use crate::smallest::{StoreMaker, declared, kind_of};
 use crate::writes::sequence::{first_difference, pasteable, smallest};
-use crate::writes::{Draw, Op, Outcome, Sequence};
+use crate::writes::{Draw, ExpectedOutcome, Op, WriteSequence};
 
 /// Operations on one table.
 const SEQUENCE: u64 = 100;
@@ -30,7 +30,7 @@ pub struct WriteTally {
     /// By write, and what it came to in a word.
     pub words: BTreeMap<String, BTreeMap<String, u64>>,
     /// The words of models whose writes were done.
-    pub coverage: Coverage,
+    pub coverage: WordCoverage,
     /// Writes that are none, by message.
     pub mistakes: BTreeMap<String, usize>,
     /// Writes in all.
@@ -42,12 +42,12 @@ pub struct WriteTally {
 }
 
 impl WriteTally {
-    fn count(&mut self, op: &Op, outcome: &Outcome) {
+    fn count(&mut self, op: &Op, outcome: &ExpectedOutcome) {
         self.operations += 1;
         let words = self.words.entry(op.write.clone()).or_default();
         *words.entry(outcome.word()).or_default() += 1;
         let kind = match outcome {
-            Outcome::Refused(any) => {
+            ExpectedOutcome::Refused(any) => {
                 let name = any.first().map(|first| first.name.clone()).unwrap_or_default();
                 *self.refusals.entry(name).or_default() += 1;
                 format!("refused {}", any.first().map_or(0, |first| first.status))
@@ -117,10 +117,10 @@ pub async fn write_cases(seed: u64, model: u64, store: StoreMaker<'_>, tally: &m
     }
     tally.writes += generated.writes.len();
     let text = generated.text();
-    let given = Given {
+    let given = BenchGiven {
         bounds: bounds_of(&mut rng),
         costs: !tally.costs_differ,
-        ..Given::default()
+        ..BenchGiven::default()
     };
     let mut draw = Draw::new(rng, NOW, &["teller"]);
     sequence_cases(&text, &given, &mut draw, store, tally).await
@@ -133,12 +133,12 @@ pub async fn write_cases(seed: u64, model: u64, store: StoreMaker<'_>, tally: &m
 /// The first difference, with the fewest operations and the smallest model that show it.
 pub async fn sequence_cases(
     text: &str,
-    given: &Given,
+    given: &BenchGiven,
     draw: &mut Draw,
     store: StoreMaker<'_>,
     tally: &mut WriteTally,
 ) -> Result<(), String> {
-    let sequence = Sequence::open(text, store(), given.clone()).await?;
+    let sequence = WriteSequence::open(text, store(), given.clone()).await?;
     let costs = given.costs.then(|| write_costs(sequence.model()).into());
     let mut sequence = sequence.held_to_costs(costs);
     let mut ops = Vec::new();
@@ -154,7 +154,7 @@ pub async fn sequence_cases(
             Ok(outcome) => {
                 draw.saw(&op.write, &outcome);
                 tally.count(&op, &outcome);
-                if matches!(outcome, Outcome::Done { .. }) {
+                if matches!(outcome, ExpectedOutcome::Done { .. }) {
                     done.push(op.write.clone());
                 }
             }
@@ -167,9 +167,15 @@ pub async fn sequence_cases(
 }
 
 /// The difference, the fewest operations and the smallest model that show it.
-async fn smallest_sequence(text: &str, given: &Given, store: StoreMaker<'_>, ops: Vec<Op>, what: String) -> String {
+async fn smallest_sequence(
+    text: &str,
+    given: &BenchGiven,
+    store: StoreMaker<'_>,
+    ops: Vec<Op>,
+    what: String,
+) -> String {
     let (ops, what) = smallest(text, given, store, ops, what).await;
-    let mut shows = Shows {
+    let mut shows = WriteShows {
         ops: &ops,
         given,
         store,
@@ -183,15 +189,15 @@ async fn smallest_sequence(text: &str, given: &Given, store: StoreMaker<'_>, ops
     format!("{what}\n# operations\n{}\n# model.yaml\n{text}", pasteable(&ops))
 }
 
-struct Shows<'a> {
+struct WriteShows<'a> {
     ops: &'a [Op],
-    given: &'a Given,
+    given: &'a BenchGiven,
     store: StoreMaker<'a>,
     kind: String,
     what: String,
 }
 
-impl AsyncShows for Shows<'_> {
+impl AsyncShows for WriteShows<'_> {
     fn shows<'a>(&'a mut self, text: &'a str) -> Pin<Box<dyn Future<Output = bool> + 'a>> {
         Box::pin(async move {
             let loaded = load(&Source::new("made", text));
@@ -199,7 +205,7 @@ impl AsyncShows for Shows<'_> {
                 return false;
             };
             let ops = fitting(&model, self.ops);
-            let given = Given {
+            let given = BenchGiven {
                 settings: declared(&model, &self.given.settings),
                 ..self.given.clone()
             };

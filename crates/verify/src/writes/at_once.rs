@@ -8,7 +8,7 @@ use std::sync::Arc;
 use singlet_model::model::{LetValue, Step, StepKind, Write};
 use singlet_runtime::{RuntimeError, Written};
 
-use super::sequence::{Op, Sequence, compare, translated, write_named};
+use super::sequence::{Op, WriteSequence, compare, translated, write_named};
 use super::unify::Made;
 
 /// The most operations at once: all their orders are tried.
@@ -38,7 +38,7 @@ pub fn names_its_rows(write: &Write) -> bool {
             .all(|step| step.repeat.as_ref().is_none_or(|(_, list)| names(list)))
 }
 
-impl Sequence {
+impl WriteSequence {
     /// Does operations at once. What they come to becomes what must be in the table.
     ///
     /// # Errors

@@ -9,23 +9,23 @@ use singlet_plan::write::Default as Why;
 use singlet_runtime::{Attributes, Refused};
 
 use super::change::Fate;
-use super::oracle::Outcome;
-use super::steps::{Operation, Touched, same_item};
+use super::oracle::ExpectedOutcome;
+use super::steps::{OperationSteps, TouchedRow, same_item};
 use super::world::{self, Row};
 
-impl<'a> Operation<'a> {
+impl<'a> OperationSteps<'a> {
     /// A version with its instant: now, or just after the last.
-    pub(super) fn dated(&self, entity: &Entity, at: usize, mut row: Attributes) -> Result<Attributes, Outcome> {
+    pub(super) fn dated(&self, entity: &Entity, at: usize, mut row: Attributes) -> Result<Attributes, ExpectedOutcome> {
         let Some(history) = &entity.history else { return Ok(row) };
-        let touched = self.touched.get(at).ok_or(Outcome::BadRequest)?;
+        let touched = self.touched.get(at).ok_or(ExpectedOutcome::BadRequest)?;
         row.remove(&history.until);
         row.insert(history.at.clone(), self.next_instant(entity, history, touched)?);
         Ok(world::computed(entity, row, self.scope(None))?)
     }
 
-    fn next_instant(&self, entity: &Entity, history: &History, touched: &Touched) -> Result<Value, Outcome> {
+    fn next_instant(&self, entity: &Entity, history: &History, touched: &TouchedRow) -> Result<Value, ExpectedOutcome> {
         let ty = entity.attribute(&history.at).map(|attribute| &attribute.ty);
-        let ty = ty.ok_or(Outcome::BadRequest)?;
+        let ty = ty.ok_or(ExpectedOutcome::BadRequest)?;
         let mut instant = self.frame.request.now;
         let step = if *ty == Type::Seconds { 1_000 } else { 1 };
         for (_, version) in self.versions(touched) {
@@ -37,14 +37,20 @@ impl<'a> Operation<'a> {
         Ok(time::instant(instant, ty)?)
     }
 
-    fn versions(&self, touched: &Touched) -> impl Iterator<Item = &'a Row> {
+    fn versions(&self, touched: &TouchedRow) -> impl Iterator<Item = &'a Row> {
         let (model, entity, identity) = (self.frame.model, touched.entity, touched.identity.clone());
         let rows = self.before.iter().filter(move |(known, _)| *known == entity);
         rows.filter(move |(_, row)| world::identity(model, entity, row) == identity)
     }
 
     /// Takes a row as it becomes, if it keeps what its entity promises.
-    pub(super) fn become_row(&mut self, step: &'a Step, at: usize, fate: Fate, row: Attributes) -> Result<(), Outcome> {
+    pub(super) fn become_row(
+        &mut self,
+        step: &'a Step,
+        at: usize,
+        fate: Fate,
+        row: Attributes,
+    ) -> Result<(), ExpectedOutcome> {
         let Some(touched) = self.touched.get_mut(at) else {
             return Ok(());
         };
@@ -74,21 +80,21 @@ impl<'a> Operation<'a> {
     }
 
     /// What came of all steps: promises count by what rows are in the end.
-    pub fn kept(&self, done: Result<(), Outcome>) -> Result<(), Outcome> {
+    pub fn kept(&self, done: Result<(), ExpectedOutcome>) -> Result<(), ExpectedOutcome> {
         let Some((_, problems)) = self.broken.first() else {
             return done;
         };
         let mut any = problems.clone();
         match done {
             Ok(()) => {}
-            Err(Outcome::Refused(later)) => any.extend(later),
+            Err(ExpectedOutcome::Refused(later)) => any.extend(later),
             Err(other) => return Err(other),
         }
-        Err(Outcome::Refused(any))
+        Err(ExpectedOutcome::Refused(any))
     }
 
     /// The promises that a row breaks beside the others.
-    fn broken(&self, step: &Step, at: usize, row: &Attributes) -> Result<Vec<Refused>, Outcome> {
+    fn broken(&self, step: &Step, at: usize, row: &Attributes) -> Result<Vec<Refused>, ExpectedOutcome> {
         let Some(touched) = self.touched.get(at) else {
             return Ok(Vec::new());
         };
@@ -141,7 +147,7 @@ impl<'a> Operation<'a> {
         let several = several.filter(|step| step.entity() == Some(entity.id)).count() > 1;
         if (several && !problems.is_empty()) || self.is_given_up(at, entity, row)? {
             problems.extend(match same_item() {
-                Outcome::Refused(any) => any,
+                ExpectedOutcome::Refused(any) => any,
                 _ => Vec::new(),
             });
         }
@@ -161,7 +167,7 @@ impl<'a> Operation<'a> {
     }
 
     /// Whether a row takes a value or a mirror's place that another row gives up in the same operation.
-    fn is_given_up(&self, at: usize, entity: &Entity, row: &Attributes) -> Result<bool, Outcome> {
+    fn is_given_up(&self, at: usize, entity: &Entity, row: &Attributes) -> Result<bool, ExpectedOutcome> {
         let others = self
             .touched
             .iter()
@@ -184,7 +190,7 @@ impl<'a> Operation<'a> {
         Ok(false)
     }
 
-    fn named_rows(&self, expr: &Expr, row: &Attributes) -> Result<Vec<(EntityId, Attributes)>, Outcome> {
+    fn named_rows(&self, expr: &Expr, row: &Attributes) -> Result<Vec<(EntityId, Attributes)>, ExpectedOutcome> {
         Ok(match &expr.kind {
             ExprKind::Entity { entity, key } => vec![(*entity, self.key(*entity, key, Some(row))?)],
             ExprKind::List(parts) => {
@@ -203,7 +209,7 @@ impl<'a> Operation<'a> {
     }
 
     /// All rows as they become.
-    pub(super) fn rows_after(&self) -> Result<Vec<Row>, Outcome> {
+    pub(super) fn rows_after(&self) -> Result<Vec<Row>, ExpectedOutcome> {
         let model = self.frame.model;
         let mut rows = Vec::new();
         for (id, row) in self.before {
@@ -237,7 +243,12 @@ impl<'a> Operation<'a> {
         Ok(rows)
     }
 
-    fn tombstone(&self, entity: &Entity, history: &History, touched: &Touched) -> Result<Option<Row>, Outcome> {
+    fn tombstone(
+        &self,
+        entity: &Entity,
+        history: &History,
+        touched: &TouchedRow,
+    ) -> Result<Option<Row>, ExpectedOutcome> {
         let (Some(tombstone), Some(was)) = (&history.tombstone, &touched.was) else {
             return Ok(None);
         };

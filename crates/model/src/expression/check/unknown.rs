@@ -3,7 +3,7 @@
 use super::Checker;
 use crate::diagnostic::{Diagnostic, nearest};
 use crate::expression::functions::{FUNCTIONS, Function};
-use crate::expression::parse::Node;
+use crate::expression::parse::ExpressionNode;
 use crate::expression::rules;
 use crate::expression::tokens::quoted;
 use crate::expression::tree::{Expr, Literal};
@@ -43,7 +43,7 @@ const FUNCTIONS_ELSEWHERE: &[(&str, &str)] = &[
 ];
 
 impl Checker<'_, '_> {
-    pub(super) fn foreign_absence(&mut self, node: &Node, name: &str) -> Expr {
+    pub(super) fn foreign_absence(&mut self, node: &ExpressionNode, name: &str) -> Expr {
         let message = format!("`{name}` is spelled `absent` here");
         let span = self.span(&node.range);
         let help = "write `absent`";
@@ -55,7 +55,7 @@ impl Checker<'_, '_> {
         self.constant(node, Literal::Absent, Type::Absent)
     }
 
-    pub(super) fn unknown_name(&mut self, node: &Node, name: &str) -> Expr {
+    pub(super) fn unknown_name(&mut self, node: &ExpressionNode, name: &str) -> Expr {
         if ABSENT_ELSEWHERE.contains(&name) {
             return self.foreign_absence(node, name);
         }
@@ -158,7 +158,7 @@ impl Checker<'_, '_> {
     }
 
     /// A call of something that is neither a function nor an entity.
-    pub(super) fn unknown_function(&mut self, node: &Node, name: &str, args: &[&Node]) -> Expr {
+    pub(super) fn unknown_function(&mut self, node: &ExpressionNode, name: &str, args: &[&ExpressionNode]) -> Expr {
         let tested = args.first().map(|arg| self.source(arg)).unwrap_or("x");
         let instead = match name {
             "has" | "attribute_exists" | "isset" | "defined" => Some(format!("{tested} != absent")),

@@ -10,7 +10,7 @@ use super::Traits;
 const WRITES: usize = 7;
 
 /// What a write is made of so far.
-struct Draft<'a> {
+struct ComposedDraft<'a> {
     rng: &'a mut Rng,
     first: &'a Traits,
     args: BTreeMap<&'static str, &'static str>,
@@ -111,7 +111,7 @@ pub(super) fn writes(rng: &mut Rng, first: &Traits) -> String {
 }
 
 fn composed(rng: &mut Rng, first: &Traits, at: usize) -> String {
-    let mut draft = Draft {
+    let mut draft = ComposedDraft {
         rng,
         first,
         args: BTreeMap::from([("id", "string 1..40")]),
@@ -163,7 +163,7 @@ fn bulk(rng: &mut Rng, first: &Traits) -> String {
     )
 }
 
-impl Draft<'_> {
+impl ComposedDraft<'_> {
     fn one_in(&mut self, count: u8) -> bool {
         self.rng.u8(..count) == 0
     }

@@ -60,7 +60,7 @@ pub fn model(rng: &mut Rng) -> GeneratedTriggers {
     for at in 0..4 + rng.usize(..TRIGGERS_MAX - 3) {
         let of = rng.usize(..traits.len());
         if let Some(known) = traits.get(of) {
-            let mut draft = Draft {
+            let mut draft = TriggerDraft {
                 rng,
                 entity: format!("E{of}"),
                 known,
@@ -84,7 +84,7 @@ pub fn model(rng: &mut Rng) -> GeneratedTriggers {
     GeneratedTriggers { writes, commutes }
 }
 
-struct Draft<'a> {
+struct TriggerDraft<'a> {
     rng: &'a mut Rng,
     entity: String,
     known: &'a Traits,
@@ -98,7 +98,7 @@ struct Event {
     is_end: bool,
 }
 
-impl Draft<'_> {
+impl TriggerDraft<'_> {
     fn chosen(&mut self, from: &[&'static str]) -> &'static str {
         self.rng.choice(from.iter().copied()).unwrap_or_default()
     }
