@@ -6,7 +6,7 @@ use singlet_model::Model;
 use singlet_model::model::{Entity, Kept, Personal};
 
 use crate::drawing::{ArrowEnd, BoxForm, DrawnArrow, DrawnBox, Graph};
-use crate::escape::{code, mermaid, prose};
+use crate::escape::{escape_mermaid, escape_prose, inline_code};
 use crate::table::MarkdownTable;
 
 /// One way that changes of an entity's rows go.
@@ -120,7 +120,7 @@ fn places<'f>(flows: &'f [ChangeFlow<'_>]) -> Vec<&'f str> {
 }
 
 /// The drawing. What depends on who runs it is dashed.
-pub fn graph(model: &Model) -> Graph {
+pub fn flow_graph(model: &Model) -> Graph {
     let flows = flows(model);
     let places = places(&flows);
     let is_entity = |name: &str| flows.iter().any(|flow| flow.from == name);
@@ -152,12 +152,12 @@ pub fn graph(model: &Model) -> Graph {
 }
 
 /// The same as Mermaid.
-pub fn diagram(model: &Model) -> String {
+pub fn flow_diagram(model: &Model) -> String {
     let flows = flows(model);
     let places = places(&flows);
     let mut out = String::from("flowchart LR\n");
     for (number, name) in places.iter().enumerate() {
-        let title = mermaid(name);
+        let title = escape_mermaid(name);
         let _ = match flows.iter().any(|flow| flow.from == *name) {
             true => writeln!(out, "  p{number}[\"{title}\"]"),
             false => writeln!(out, "  p{number}([\"{title}\"])"),
@@ -174,10 +174,14 @@ pub fn diagram(model: &Model) -> String {
 }
 
 /// The same as a table; nothing where no change goes anywhere.
-pub fn table(model: &Model) -> String {
+pub fn flow_table(model: &Model) -> String {
     let mut table = MarkdownTable::new(["Rows of", "Go to", "What of them"]);
     for flow in flows(model) {
-        table.row(vec![code(flow.from), prose(&flow.to), prose(&flow.what)]);
+        table.row(vec![
+            inline_code(flow.from),
+            escape_prose(&flow.to),
+            escape_prose(&flow.what),
+        ]);
     }
     table.text()
 }

@@ -7,7 +7,7 @@ use singlet_model::model::{Trigger, Write};
 use singlet_plan::write::{following_webhooks, following_writes, trigger_text};
 
 use crate::drawing::{ArrowEnd, BoxForm, DrawnArrow, DrawnBox, Graph};
-use crate::escape::{code, mermaid, prose};
+use crate::escape::{escape_mermaid, escape_prose, inline_code};
 use crate::table::MarkdownTable;
 use crate::text;
 
@@ -58,7 +58,7 @@ fn parts<'m>(model: &'m Model, follows: &[FollowedWrite<'m>]) -> Vec<FlowPartici
 }
 
 /// The drawing.
-pub fn graph(model: &Model) -> Graph {
+pub fn follower_graph(model: &Model) -> Graph {
     let follows = all(model);
     let parts = parts(model, &follows);
     let number = |name: &str| parts.iter().position(|known| known.name == name);
@@ -89,12 +89,12 @@ pub fn graph(model: &Model) -> Graph {
 }
 
 /// The same as Mermaid.
-pub fn diagram(model: &Model) -> String {
+pub fn follower_diagram(model: &Model) -> String {
     let follows = all(model);
     let parts = parts(model, &follows);
     let mut out = String::from("flowchart TD\n");
     for (number, part) in parts.iter().enumerate() {
-        let name = mermaid(part.name);
+        let name = escape_mermaid(part.name);
         let _ = match (part.is_webhook, part.runs_by_itself) {
             (true, _) => writeln!(out, "  w{number}>\"{name}\"]"),
             (false, true) => writeln!(out, "  w{number}([\"{name}\"])"),
@@ -104,7 +104,7 @@ pub fn diagram(model: &Model) -> String {
     let number = |name: &str| parts.iter().position(|known| known.name == name);
     for one in &follows {
         if let (Some(from), Some(to)) = (number(&one.write.name), number(one.next)) {
-            let label = mermaid(&one.trigger.shown(model.catalog.name(one.trigger.entity)));
+            let label = escape_mermaid(&one.trigger.shown(model.catalog.name(one.trigger.entity)));
             let _ = writeln!(out, "  w{from} -->|\"{label}\"| w{to}");
         }
     }
@@ -114,37 +114,37 @@ pub fn diagram(model: &Model) -> String {
 /// The writes after which something comes.
 fn makers(model: &Model, name: &str) -> String {
     let follows = all(model).into_iter().filter(|one| one.next == name);
-    let makers: Vec<String> = follows.map(|one| code(&one.write.name)).collect();
+    let makers: Vec<String> = follows.map(|one| inline_code(&one.write.name)).collect();
     makers.join(", ")
 }
 
 /// Each write that runs by itself; nothing where there is none.
-pub fn table(model: &Model) -> String {
+pub fn follower_table(model: &Model) -> String {
     let mut table = MarkdownTable::new(["Write", "Runs after", "Which these make"]);
     for (write, trigger) in model.triggers() {
         table.row(vec![
-            code(&write.name),
-            code(&trigger_text(model, trigger)),
+            inline_code(&write.name),
+            inline_code(&trigger_text(model, trigger)),
             makers(model, &write.name),
         ]);
     }
     for (write, schedule) in model.scheduled() {
         let clock = format!("every {schedule}, by the clock of {}", model.zone);
-        table.row(vec![code(&write.name), prose(&clock), String::new()]);
+        table.row(vec![inline_code(&write.name), escape_prose(&clock), String::new()]);
     }
     table.text()
 }
 
 /// Each webhook; nothing where there is none.
-pub fn webhooks(model: &Model) -> String {
+pub fn webhook_table(model: &Model) -> String {
     let mut table = MarkdownTable::new(["Webhook", "Told after", "Which these make", "To", "What is told"]);
     for webhook in &model.webhooks {
-        let sent: Vec<String> = webhook.sent().iter().map(|(name, _)| code(name)).collect();
+        let sent: Vec<String> = webhook.sent().iter().map(|(name, _)| inline_code(name)).collect();
         table.row(vec![
-            code(&webhook.name),
-            code(&trigger_text(model, &webhook.after)),
+            inline_code(&webhook.name),
+            inline_code(&trigger_text(model, &webhook.after)),
             makers(model, &webhook.name),
-            code(&text::expression(model, &webhook.to)),
+            inline_code(&text::expression_text(model, &webhook.to)),
             sent.join(", "),
         ]);
     }

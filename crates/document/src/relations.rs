@@ -7,7 +7,7 @@ use singlet_model::model::{Attribute, Entity};
 use singlet_model::types::EntityId;
 
 use crate::drawing::{ArrowEnd, BoxForm, DrawnArrow, DrawnBox, Graph};
-use crate::escape::{code, mermaid, mermaid_word};
+use crate::escape::{escape_mermaid, inline_code, mermaid_word};
 use crate::table::MarkdownTable;
 use crate::text;
 
@@ -74,7 +74,7 @@ fn is_key_alone(model: &Model, entity: &Entity, attribute: &Attribute) -> bool {
 }
 
 /// The drawing of a model's entities.
-pub fn graph(model: &Model) -> Graph {
+pub fn relation_graph(model: &Model) -> Graph {
     let nodes = model.entities.iter().map(|entity| DrawnBox {
         title: entity.name.clone(),
         lines: key_lines(model, entity),
@@ -111,10 +111,10 @@ fn key_lines(model: &Model, entity: &Entity) -> Vec<String> {
 }
 
 /// The same as Mermaid.
-pub fn diagram(model: &Model) -> String {
+pub fn relation_diagram(model: &Model) -> String {
     let mut out = String::from("erDiagram\n");
     for (number, entity) in model.entities.iter().enumerate() {
-        let _ = writeln!(out, "  e{number}[\"{}\"] {{", mermaid(&entity.name));
+        let _ = writeln!(out, "  e{number}[\"{}\"] {{", escape_mermaid(&entity.name));
         for attribute in &entity.attributes {
             let mark = match (
                 entity.is_key_attribute(&attribute.name),
@@ -142,14 +142,14 @@ pub fn diagram(model: &Model) -> String {
             "  e{} {parent}{line}{child} e{} : \"{}\"",
             relation.parent,
             relation.child,
-            mermaid(&relation.label)
+            escape_mermaid(&relation.label)
         );
     }
     out
 }
 
 /// Who refers to whom, and what a reference becomes.
-pub fn table(model: &Model) -> String {
+pub fn relation_table(model: &Model) -> String {
     let mut table = MarkdownTable::new(["Entity", "By", "Refers to", "How"]);
     for entity in &model.entities {
         if let Some(mirror) = &entity.mirror {
@@ -160,21 +160,26 @@ pub fn table(model: &Model) -> String {
                 "carries part of it"
             };
             let how = format!("another row of it, written and removed with it; {carries}");
-            table.row(vec![code(&entity.name), String::new(), code(of), how]);
+            table.row(vec![inline_code(&entity.name), String::new(), inline_code(of), how]);
             continue;
         }
         for attribute in &entity.attributes {
             if let Some(copy) = &attribute.copy {
-                let of = format!("{}.{}", text::expression(model, &copy.source), copy.attribute);
-                let how = format!("a copy, {}", crate::guarantees::kept(copy.kept));
-                table.row(vec![code(&entity.name), code(&attribute.name), code(&of), how]);
+                let of = format!("{}.{}", text::expression_text(model, &copy.source), copy.attribute);
+                let how = format!("a copy, {}", crate::guarantees::keeping_words(copy.kept));
+                table.row(vec![
+                    inline_code(&entity.name),
+                    inline_code(&attribute.name),
+                    inline_code(&of),
+                    how,
+                ]);
             } else if let Some((parent, name)) = refers_to(model, attribute) {
                 let of = format!("{}.{name}", model.catalog.name(parent));
                 let how = if attribute.optional { "may refer to nothing" } else { "" };
                 table.row(vec![
-                    code(&entity.name),
-                    code(&attribute.name),
-                    code(&of),
+                    inline_code(&entity.name),
+                    inline_code(&attribute.name),
+                    inline_code(&of),
                     how.to_owned(),
                 ]);
             }

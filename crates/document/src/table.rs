@@ -51,7 +51,7 @@ impl MarkdownTable {
 }
 
 /// Several lines in one cell.
-pub fn lines(lines: impl IntoIterator<Item = String>) -> String {
+pub fn cell_lines(lines: impl IntoIterator<Item = String>) -> String {
     let lines: Vec<String> = lines.into_iter().filter(|line| !line.is_empty()).collect();
     lines.join("<br>")
 }

@@ -14,7 +14,7 @@ use singlet_plan::write::{plan_write, write_text};
 use crate::occurrences::{NameKind, NameOccurrence};
 use crate::outline::Outline;
 use crate::shapes::record_at;
-use crate::{Document, touches};
+use crate::{Document, span_touches};
 
 /// What stands at a place.
 pub(crate) fn hover_at(document: &Document, offset: usize) -> Option<String> {
@@ -39,7 +39,7 @@ pub(crate) fn hover_at(document: &Document, offset: usize) -> Option<String> {
     let found = document
         .findings()
         .iter()
-        .filter(|finding| touches(finding.span, offset));
+        .filter(|finding| span_touches(finding.span, offset));
     parts.extend(found.map(|finding| {
         let page = singlet_lint::page(finding.rule);
         let help = finding
@@ -228,7 +228,7 @@ fn template_text(model: &Model, offset: usize) -> Option<String> {
             .flat_map(|entry| entry.choices())
             .flat_map(|choice| &choice.keys);
         let mut keys = entity.key_templates().chain(in_indexes);
-        let key = keys.find(|key| touches(key.span, offset) && !key.parts.is_empty())?;
+        let key = keys.find(|key| span_touches(key.span, offset) && !key.parts.is_empty())?;
         let parts = key.parts.iter().map(|part| format!("- `{}`: {}", part.path, part.ty));
         let parts: Vec<String> = parts.collect();
         let shown = example(&key.template);
@@ -246,7 +246,7 @@ fn template_text(model: &Model, offset: usize) -> Option<String> {
 fn word_text(text: &str, offset: usize) -> Option<String> {
     let outline = Outline::of(text);
     let mut entries = outline.entries.iter();
-    let entry = entries.find(|entry| !entry.key.is_empty() && touches(entry.key_span, offset))?;
+    let entry = entries.find(|entry| !entry.key.is_empty() && span_touches(entry.key_span, offset))?;
     let record = record_at(&outline.path(entry.parent))?;
     let field = record.field(&entry.key)?;
     let required = if field.required { ", required" } else { "" };

@@ -110,7 +110,7 @@ impl Document {
     pub fn occurrence_at(&self, offset: usize) -> Option<NameOccurrence> {
         let found = self.occurrences().into_iter();
         found
-            .filter(|one| touches(one.span, offset))
+            .filter(|one| span_touches(one.span, offset))
             .min_by_key(|one| one.span.end - one.span.start)
     }
 
@@ -181,6 +181,6 @@ pub fn check_text(source: &Source) -> Vec<Diagnostic> {
 }
 
 /// Whether a place lies within a span or at its end.
-fn touches(span: Span, offset: usize) -> bool {
+fn span_touches(span: Span, offset: usize) -> bool {
     (span.start as usize..=span.end as usize).contains(&offset)
 }

@@ -72,7 +72,7 @@ impl Admission {
     pub(crate) fn enter(self: &Arc<Self>) -> Result<RequestSlot, Problem> {
         match self.requests.take(1, 0) {
             true => Ok(RequestSlot(Arc::clone(self))),
-            false => Err(overloaded(format!(
+            false => Err(overloaded_problem(format!(
                 "{} requests are worked on, and no more are at once",
                 self.requests.most
             ))),
@@ -117,7 +117,7 @@ impl RequestBytes {
     pub(crate) fn cover(&self, bytes: usize) -> Result<(), Problem> {
         match self.covers(bytes) {
             true => Ok(()),
-            false => Err(overloaded(format!(
+            false => Err(overloaded_problem(format!(
                 "requests hold at most {} bytes together, and this one does not fit beside the others",
                 self.admission.bytes.most
             ))),
@@ -179,7 +179,7 @@ impl Drop for RequestBytes {
 }
 
 /// There is as much to do as is taken on at once.
-pub(crate) fn overloaded(detail: impl Into<String>) -> Problem {
+pub(crate) fn overloaded_problem(detail: impl Into<String>) -> Problem {
     Problem::new(StatusCode::SERVICE_UNAVAILABLE, "overloaded", detail).header(header::RETRY_AFTER, "1")
 }
 

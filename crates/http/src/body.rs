@@ -20,7 +20,7 @@ const TEXT_FACTOR: usize = 3;
 /// # Errors
 ///
 /// Where it is too large, too slow, or no JSON object; or where it does not fit beside what other requests hold.
-pub(crate) async fn object(
+pub(crate) async fn body_object(
     headers: &HeaderMap,
     body: Body,
     limits: &Limits,

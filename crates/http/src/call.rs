@@ -14,13 +14,13 @@ use singlet_runtime::{Answer, Attributes, Caller, Memory, Precondition, Refused,
 use singlet_store::Consumed;
 use tokio_util::task::TaskTracker;
 
-use crate::admission::{self, Admission, RequestBytes, overloaded};
+use crate::admission::{self, Admission, RequestBytes, overloaded_problem};
 use crate::clock::Clock;
 use crate::etag;
 use crate::long_reads::LongReads;
 use crate::metrics::OperationLabels;
 use crate::problem::{FieldError, FieldErrors, Problem, RequestPlace};
-use crate::query::{PageParameters, QueryParameters, TICKET, pages};
+use crate::query::{PageParameters, QueryParameters, TICKET, answers_pages};
 use crate::rate::RateLeft;
 use crate::routing::{FoundRoute, RouteEndpoint};
 use crate::settings::Limits;
@@ -148,7 +148,7 @@ impl<'a> RequestCall<'a> {
             return Ok(None);
         };
         let now = self.service.clock.now();
-        let headers = ticket::redeem(self.system, incoming, &query, (sent, now))?;
+        let headers = ticket::redeem_ticket(self.system, incoming, &query, (sent, now))?;
         Ok(Some(Incoming {
             headers,
             ..incoming.clone()
@@ -192,7 +192,12 @@ impl<'a> RequestCall<'a> {
             cursor,
             explain,
             ticket,
-        } = query.page(endpoint, pages(read), system.engine.bounds().page_rows_max, &mut errors);
+        } = query.page(
+            endpoint,
+            answers_pages(read),
+            system.engine.bounds().page_rows_max,
+            &mut errors,
+        );
         let mut args = Attributes::new();
         input::path_arguments(&found.variables, &endpoint.path, &mut args, &mut errors);
         query.arguments(endpoint, &mut args, &mut errors);
@@ -219,10 +224,14 @@ impl<'a> RequestCall<'a> {
             now: self.service.clock.now(),
         };
         if explain {
-            return Ok(answer::plan(model, &endpoint.name, system.engine.plan(&endpoint.name)));
+            return Ok(answer::plan_response(
+                model,
+                &endpoint.name,
+                system.engine.plan(&endpoint.name),
+            ));
         }
         if incoming.method == Method::GET
-            && let AnswerForm::Events = watch::asked(model, read, &incoming.headers)?
+            && let AnswerForm::Events = watch::answer_form(model, read, &incoming.headers)?
         {
             // Boxed, for few are watched, and what it takes is moved with every request otherwise.
             return Box::pin(self.watch(endpoint, request, incoming)).await;
@@ -246,8 +255,8 @@ impl<'a> RequestCall<'a> {
         // The next page needs no other ticket.
         let asked = asks_ticket.then(|| query.without_ticket());
         let asked = asked.as_ref().unwrap_or(query);
-        let mut response = answer::read(model, read, given, (asked, incoming), held)?;
-        if asks_ticket && let Some(ticket) = ticket::issue(system, incoming, query, self.service.clock.now()) {
+        let mut response = answer::read_response(model, read, given, (asked, incoming), held)?;
+        if asks_ticket && let Some(ticket) = ticket::issue_ticket(system, incoming, query, self.service.clock.now()) {
             response.headers_mut().insert(TICKET_HEADER, ticket);
         }
         Ok(response)
@@ -309,7 +318,7 @@ impl<'a> RequestCall<'a> {
             time_max: self.service.limits.operation_time_max,
         };
         let problem = |error| self.problem(error, incoming.request_id);
-        watch::respond(watching, self.service.watchers, problem).await
+        watch::respond_events(watching, self.service.watchers, problem).await
     }
 
     async fn write(
@@ -336,7 +345,7 @@ impl<'a> RequestCall<'a> {
             ));
         }
         let held = Arc::new(self.service.admission.hold());
-        let body = body::object(&incoming.headers, body, self.service.limits, &held).await?;
+        let body = body::body_object(&incoming.headers, body, self.service.limits, &held).await?;
         let place = self.service.admission.enter()?;
         let mut errors = FieldErrors::default();
         let mut args = Attributes::new();
@@ -375,7 +384,7 @@ impl<'a> RequestCall<'a> {
             .map_err(|ended| panicked(ended, &self.of.operation, incoming.request_id))?
             .map_err(|error| self.problem(error, incoming.request_id))?;
         self.consumed = std::mem::take(&mut written.consumed);
-        Ok(answer::write(written, system.location(&write.name), held))
+        Ok(answer::write_response(written, system.location(&write.name), held))
     }
 
     /// A rule of the model said no: its name is the type, and what the model shows stands beside it.
@@ -387,8 +396,8 @@ impl<'a> RequestCall<'a> {
             .map(|(name, value)| format!("{name} is {}", json_text::of(value)))
             .collect();
         let detail = match shown.is_empty() {
-            true => problem::title(&refused.name),
-            false => format!("{}: {}", problem::title(&refused.name), shown.join(", ")),
+            true => problem::title_of(&refused.name),
+            false => format!("{}: {}", problem::title_of(&refused.name), shown.join(", ")),
         };
         let mut problem = Problem {
             name: refused.name.into(),
@@ -467,7 +476,7 @@ impl<'a> RequestCall<'a> {
                 error.to_string(),
             )
             .header(header::RETRY_AFTER, "60"),
-            RuntimeError::NoRoom => overloaded(error.to_string()),
+            RuntimeError::NoRoom => overloaded_problem(error.to_string()),
             RuntimeError::AlreadyDone => {
                 let detail =
                     "this was done before under this idempotency key; its answer is kept for callers with an id";
@@ -481,7 +490,7 @@ impl<'a> RequestCall<'a> {
                     reason,
                     "a mistake of Singlet"
                 );
-                internal()
+                internal_problem()
             }
             RuntimeError::Stored(reason) | RuntimeError::Typed(reason) => {
                 tracing::error!(
@@ -490,7 +499,7 @@ impl<'a> RequestCall<'a> {
                     reason,
                     "what is stored is not as the model has it"
                 );
-                internal()
+                internal_problem()
             }
         }
     }
@@ -503,7 +512,7 @@ fn panicked(ended: tokio::task::JoinError, operation: &str, request_id: &str) ->
         Err(ended) => Some(ended.to_string()),
     };
     tracing::error!(request_id, operation, reason, "a write made the service panic");
-    internal()
+    internal_problem()
 }
 
 fn conflict() -> Problem {
@@ -525,7 +534,7 @@ fn store_problem(operation: &str, request_id: &str, error: &singlet_store::Store
     tracing::error!(request_id, operation, %error, "the store failed");
     // What a client may have caused was refused before: a request that no store takes is a mistake of this service.
     if error.is_bad_request() {
-        return internal();
+        return internal_problem();
     }
     let detail = match error.told() {
         Some(told) => told,
@@ -552,7 +561,7 @@ fn idempotency_key(write: &Write, headers: &HeaderMap) -> Result<Option<String>,
 }
 
 fn precondition(write: &Write, headers: &HeaderMap) -> Result<Precondition, Problem> {
-    let asked = etag::precondition(headers)?;
+    let asked = etag::precondition_of(headers)?;
     let needs_row = matches!(asked, Precondition::Present | Precondition::Version(_));
     let creates = |step: &&Step| matches!(step.kind, StepKind::Create(_));
     // What is only made has no version before.
@@ -573,7 +582,7 @@ fn too_slow() -> Problem {
     Problem::new(StatusCode::SERVICE_UNAVAILABLE, "timed_out", detail).header(header::RETRY_AFTER, "1")
 }
 
-pub fn internal() -> Problem {
+pub fn internal_problem() -> Problem {
     Problem::new(
         StatusCode::INTERNAL_SERVER_ERROR,
         "internal",

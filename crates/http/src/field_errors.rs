@@ -51,19 +51,19 @@ impl FieldError {
     }
 
     fn json(&self) -> Json {
-        let detail = shortened(&self.detail, TEXT_CHARS_MAX);
+        let detail = shorten_text(&self.detail, TEXT_CHARS_MAX);
         match &self.place {
             RequestPlace::Body(pointer) => {
-                json!({"pointer": format!("#{}", shortened(pointer, TEXT_CHARS_MAX)), "detail": detail})
+                json!({"pointer": format!("#{}", shorten_text(pointer, TEXT_CHARS_MAX)), "detail": detail})
             }
             RequestPlace::Query(name) => {
-                json!({"in": "query", "parameter": shortened(name, TEXT_CHARS_MAX), "detail": detail})
+                json!({"in": "query", "parameter": shorten_text(name, TEXT_CHARS_MAX), "detail": detail})
             }
             RequestPlace::Path(name) => {
-                json!({"in": "path", "parameter": shortened(name, TEXT_CHARS_MAX), "detail": detail})
+                json!({"in": "path", "parameter": shorten_text(name, TEXT_CHARS_MAX), "detail": detail})
             }
             RequestPlace::Header(name) => {
-                json!({"in": "header", "parameter": shortened(name, TEXT_CHARS_MAX), "detail": detail})
+                json!({"in": "header", "parameter": shorten_text(name, TEXT_CHARS_MAX), "detail": detail})
             }
         }
     }
@@ -126,7 +126,7 @@ impl FromIterator<FieldError> for FieldErrors {
 }
 
 /// The beginning of a text that is too long to be said.
-pub(crate) fn shortened(text: &str, chars_max: usize) -> String {
+pub(crate) fn shorten_text(text: &str, chars_max: usize) -> String {
     match text.char_indices().nth(chars_max) {
         Some((end, _)) => format!("{}…", text.get(..end).unwrap_or_default()),
         None => text.to_owned(),

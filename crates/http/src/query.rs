@@ -236,7 +236,7 @@ impl QueryParameters {
 }
 
 /// Whether a read answers in pages.
-pub fn pages(read: &Read) -> bool {
+pub fn answers_pages(read: &Read) -> bool {
     let rows = read
         .selection
         .as_ref()

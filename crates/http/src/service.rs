@@ -19,7 +19,7 @@ use tower_http::compression::predicate::{Predicate, SizeAbove};
 use tower_http::cors::{AllowHeaders, AllowOrigin, Any, CorsLayer};
 
 use crate::admission::Admission;
-use crate::call::{DEBUG, Incoming, RequestCall, Surroundings, internal};
+use crate::call::{DEBUG, Incoming, RequestCall, Surroundings, internal_problem};
 use crate::clock::Clock;
 use crate::connections::{Connected, Connections, counted_as};
 use crate::console::{AnswerConsole, ConsoleRequest, is_of_console};
@@ -387,7 +387,7 @@ fn caught(work: impl Future<Output = DoneRequest>, request_id: &str) -> impl Fut
             reason = panic_text(reason.as_ref()),
             "a request made the service panic"
         );
-        DoneRequest::without_cost(Err(internal()))
+        DoneRequest::without_cost(Err(internal_problem()))
     };
     let work = AssertUnwindSafe(work).catch_unwind();
     work.map(move |ended| ended.unwrap_or_else(panicked))

@@ -39,7 +39,7 @@ fn belongs(system: &System, path: &str, query: &QueryParameters) -> Vec<u8> {
 }
 
 /// A ticket for the same request, by the credentials that came with this one.
-pub(crate) fn issue(
+pub(crate) fn issue_ticket(
     system: &System,
     incoming: &Incoming<'_>,
     query: &QueryParameters,
@@ -62,7 +62,7 @@ pub(crate) fn issue(
 /// # Errors
 ///
 /// Where it is forged, past its time, made for another path or query, or comes with other credentials.
-pub(crate) fn redeem(
+pub(crate) fn redeem_ticket(
     system: &System,
     incoming: &Incoming<'_>,
     query: &QueryParameters,

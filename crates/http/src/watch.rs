@@ -28,7 +28,7 @@ use tokio_util::sync::CancellationToken;
 pub(crate) use feed::Feed;
 pub(crate) use shared::SharedReads;
 
-use crate::admission::{Admission, overloaded};
+use crate::admission::{Admission, overloaded_problem};
 use crate::clock::Clock;
 use crate::connections::{Connected, Connections};
 use crate::problem::Problem;
@@ -104,7 +104,9 @@ impl Watchers {
         };
         match before < WATCHERS_MAX {
             true => Ok(place),
-            false => Err(overloaded(format!("{WATCHERS_MAX} watch, and no more do at once"))),
+            false => Err(overloaded_problem(format!(
+                "{WATCHERS_MAX} watch, and no more do at once"
+            ))),
         }
     }
 }
@@ -133,7 +135,7 @@ pub(crate) enum AnswerForm {
 /// # Errors
 ///
 /// Where it accepts nothing else, and the read has none.
-pub(crate) fn asked(model: &Model, read: &Read, headers: &HeaderMap) -> Result<AnswerForm, Problem> {
+pub(crate) fn answer_form(model: &Model, read: &Read, headers: &HeaderMap) -> Result<AnswerForm, Problem> {
     let media: Vec<&str> = accepted_media(headers).collect();
     if !accepts_events(headers) {
         return Ok(AnswerForm::Answer);
@@ -201,7 +203,7 @@ pub(crate) struct Watching {
 /// # Errors
 ///
 /// Where the first reading fails, or too many watch.
-pub(crate) async fn respond(
+pub(crate) async fn respond_events(
     watching: Watching,
     watchers: &Watchers,
     problem: impl Fn(RuntimeError) -> Problem,

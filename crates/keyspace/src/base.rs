@@ -56,7 +56,7 @@ impl Base {
     ) -> Result<()> {
         let name = base_name(generation);
         let failed = |error: std::io::Error| Error::io(&disk.name(), &format!("cannot write `{name}`"), &error);
-        let first = disk::unfinished(&name);
+        let first = disk::unfinished_name(&name);
         let file = disk.create(&first).map_err(failed)?;
         let engine = BaseEngine::open(file, generation, COPY_CACHE_BYTES, Stopped::default())?;
         engine.write(number, |table| {
@@ -276,7 +276,7 @@ pub(crate) fn base_name(generation: u64) -> String {
 }
 
 /// The generations of all bases in a folder, in order.
-pub(crate) fn generations(names: &[String]) -> Vec<u64> {
+pub(crate) fn base_generations(names: &[String]) -> Vec<u64> {
     let generation = |name: &String| {
         let generation = u64::from_str_radix(name.strip_prefix(PREFIX)?, 16).ok()?;
         (base_name(generation) == *name).then_some(generation)

@@ -210,7 +210,7 @@ fn refuse(promises: Vec<Promise<(), Error>>, reason: &Error) {
 }
 
 /// What the thread of the checkpoints does, until it is told to end.
-pub(crate) fn run(shared: &Shared, durable: &Durable) {
+pub(crate) fn run_checkpoints(shared: &Shared, durable: &Durable) {
     while let Some(task) = durable.checkpoints.next(durable.options.room_pause) {
         match task {
             CheckpointTask::Write => wrote(shared, durable, write_frozen(shared, durable)),
@@ -295,7 +295,7 @@ fn take_part<'f>(
 
 /// Removes the segments all of whose commits are in a base of commit `number`.
 fn remove_segments(durable: &Durable, number: u64) -> std::io::Result<()> {
-    let segments = log::segments(&durable.disk.names()?);
+    let segments = log::log_segments(&durable.disk.names()?);
     for (first, next) in segments.iter().zip(segments.iter().skip(1)) {
         if *next <= number + 1 {
             durable.disk.remove(&log::segment_name(*first))?;
@@ -363,6 +363,6 @@ fn undo_compaction(shared: &Shared, durable: &Durable, generation: u64, error: E
         shared.stop(error.clone());
         return error;
     }
-    let _ = durable.disk.remove(&disk::unfinished(&name));
+    let _ = durable.disk.remove(&disk::unfinished_name(&name));
     error
 }

@@ -155,7 +155,7 @@ impl Keyspace {
     /// The space on a disk of one's own, as tests put one beneath.
     pub fn open_on(disk: Arc<dyn Disk>, options: Options) -> Result<Self> {
         let stopped = Stopped::default();
-        let opened = opening::open(&*disk, &options, &stopped)?;
+        let opened = opening::open_space(&*disk, &options, &stopped)?;
         let durable = Durable {
             disk,
             options: options.clone(),
@@ -249,7 +249,7 @@ impl Keyspace {
     /// [`Keyspace::backup`] to a disk of one's own.
     pub fn backup_on(&self, disk: &dyn Disk) -> Result<u64> {
         let snapshot = self.snapshot();
-        opening::copy(disk, snapshot.range(.., Direction::Forward), snapshot.number())?;
+        opening::copy_space(disk, snapshot.range(.., Direction::Forward), snapshot.number())?;
         Ok(snapshot.number())
     }
 

@@ -3,7 +3,7 @@
 
 use crate::backend::lay_over;
 use crate::disk::{Disk, DiskFile, FileIdentity, SyncPoint};
-use crate::folder::{LOCK_FILE, identity, lock_now, read_exact_at};
+use crate::folder::{LOCK_FILE, folder_identity, lock_now, read_exact_at};
 use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io;
@@ -221,7 +221,7 @@ impl DiskFile for OverlayFile {
 
     fn identity(&self) -> io::Result<FileIdentity> {
         match &self.under {
-            Some(under) => Ok(identity(&under.metadata()?)),
+            Some(under) => Ok(folder_identity(&under.metadata()?)),
             None => Ok(FileIdentity { device: 0, number: 0 }),
         }
     }

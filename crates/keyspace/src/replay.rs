@@ -2,7 +2,7 @@
 
 use crate::layers::Layers;
 use crate::log::{
-    DELETE, FRAME_HEAD_BYTES, FRAME_MAGIC, PUT, SEGMENT_HEAD_BYTES, SEGMENT_MAGIC, checksum, segment_name,
+    DELETE, FRAME_HEAD_BYTES, FRAME_MAGIC, PUT, SEGMENT_HEAD_BYTES, SEGMENT_MAGIC, frame_checksum, segment_name,
 };
 use crate::{Error, Result};
 use std::sync::Arc;
@@ -33,7 +33,7 @@ impl ReplayedSegment {
             let summed = bytes.get(..SEGMENT_HEAD_BYTES - 4)?;
             let mut reader = FrameReader(bytes);
             let (magic, number, salt) = (reader.u64()?, reader.u64()?, reader.u64()?);
-            (magic == SEGMENT_MAGIC && number == first && reader.u32()? == checksum(salt, summed)).then_some(salt)
+            (magic == SEGMENT_MAGIC && number == first && reader.u32()? == frame_checksum(salt, summed)).then_some(salt)
         };
         match head(&bytes) {
             Some(salt) => Ok(Self { name, bytes, salt }),
@@ -94,11 +94,11 @@ impl ReplayedSegment {
         }
         let (length, first, commits) = (reader.u32()? as usize, reader.u64()?, reader.u32()?);
         let body_sum = reader.u32()?;
-        if reader.u32()? != checksum(self.salt, summed) {
+        if reader.u32()? != frame_checksum(self.salt, summed) {
             return None;
         }
         let body = reader.take(length)?;
-        let whole = body_sum == checksum(self.salt, body);
+        let whole = body_sum == frame_checksum(self.salt, body);
         whole.then_some(ReplayedFrame {
             first,
             commits,

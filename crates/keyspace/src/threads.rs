@@ -45,7 +45,7 @@ impl Threads {
         let check = |shared: &Shared| {
             if let Some(durable) = &shared.durable {
                 let _over = GivesUp(durable);
-                checkpoint::run(shared, durable);
+                checkpoint::run_checkpoints(shared, durable);
             }
         };
         let threads = Self {

@@ -96,7 +96,7 @@ fn units_json(named: NamedUnits, units: Units) -> Map<String, Json> {
 
 /// The item collection that a write touched, where the table has local indexes. A collection is no larger than its
 /// table, which is all that is known of its size.
-pub(crate) fn collection(table: &TableDescription, item: &Item) -> Option<Json> {
+pub(crate) fn touched_collection(table: &TableDescription, item: &Item) -> Option<Json> {
     const GIGABYTE: u64 = 1024 * 1024 * 1024;
     let is_local = |kind| kind == IndexKind::Local;
     if !table.spec.indexes.iter().any(|index| is_local(index.kind)) {

@@ -48,7 +48,7 @@ impl WriteReturns {
         if let Some(consumed) = capacity::of_table(self.capacity, NamedUnits::Sum, table, &answer.consumed) {
             json.insert("ConsumedCapacity".to_owned(), consumed);
         }
-        if let Some(metrics) = capacity::collection(table, key).filter(|_| self.metrics) {
+        if let Some(metrics) = capacity::touched_collection(table, key).filter(|_| self.metrics) {
             json.insert("ItemCollectionMetrics".to_owned(), metrics);
         }
         Json::Object(json)
@@ -96,18 +96,18 @@ pub(crate) fn read_condition(input: &Input<'_>) -> Result<Option<Condition>, Fau
     let source = input.text("ConditionExpression")?;
     let placeholders = RequestPlaceholders::read(input, &[("ConditionExpression", source.is_some())], true)?;
     let parsed = source
-        .map(|source| condition::read("ConditionExpression", source, &placeholders))
+        .map(|source| condition::read_condition("ConditionExpression", source, &placeholders))
         .transpose()?;
     placeholders.all_used()?;
     match parsed {
         Some(parsed) => Ok(Some(parsed)),
-        None => legacy::expected(input),
+        None => legacy::expected_condition(input),
     }
 }
 
 pub(crate) fn read_item(input: &Input<'_>, name: &str) -> Result<Item, Fault> {
     match input.object(name)? {
-        Some(members) => value::item(members),
+        Some(members) => value::item_of(members),
         None => Ok(Item::new()),
     }
 }
@@ -117,7 +117,7 @@ pub(crate) fn read_projection(input: &Input<'_>) -> Result<Vec<Path>, Fault> {
     let source = input.text("ProjectionExpression")?;
     let placeholders = RequestPlaceholders::read(input, &[("ProjectionExpression", source.is_some())], false)?;
     let parsed = source
-        .map(|source| projection::read(source, &placeholders))
+        .map(|source| projection::read_projection(source, &placeholders))
         .transpose()?;
     placeholders.all_used()?;
     match parsed {
@@ -126,7 +126,7 @@ pub(crate) fn read_projection(input: &Input<'_>) -> Result<Vec<Path>, Fault> {
     }
 }
 
-pub(crate) async fn put(endpoint: &Endpoint, input: &Input<'_>) -> Result<Json, Fault> {
+pub(crate) async fn put_item(endpoint: &Endpoint, input: &Input<'_>) -> Result<Json, Fault> {
     let table = table_name(input, 1)?;
     check_write(input, "Item", "item")?;
     check_unmixed(input, &["Expected", "ConditionalOperator"], &["ConditionExpression"])?;
@@ -148,7 +148,7 @@ pub(crate) async fn put(endpoint: &Endpoint, input: &Input<'_>) -> Result<Json, 
     Ok(options.answer(&table, &request.item, &answer))
 }
 
-pub(crate) async fn delete(endpoint: &Endpoint, input: &Input<'_>) -> Result<Json, Fault> {
+pub(crate) async fn delete_item(endpoint: &Endpoint, input: &Input<'_>) -> Result<Json, Fault> {
     let table = table_name(input, 1)?;
     check_write(input, "Key", "key")?;
     check_unmixed(input, &["Expected", "ConditionalOperator"], &["ConditionExpression"])?;
@@ -170,7 +170,7 @@ pub(crate) async fn delete(endpoint: &Endpoint, input: &Input<'_>) -> Result<Jso
     Ok(options.answer(&table, &request.key, &answer))
 }
 
-pub(crate) async fn update(endpoint: &Endpoint, input: &Input<'_>) -> Result<Json, Fault> {
+pub(crate) async fn update_item(endpoint: &Endpoint, input: &Input<'_>) -> Result<Json, Fault> {
     let table = table_name(input, 1)?;
     check_write(input, "Key", "key")?;
     check_unmixed(
@@ -214,9 +214,11 @@ pub(crate) fn read_update(input: &Input<'_>) -> Result<(Update, Option<Condition
         ("ConditionExpression", condition_source.is_some()),
     ];
     let placeholders = RequestPlaceholders::read(input, &expressions, true)?;
-    let parsed = source.map(|source| update::read(source, &placeholders)).transpose()?;
+    let parsed = source
+        .map(|source| update::read_update(source, &placeholders))
+        .transpose()?;
     let condition = condition_source
-        .map(|source| condition::read("ConditionExpression", source, &placeholders))
+        .map(|source| condition::read_condition("ConditionExpression", source, &placeholders))
         .transpose()?;
     placeholders.all_used()?;
     let parsed = match parsed {
@@ -225,12 +227,12 @@ pub(crate) fn read_update(input: &Input<'_>) -> Result<(Update, Option<Condition
     };
     let condition = match condition {
         Some(condition) => Some(condition),
-        None => legacy::expected(input)?,
+        None => legacy::expected_condition(input)?,
     };
     Ok((parsed, condition))
 }
 
-pub(crate) async fn get(endpoint: &Endpoint, input: &Input<'_>) -> Result<Json, Fault> {
+pub(crate) async fn get_item(endpoint: &Endpoint, input: &Input<'_>) -> Result<Json, Fault> {
     let table = table_name(input, 1)?;
     let mut constraints = Constraints::default();
     constraints.not_null(input.has("Key"), "key");

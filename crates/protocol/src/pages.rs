@@ -16,7 +16,7 @@ use crate::expression::key_condition::{self, KeyConditions};
 use crate::expression::{RequestPlaceholders, condition, projection};
 use crate::fault::Fault;
 use crate::input::{CAPACITY_MODES, Constraints, Input, check_name, check_unmixed, table_name};
-use crate::schema::{has_type, invalid};
+use crate::schema::{has_type, invalid_values};
 use crate::{legacy, value};
 
 const SELECTS: [&str; 4] = [
@@ -61,13 +61,13 @@ impl PageRequest {
             legacy_all,
             &["ProjectionExpression", "FilterExpression", "KeyConditionExpression"],
         )?;
-        let start = input.object("ExclusiveStartKey")?.map(value::item).transpose()?;
+        let start = input.object("ExclusiveStartKey")?.map(value::item_of).transpose()?;
         let select = input.text("Select")?;
         check_select(input, select)?;
         let expressions = Expressions::read(input, is_query)?;
         let filter = match expressions.filter {
             Some(filter) => Some(filter),
-            None => legacy::filter(input, legacy_filter)?,
+            None => legacy::legacy_filter(input, legacy_filter)?,
         };
         let keys = match (expressions.keys, input.object("KeyConditions")?) {
             (Some(keys), _) => keys,
@@ -127,7 +127,7 @@ impl PageRequest {
     /// A global index gives only what it holds.
     fn check_projected(&self, table: &TableSpec, index: &IndexSpec) -> Result<(), Fault> {
         if self.select.as_deref() == Some("ALL_ATTRIBUTES") && index.projection != IndexProjection::All {
-            return Err(invalid(format!(
+            return Err(invalid_values(format!(
                 "Select type ALL_ATTRIBUTES is not supported for global secondary index {} because its projection \
                  type is not ALL",
                 index.name
@@ -141,7 +141,7 @@ impl PageRequest {
             .collect();
         match missing.is_empty() {
             true => Ok(()),
-            false => Err(invalid(format!(
+            false => Err(invalid_values(format!(
                 "Global secondary index {} does not project [{}]",
                 index.name,
                 missing.join(", ")
@@ -229,13 +229,13 @@ impl Expressions {
         }
         let placeholders = RequestPlaceholders::read(input, &all, true)?;
         let filter = filter
-            .map(|source| condition::read("FilterExpression", source, &placeholders))
+            .map(|source| condition::read_condition("FilterExpression", source, &placeholders))
             .transpose()?;
         let paths = paths
-            .map(|source| projection::read(source, &placeholders))
+            .map(|source| projection::read_projection(source, &placeholders))
             .transpose()?;
         let keys = keys
-            .map(|source| key_condition::read(source, &placeholders))
+            .map(|source| key_condition::read_key_condition(source, &placeholders))
             .transpose()?;
         placeholders.all_used()?;
         Ok(Self { keys, filter, paths })
@@ -315,7 +315,7 @@ fn is_projected(table: &TableSpec, index: &IndexSpec, name: &str) -> bool {
     }
 }
 
-pub(crate) async fn query(endpoint: &Endpoint, input: &Input<'_>) -> Result<Json, Fault> {
+pub(crate) async fn query_page(endpoint: &Endpoint, input: &Input<'_>) -> Result<Json, Fault> {
     let page = PageRequest::read(input, true)?;
     let direction = match input.flag("ScanIndexForward")? {
         Some(false) => Direction::Descending,
@@ -324,7 +324,7 @@ pub(crate) async fn query(endpoint: &Endpoint, input: &Input<'_>) -> Result<Json
     let table = endpoint.table(&page.table).await?;
     let index = page.index_of(&table.spec)?;
     let key = index.map_or(&table.spec.key, |index| &index.key);
-    let range = key_condition::range(page.keys.clone(), key)?;
+    let range = key_condition::range_of(page.keys.clone(), key)?;
     check_filter(&page, key)?;
     page.check_start(&table.spec, index)?;
     let fetches = page.fetches(&table.spec, index);
@@ -389,7 +389,7 @@ pub(crate) fn names_in<'a>(condition: &'a Condition, names: &mut Vec<&'a str>) {
     }
 }
 
-pub(crate) async fn scan(endpoint: &Endpoint, input: &Input<'_>) -> Result<Json, Fault> {
+pub(crate) async fn scan_page(endpoint: &Endpoint, input: &Input<'_>) -> Result<Json, Fault> {
     let page = PageRequest::read(input, false)?;
     let segment = segment(input)?;
     let table = endpoint.table(&page.table).await?;

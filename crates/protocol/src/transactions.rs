@@ -75,7 +75,7 @@ fn transact_items<'a>(input: &Input<'a>) -> Result<&'a [Json], Fault> {
     Ok(items.unwrap_or_default())
 }
 
-pub(crate) async fn get(endpoint: &Endpoint, input: &Input<'_>) -> Result<Json, Fault> {
+pub(crate) async fn transact_get_items(endpoint: &Endpoint, input: &Input<'_>) -> Result<Json, Fault> {
     let items = transact_items(input)?;
     let mode = CapacityMode::of(input)?;
     let mut gets = Vec::with_capacity(items.len());
@@ -154,7 +154,7 @@ struct TransactionAction {
     wants_old: bool,
 }
 
-pub(crate) async fn write(endpoint: &Endpoint, input: &Input<'_>) -> Result<Json, Fault> {
+pub(crate) async fn transact_write_items(endpoint: &Endpoint, input: &Input<'_>) -> Result<Json, Fault> {
     let items = transact_items(input)?;
     let mode = CapacityMode::of(input)?;
     let with_metrics = input.text("ReturnItemCollectionMetrics")? == Some("SIZE");
@@ -210,7 +210,7 @@ pub(crate) async fn write(endpoint: &Endpoint, input: &Input<'_>) -> Result<Json
         for action in &request.actions {
             let (name, item) = target(action);
             let table = described.iter().find(|known| known.spec.name == name);
-            let Some(collection) = table.and_then(|table| capacity::collection(table, item)) else {
+            let Some(collection) = table.and_then(|table| capacity::touched_collection(table, item)) else {
                 continue;
             };
             if let Json::Array(list) = metrics.entry(name.to_owned()).or_insert_with(|| json!([])) {

@@ -2,17 +2,17 @@
 
 mod arguments;
 mod asked;
-mod at_once;
-mod beside;
 mod binding;
 mod count;
 mod figures;
 mod groups;
-mod neighbours;
 mod prepared;
 mod preview;
+mod row_at_once;
+mod shared_request;
 mod tally;
 mod watched;
+mod with_each_row;
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
@@ -36,7 +36,7 @@ use crate::budget::{Memory, ReadBudget, Turns};
 use crate::cursor::{Cursor, CursorScope, Sealer};
 use crate::error::RuntimeError;
 use crate::find::{FoundRows, Onward, Reading};
-use crate::read_on::{WholeRows, all_rows, first_rows, only, only_row, rows_of_get};
+use crate::read_on::{WholeRows, all_rows, first_rows, one_of_get, only_row, rows_of_get};
 use crate::scope::{Attributes, Caller, Scope, Setting};
 use crate::searched::{SearchIndex, highlights};
 
@@ -93,7 +93,7 @@ impl Engine {
             sealer: Sealer::new(cursor_key),
             turns: Turns::of_this_machine(),
             search: OnceLock::new(),
-            reads: Arc::new(prepared::reads(&model)),
+            reads: Arc::new(prepared::prepared_reads(&model)),
             write_plans: Arc::new(write_plans),
             model,
             store,
@@ -298,7 +298,7 @@ impl<'a> ReadCall<'a> {
 
     /// The plan for the arguments that were sent. What is wrong with the request is said before any row is looked for.
     fn begin(&self) -> Result<&'a Combination, RuntimeError> {
-        let combination = combination(self.read, self.plan, self.args)?;
+        let combination = sent_combination(self.read, self.plan, self.args)?;
         self.admit()?;
         Ok(combination)
     }
@@ -333,8 +333,8 @@ impl<'a> ReadCall<'a> {
         }
         let own = parts.iter().find(|part| part.name.is_none()).map(|part| &part.plan);
         let (Some(selection), Some(plan)) = (&self.read.selection, own) else {
-            let side = self.at_once(combination, cursor.as_ref()).await?;
-            let groups = Box::pin(self.groups(parts, None, side.as_ref(), cursor, belongs));
+            let shared = self.read_shared(combination, cursor.as_ref()).await?;
+            let groups = Box::pin(self.groups(parts, None, shared.as_ref(), cursor, belongs));
             let (value, next) = groups.await?;
             return Ok(Answer {
                 next,
@@ -403,16 +403,16 @@ impl<'a> ReadCall<'a> {
         belongs: &CursorScope<'_>,
     ) -> Result<Answer, RuntimeError> {
         let allow = self.admission.to_a_row.as_ref();
-        let side = self.at_once(combination, cursor.as_ref()).await?;
-        let beside = match &side {
-            Some(side) => {
+        let shared = self.read_shared(combination, cursor.as_ref()).await?;
+        let at_hand = match &shared {
+            Some(shared) => {
                 let reading = self.reading(selection, plan, allow);
-                side.found(None, &reading, rows_of_get(&reading))?
+                shared.rows_of(None, &reading, rows_of_get(&reading))?
             }
             None => None,
         };
-        let row = match beside {
-            Some(found) => only(&self.read.name, found.rows)?,
+        let row = match at_hand {
+            Some(found) => one_of_get(&self.read.name, found.rows)?,
             None => self.one_row(selection, plan, allow).await?,
         };
         let row = match row {
@@ -420,7 +420,7 @@ impl<'a> ReadCall<'a> {
             row => return self.answer_of(selection, row),
         };
         let mut value = self.returned(row.clone())?;
-        let groups = Box::pin(self.groups(&combination.parts, Some(&row), side.as_ref(), cursor, belongs));
+        let groups = Box::pin(self.groups(&combination.parts, Some(&row), shared.as_ref(), cursor, belongs));
         let (groups, next) = groups.await?;
         if let (Value::M(map), Value::M(groups)) = (&mut value, groups) {
             map.extend(groups);
@@ -457,9 +457,9 @@ impl<'a> ReadCall<'a> {
             // Of the rows as they are: `return` may leave out what says when they change.
             self.next_instant = watched.next_instant(self.engine, &found.rows, self.now);
         }
-        let beside = match parts.len() {
+        let with = match parts.len() {
             0 | 1 => Vec::new(),
-            _ => self.beside(parts, &found.rows).await?,
+            _ => self.with_each_row(parts, &found.rows).await?,
         };
         let marks = marked.map(|(matching, query)| {
             let marks = found.rows.iter().map(|row| highlights(matching, &query, row));
@@ -472,7 +472,7 @@ impl<'a> ReadCall<'a> {
                 row.insert(HIGHLIGHTS.to_owned(), marks);
             }
         }
-        for (row, groups) in rows.iter_mut().zip(beside) {
+        for (row, groups) in rows.iter_mut().zip(with) {
             if let Value::M(row) = row {
                 row.extend(groups);
             }
@@ -608,7 +608,7 @@ impl<'a> ReadCall<'a> {
 }
 
 /// The plan for the optional arguments that were sent.
-fn combination<'p>(read: &Read, plan: &'p ReadPlan, args: &Attributes) -> Result<&'p Combination, RuntimeError> {
+fn sent_combination<'p>(read: &Read, plan: &'p ReadPlan, args: &Attributes) -> Result<&'p Combination, RuntimeError> {
     let optional: Vec<&str> = read
         .args
         .iter()

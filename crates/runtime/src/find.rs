@@ -24,9 +24,9 @@ use crate::cursor::{Passed, Positions, RangePosition};
 use crate::error::RuntimeError;
 use crate::keyed::{Keyed, KeyedRow};
 use crate::lower;
+use crate::range_rows::{RangeRows, WholeRowFetch, table_key};
 use crate::scope::{Attributes, Scope};
 use crate::searched::SearchIndex;
-use crate::stream::{RowStream, WholeRowFetch, table_key};
 use crate::{keys, retry, row};
 
 /// What is read, on what, for whom.
@@ -61,7 +61,7 @@ pub struct Reading<'a> {
 ///
 /// **Invariant: a short page is not the last one.** Rows that have expired, that a filter drops or that belong to another entity
 /// leave pages short or empty anywhere; only [`Onward::End`] says that no row is left. Whoever wants more than one page takes
-/// [`Walk`](crate::read_on::Walk), which reads until it is there.
+/// [`SelectionWalk`](crate::read_on::SelectionWalk), which reads until it is there.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub enum Onward {
     /// From the beginning.
@@ -91,7 +91,7 @@ struct Branch<'a> {
     query: &'a Query,
     entity: &'a Entity,
     residue: Vec<&'a Expr>,
-    streams: Vec<RowStream<'a>>,
+    streams: Vec<RangeRows<'a>>,
     order: OrderTypes,
 }
 
@@ -192,13 +192,13 @@ impl<'a> Reading<'a> {
         let enough =
             spent || rounds >= self.bounds().rounds_per_page || self.requests_max.is_some_and(|most| requests >= most);
         let mut streams = branches.iter().flat_map(|branch| &branch.streams);
-        enough && !streams.any(RowStream::is_behind) && positions(branches).fit(self.bounds().cursor_bytes)
+        enough && !streams.any(RangeRows::is_behind) && positions(branches).fit(self.bounds().cursor_bytes)
     }
 
     /// Where the rows after the last one are.
     fn onward(&self, branches: &[Branch<'a>], row: Option<&Attributes>, last: usize) -> Onward {
         let mut streams = branches.iter().flat_map(|branch| &branch.streams);
-        if streams.all(RowStream::is_done) {
+        if streams.all(RangeRows::is_done) {
             return Onward::End;
         }
         let mut positions = positions(branches);
@@ -285,17 +285,17 @@ impl<'a> Reading<'a> {
             let Some(entity) = self.model.entity(query.entity) else {
                 continue;
             };
-            let split = lower::split(self.model, query, self.scope)?;
+            let split = lower::split_residue(self.model, query, self.scope)?;
             let ranges = if split.empty {
                 Vec::new()
             } else {
-                keys::ranges(self.model, query, self.scope)?
+                keys::query_ranges(self.model, query, self.scope)?
             };
             // The whole rows may have changed since the thin ones were written; a get takes no filter.
             let exact = !query.follow && ranges.iter().all(|range| range.exact);
             let mut streams = Vec::with_capacity(ranges.len());
             for range in ranges {
-                let mut stream = RowStream::open(self.model, query, range, split.filter.clone());
+                let mut stream = RangeRows::open(self.model, query, range, split.filter.clone());
                 stream.consistent(self.consistent && query.index.is_none());
                 match resumed.next() {
                     Some(RangePosition::After(key)) => stream.go_on_after(key),
@@ -305,7 +305,7 @@ impl<'a> Reading<'a> {
                 }
                 streams.push(stream);
             }
-            let unfiltered = streams.iter().any(RowStream::is_unfiltered);
+            let unfiltered = streams.iter().any(RangeRows::is_unfiltered);
             branches.push(Branch {
                 query,
                 entity,
@@ -343,7 +343,7 @@ impl<'a> Reading<'a> {
         let mut best: Option<(usize, &Query)> = None;
         for query in plan.queries.iter().chain(&plan.covers) {
             // A cover with too many cells is no cover.
-            let Ok(count) = keys::count(self.model, query, self.scope) else {
+            let Ok(count) = keys::range_count(self.model, query, self.scope) else {
                 continue;
             };
             if best.is_none_or(|(known, _)| count < known) {
@@ -364,7 +364,7 @@ impl<'a> Reading<'a> {
         kept: usize,
     ) -> Result<(Consumed, usize), RuntimeError> {
         let streams = branches.iter().flat_map(|branch| &branch.streams);
-        let needed = rows_needed(wanted, kept, streams.map(RowStream::rows_seen).sum());
+        let needed = rows_needed(wanted, kept, streams.map(RangeRows::rows_seen).sum());
         let bounds = self.bounds();
         let wanted = u32::try_from(wanted).unwrap_or(u32::MAX);
         let least = u32::try_from(bounds.filtered_rows_min).unwrap_or(u32::MAX);
@@ -432,11 +432,11 @@ impl<'a> Reading<'a> {
     /// Gets the rows of ranges that have one key each by batches, where there are several of them; says how many batches.
     async fn get_together(
         &self,
-        streams: &mut [RowStream<'a>],
+        streams: &mut [RangeRows<'a>],
         entity: &Entity,
         follow: Option<WholeRowFetch<'_>>,
     ) -> Result<(Consumed, usize), RuntimeError> {
-        let keys: BTreeSet<Item> = streams.iter().filter_map(RowStream::key_to_get).cloned().collect();
+        let keys: BTreeSet<Item> = streams.iter().filter_map(RangeRows::key_to_get).cloned().collect();
         if keys.len() < 2 {
             return Ok(Default::default());
         }
@@ -621,7 +621,7 @@ fn needs_page(branches: &[Branch<'_>]) -> bool {
     branches
         .iter()
         .flat_map(|branch| branch.streams.get(branch.read_now()).unwrap_or_default())
-        .any(RowStream::needs_page)
+        .any(RangeRows::needs_page)
 }
 
 fn take(branches: &mut [Branch<'_>], branch: usize, stream: usize) -> Option<Attributes> {
@@ -639,7 +639,7 @@ fn identity(branches: &[Branch<'_>]) -> u64 {
 /// Where each range goes on.
 fn positions(branches: &[Branch<'_>]) -> Positions {
     let streams = branches.iter().flat_map(|branch| &branch.streams);
-    let place = |stream: &RowStream<'_>| match stream.is_done() {
+    let place = |stream: &RangeRows<'_>| match stream.is_done() {
         true => RangePosition::Done,
         false => stream.position().map_or(RangePosition::Start, RangePosition::After),
     };

@@ -33,7 +33,7 @@ pub struct CollectionRange {
 /// # Errors
 ///
 /// Where an expression fails, or there are more ranges than the bounds allow.
-pub fn ranges(model: &Model, query: &Query, scope: Scope<'_>) -> Result<Vec<CollectionRange>, RuntimeError> {
+pub fn query_ranges(model: &Model, query: &Query, scope: Scope<'_>) -> Result<Vec<CollectionRange>, RuntimeError> {
     if query.scan {
         return Ok(vec![CollectionRange {
             keys: KeyRange {
@@ -51,9 +51,9 @@ pub fn ranges(model: &Model, query: &Query, scope: Scope<'_>) -> Result<Vec<Coll
     let rounded = query
         .key_parts()
         .zip(types)
-        .any(|(part, ty)| values::rounds(&part.values, ty));
+        .any(|(part, ty)| values::rounds_down(&part.values, ty));
     let mut all: Vec<CollectionRange> = Vec::new();
-    for known in values::combinations(&place.types(query), query, &scope)? {
+    for known in values::part_combinations(&place.types(query), query, &scope)? {
         let (partition, prefix) = known.split_at_checked(query.partition.len()).unwrap_or((&known, &[]));
         let Some(partition) = place.encode_partition(partition)? else {
             continue;
@@ -113,7 +113,7 @@ pub fn one_key(model: &Model, query: &Query, scope: Scope<'_>) -> Result<OneKey,
             let Some(asked) = asked.next().filter(|asked| asked.lapses.is_empty()) else {
                 return Ok(OneKey::Several);
             };
-            exact &= !values::rounds(&asked.values, &part.ty);
+            exact &= !values::rounds_down(&asked.values, &part.ty);
             match values::one_of(&asked.values, &part.ty, &scope)? {
                 Some(value) => values.push(value),
                 None => return Ok(OneKey::Nothing),
@@ -134,9 +134,9 @@ pub fn one_key(model: &Model, query: &Query, scope: Scope<'_>) -> Result<OneKey,
 ///
 /// # Errors
 ///
-/// As [`ranges`].
-pub fn count(model: &Model, query: &Query, scope: Scope<'_>) -> Result<usize, RuntimeError> {
-    Ok(ranges(model, query, scope)?.len())
+/// As [`query_ranges`].
+pub fn range_count(model: &Model, query: &Query, scope: Scope<'_>) -> Result<usize, RuntimeError> {
+    Ok(query_ranges(model, query, scope)?.len())
 }
 
 /// The templates of a query's path.

@@ -7,7 +7,7 @@
 use singlet_item::Value;
 use singlet_item::limits::IN_OPERANDS_MAX;
 use singlet_model::Model;
-use singlet_model::evaluate::{decided, evaluate_as, evaluate_bound};
+use singlet_model::evaluate::{decide_condition, evaluate_as, evaluate_bound};
 use singlet_model::expression::{BinaryOp, Expr, ExprKind, FunctionId};
 use singlet_model::model::{Entity, Projection, Stored};
 use singlet_model::types::Type;
@@ -32,7 +32,7 @@ pub struct Split<'a> {
 }
 
 /// Splits what is left of a query's meaning, and adds that expired rows are not there.
-pub fn split<'a>(model: &Model, query: &'a Query, scope: Scope<'_>) -> Result<Split<'a>, RuntimeError> {
+pub fn split_residue<'a>(model: &Model, query: &'a Query, scope: Scope<'_>) -> Result<Split<'a>, RuntimeError> {
     let Some(entity) = model.entity(query.entity) else {
         return Ok(Split::default());
     };
@@ -59,7 +59,7 @@ pub fn split<'a>(model: &Model, query: &'a Query, scope: Scope<'_>) -> Result<Sp
 /// # Errors
 ///
 /// Where a value of the request leaves its range.
-pub fn condition(model: &Model, entity: &Entity, expr: &Expr, scope: Scope<'_>) -> Result<Lowered, RuntimeError> {
+pub fn row_condition(model: &Model, entity: &Entity, expr: &Expr, scope: Scope<'_>) -> Result<Lowered, RuntimeError> {
     let lowering = Lowering {
         model,
         entity,
@@ -131,7 +131,7 @@ impl<'a> Lowering<'a> {
     /// caller does not have is neither: `!` is not the negation of a condition but the wish for the other truth.
     fn lower(&self, expr: &Expr, wanted: bool) -> Result<Lowered, RuntimeError> {
         if expr.attributes().is_empty() {
-            return Ok(match decided(expr, &self.scope)? == Some(wanted) {
+            return Ok(match decide_condition(expr, &self.scope)? == Some(wanted) {
                 true => Lowered::True,
                 false => Lowered::False,
             });

@@ -91,7 +91,7 @@ pub(crate) async fn all_rows(reading: Reading<'_>, most: usize) -> Result<WholeR
 /// [`RuntimeError::Several`] where there is a second one.
 pub(crate) async fn only_row(reading: Reading<'_>) -> Result<(Option<Attributes>, Consumed), RuntimeError> {
     let found = first_rows(reading, rows_of_get(&reading)).await?;
-    Ok((only(reading.name, found.rows)?, found.consumed))
+    Ok((one_of_get(reading.name, found.rows)?, found.consumed))
 }
 
 /// How many rows a `get` looks for: a second one, unless the model keeps it from being there.
@@ -103,7 +103,7 @@ pub(crate) fn rows_of_get(reading: &Reading<'_>) -> usize {
 }
 
 /// The one row of a `get`; a second one is refused.
-pub(crate) fn only(name: &str, rows: Vec<Attributes>) -> Result<Option<Attributes>, RuntimeError> {
+pub(crate) fn one_of_get(name: &str, rows: Vec<Attributes>) -> Result<Option<Attributes>, RuntimeError> {
     let mut rows = rows.into_iter();
     match (rows.next(), rows.next()) {
         (_, Some(_)) => Err(RuntimeError::Several(name.to_owned())),

@@ -20,9 +20,9 @@ use crate::by_key::batch_get;
 use crate::cursor::Positions;
 use crate::error::RuntimeError;
 use crate::find::{FoundRows, Onward, Reading};
+use crate::range_rows::{is_row_of, table_key};
 use crate::row;
 use crate::scope::Attributes;
-use crate::stream::{is_of, table_key};
 
 /// How many rows are gone through for one page before it is given short.
 pub const PAGE_FOUND_ROWS_MAX: usize = 1_000;
@@ -251,11 +251,11 @@ impl<'a> Reading<'a> {
         self.budget.take_page(&page)?;
         found.consumed += page.consumed;
         for item in page.items {
-            if !is_of(self.model, entity, &item) {
+            if !is_row_of(self.model, entity, &item) {
                 continue;
             }
             let key = search_key(&table_key(self.model, &item));
-            if let Some(row) = row::decode(self.model, entity, &item, self.scope)? {
+            if let Some(row) = row::decode_live(self.model, entity, &item, self.scope)? {
                 rows.insert(key, row);
             }
         }

@@ -9,7 +9,7 @@ use singlet_model::Model;
 use singlet_model::evaluate::{EvaluateError, evaluate};
 use singlet_model::model::Tally;
 
-use crate::digest::hexadecimal;
+use crate::digest::hex_text;
 use crate::engine::Engine;
 use crate::error::RuntimeError;
 use crate::scope::{Attributes, Caller, Scope};
@@ -207,7 +207,7 @@ fn key_text(value: Option<&Value>) -> String {
         true => format!("{mark}{escaped}"),
         false => {
             let hash = Sha256::digest(escaped.as_bytes());
-            format!("{mark}%{}", hexadecimal(hash.get(..KEY_HASH_BYTES).unwrap_or_default()))
+            format!("{mark}%{}", hex_text(hash.get(..KEY_HASH_BYTES).unwrap_or_default()))
         }
     }
 }

@@ -56,7 +56,7 @@ impl Reply {
 }
 
 /// Sends a request and reads its answer. It blocks.
-pub fn send(to: SocketAddr, call: &ClientRequest) -> Result<Reply, String> {
+pub fn send_request(to: SocketAddr, call: &ClientRequest) -> Result<Reply, String> {
     let failed = |error: std::io::Error| format!("the service cannot be asked: {error}");
     let mut text = format!(
         "{} {} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n",

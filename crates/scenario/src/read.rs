@@ -206,7 +206,7 @@ impl ScenarioReader<'_> {
 
     fn time(&mut self, node: &Node) -> StepTime {
         match (node.get("after"), node.get("at")) {
-            (Some(after), None) => match after.str().and_then(clocks::span) {
+            (Some(after), None) => match after.str().and_then(clocks::span_millis) {
                 Some(millis) => StepTime::After(millis),
                 None => {
                     self.mistake(after.span(), "this is no length of time, such as `25h` or `5m`");

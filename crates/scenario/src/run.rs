@@ -11,7 +11,7 @@ use singlet_model::{Diagnostic, Model, Span};
 use singlet_runtime::{Attributes, AuditDepth, audit_rows, values};
 
 use crate::client::{self, ClientRequest, Reply};
-use crate::compare::{compare, different, quoted};
+use crate::compare::{compare_answer, other_answer, quoted_value};
 use crate::coverage::Coverage;
 use crate::file::{File, Scenario, ScenarioStep, StepTime};
 use crate::names::NamedValues;
@@ -138,7 +138,7 @@ impl ScenarioStage<'_> {
         let audit = audit_rows(&self.service.engine, self.now, AuditDepth::Whole).await;
         let audit = audit.map_err(|error| error.to_string())?;
         let found = audit.first.iter();
-        let found = found.map(|finding| different(span, format!("the table is not sound afterwards: {finding}")));
+        let found = found.map(|finding| other_answer(span, format!("the table is not sound afterwards: {finding}")));
         Ok(found.collect())
     }
 
@@ -164,25 +164,25 @@ impl ScenarioStage<'_> {
         };
         let replies = match replies {
             Ok(replies) => replies,
-            Err(reason) => return vec![different(step.when.span, reason)],
+            Err(reason) => return vec![other_answer(step.when.span, reason)],
         };
         if let Err(reason) = self.service.follow_to_rest().await {
-            return vec![different(step.when.span, reason)];
+            return vec![other_answer(step.when.span, reason)];
         }
         let told = match self.service.take_told().await {
             Ok(told) => told,
-            Err(reason) => return vec![different(step.when.span, reason)],
+            Err(reason) => return vec![other_answer(step.when.span, reason)],
         };
         let mut out = Vec::new();
         for (call, reply) in calls.iter().zip(&replies) {
             if let Some(undocumented) = self.coverage.see(call, reply, &step.by) {
-                out.push(different(step.when.span, undocumented));
+                out.push(other_answer(step.when.span, undocumented));
                 break;
             }
         }
         counts(step, &replies, &mut out);
         if let Some(wanted) = &step.then.told {
-            compare(wanted, Some(&told), "told", &self.names, &mut out);
+            compare_answer(wanted, Some(&told), "told", &self.names, &mut out);
         }
         if let Some(last) = replies.last() {
             self.answer(step, last, &mut out);
@@ -261,7 +261,7 @@ impl ScenarioStage<'_> {
             .iter()
             .map(|call| {
                 let call = call.clone();
-                tokio::task::spawn_blocking(move || client::send(to, &call))
+                tokio::task::spawn_blocking(move || client::send_request(to, &call))
             })
             .collect();
         let mut replies = Vec::new();
@@ -273,7 +273,7 @@ impl ScenarioStage<'_> {
 
     async fn send(&self, call: &ClientRequest) -> Result<Reply, String> {
         let (to, call) = (self.service.address, call.clone());
-        let sending = tokio::task::spawn_blocking(move || client::send(to, &call));
+        let sending = tokio::task::spawn_blocking(move || client::send_request(to, &call));
         sending.await.map_err(|error| error.to_string())?
     }
 
@@ -308,21 +308,21 @@ impl ScenarioStage<'_> {
                 let wanted = shown(status, then.problem.as_ref().map(|wanted| wanted.text.as_str()));
                 let got = shown(reply.status, problem.as_deref());
                 let message = format!("`{}` answers {got}, expected {wanted}", step.when.text);
-                let said = quoted(reply.json().as_ref().and_then(|body| body.get("detail")));
+                let said = quoted_value(reply.json().as_ref().and_then(|body| body.get("detail")));
                 let help = match problem.is_some() {
                     true => format!("it says {said}"),
-                    false => format!("it says {}", quoted(reply.json().as_ref())),
+                    false => format!("it says {}", quoted_value(reply.json().as_ref())),
                 };
-                return out.push(different(span, message).help(help));
+                return out.push(other_answer(span, message).help(help));
             }
         }
         let body = reply.json();
         if let Some(wanted) = &then.body {
-            compare(wanted, body.as_ref(), "body", &self.names, out);
+            compare_answer(wanted, body.as_ref(), "body", &self.names, out);
         }
         if let Some(wanted) = &then.rows {
             let items = body.as_ref().and_then(|body| body.get("items"));
-            compare(wanted, items.or(body.as_ref()), "rows", &self.names, out);
+            compare_answer(wanted, items.or(body.as_ref()), "rows", &self.names, out);
         }
         for (name, wanted) in &then.headers {
             let got = reply.header(&name.text).map(Json::from);
@@ -342,13 +342,13 @@ impl ScenarioStage<'_> {
             Some(Ok(text)) => {
                 let message = format!(
                     "`{path}` is {}, expected {}",
-                    quoted(got),
-                    quoted(Some(&Json::from(text)))
+                    quoted_value(got),
+                    quoted_value(Some(&Json::from(text)))
                 );
-                out.push(different(wanted.span(), message));
+                out.push(other_answer(wanted.span(), message));
             }
             Some(Err(wrong)) => out.push(*wrong),
-            None => compare(wanted, got, &path, &self.names, out),
+            None => compare_answer(wanted, got, &path, &self.names, out),
         }
     }
 
@@ -364,7 +364,7 @@ impl ScenarioStage<'_> {
                 Some(value) => self.names.put(&name.text, value),
                 None => {
                     let message = format!("the answer has no `{}` to keep", from.text);
-                    let missing = different(from.span, message);
+                    let missing = other_answer(from.span, message);
                     out.push(missing.help("what is kept is named such as `body.id` or `header.ETag`"));
                 }
             }
@@ -401,7 +401,7 @@ fn counts(step: &ScenarioStep, replies: &[Reply], out: &mut Vec<Diagnostic>) {
         .collect();
     let place = step.then.each.first().map(|(_, _, span)| *span);
     if let Some(span) = place.filter(|_| seen != wanted) {
-        out.push(different(
+        out.push(other_answer(
             span,
             format!("the answers by status are {{{}}}", shown.join(", ")),
         ));
@@ -423,7 +423,7 @@ fn capacity(step: &ScenarioStep, reply: &Reply, out: &mut Vec<Diagnostic>) {
                 "the call consumes {} {name} units, expected at most {most}",
                 units(name)
             );
-            out.push(different(span, message));
+            out.push(other_answer(span, message));
         }
     }
 }

@@ -85,7 +85,7 @@ impl ShardPlace {
 }
 
 /// A position from which changes are missing.
-pub(crate) fn lost(why: impl Into<String>) -> StoreError {
+pub(crate) fn lost_position(why: impl Into<String>) -> StoreError {
     StoreError::new(ErrorKind::PositionLost, why)
 }
 
@@ -178,14 +178,14 @@ impl StreamProgress {
     /// Refuses a position of another stream, or one that is so old that changes may have gone unread.
     pub(crate) fn is_kept(&self, stream: &str, now: i64) -> Result<()> {
         if self.stream != stream {
-            return Err(lost(
+            return Err(lost_position(
                 "the position is of another stream: it was turned off and on again",
             ));
         }
         let unread = self.shards.iter().filter(|shard| shard.place != ShardPlace::End);
         let oldest = unread.map(|shard| shard.read_at).chain([self.listed_at]).min();
         match oldest.is_some_and(|oldest| now.saturating_sub(oldest) >= READ_SECONDS_MAX) {
-            true => Err(lost(
+            true => Err(lost_position(
                 "the stream was last read at this position more than 23 hours ago, and changes are kept for 24",
             )),
             false => Ok(()),

@@ -34,7 +34,7 @@ use singlet_store::{
     Result, STREAM_PAGE_RECORDS_MAX, StoreError, StreamPage, StreamPosition, StreamRecord, StreamRequest,
 };
 
-use crate::shards::{Shard, ShardPlace, ShardProgress, StreamProgress, lost};
+use crate::shards::{Shard, ShardPlace, ShardProgress, StreamProgress, lost_position};
 
 /// The most pages of shards that are listed; a page has up to 100.
 pub(crate) const SHARD_PAGES_MAX: usize = 100;
@@ -219,7 +219,7 @@ impl StreamReading<'_> {
         }
         let opened = self.calls.open_iterator(self.stream, &shard.shard, &shard.place).await;
         let iterator = opened.map_err(|error| match error.is_not_found() {
-            true => lost(format!("shard `{}` is gone, and was not read to its end", shard.shard)),
+            true => lost_position(format!("shard `{}` is gone, and was not read to its end", shard.shard)),
             false => error,
         })?;
         let (records, next) = self.calls.read_iterator(&iterator, limit).await?;

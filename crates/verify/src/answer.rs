@@ -16,7 +16,7 @@ use singlet_runtime::{Attributes, Bounds, Scope, values};
 
 use crate::bench::Row;
 use crate::oracle::{self, Question};
-use counting::counted;
+use counting::count_answer;
 use meaning::PlaceMeaning;
 
 /// What a read means.
@@ -68,7 +68,7 @@ impl From<OracleRefusal> for AnswerStop {
 /// # Errors
 ///
 /// Where an expression leaves the range of its type.
-pub fn meant(model: &Model, read: &Read, rows: &[Row], scope: Scope<'_>) -> Result<MeantRead, EvaluateError> {
+pub fn meant_read(model: &Model, read: &Read, rows: &[Row], scope: Scope<'_>) -> Result<MeantRead, EvaluateError> {
     let mut meant = answered(model, read, rows, scope, false)?;
     let lists = read.each.is_some() || read.lets.iter().any(|bound| matches!(bound.value, LetValue::Read(_)));
     if lists {
@@ -214,7 +214,7 @@ impl AnswerSearch<'_> {
         }
         let own = self.selected(&selection, Some(&read.allow), true, scope)?;
         let meaning = match selection.kind {
-            SelectionKind::Count => PlaceMeaning::Value(counted(&selection, &own, scope)?),
+            SelectionKind::Count => PlaceMeaning::Value(count_answer(&selection, &own, scope)?),
             SelectionKind::Get { optional: false } if own.is_empty() => return Err(OracleRefusal::NotFound.into()),
             SelectionKind::Get { .. } if is_several(&selection, &own) => return Err(OracleRefusal::Several.into()),
             SelectionKind::Get { .. } if own.is_empty() => self.shape_of_nothing(scope)?,
@@ -281,7 +281,7 @@ impl AnswerSearch<'_> {
                         rows.truncate(most_of(selection, usize::MAX));
                         Some(Value::L(rows))
                     }
-                    SelectionKind::Count => Some(counted(selection, &found, scope)?),
+                    SelectionKind::Count => Some(count_answer(selection, &found, scope)?),
                 }
             }
         })
@@ -321,7 +321,7 @@ impl AnswerSearch<'_> {
             allow,
             is_own,
         };
-        oracle::rows(self.model, question, self.rows, scope)
+        oracle::meant_rows(self.model, question, self.rows, scope)
     }
 
     /// Rows that are equal in the order, together.
@@ -406,7 +406,7 @@ impl AnswerSearch<'_> {
                     .collect()
             };
             let meaning = match selection.kind {
-                SelectionKind::Count => PlaceMeaning::Value(counted(selection, &rows, scope)?),
+                SelectionKind::Count => PlaceMeaning::Value(count_answer(selection, &rows, scope)?),
                 SelectionKind::Get { .. } if is_several(selection, &rows) => return Err(OracleRefusal::Several.into()),
                 SelectionKind::Get { .. } => {
                     PlaceMeaning::One(groups.into_iter().next().map(plain).unwrap_or_default())
@@ -500,7 +500,7 @@ fn is_equal(
     row: &Attributes,
 ) -> Result<bool, EvaluateError> {
     match group.first() {
-        Some(first) => Ok(oracle::compare(model, selection, first, row)?.is_eq()),
+        Some(first) => Ok(oracle::compare_rows(model, selection, first, row)?.is_eq()),
         None => Ok(true),
     }
 }

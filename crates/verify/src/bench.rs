@@ -13,7 +13,7 @@ use singlet_runtime::{
 };
 use singlet_store::{KeyRange, SortRange, Store};
 
-use crate::answer::{OracleRefusal, meant};
+use crate::answer::{OracleRefusal, meant_read};
 use crate::metered::Metered;
 use crate::mismatch::Mismatch;
 use crate::predicted::{WorkedCosts, page_difference, worked_costs};
@@ -234,7 +234,7 @@ impl Bench {
             return Ok(Outcome::Unplanned(reason));
         }
         let scope = scope(&self.engine, case.now, &case.args, &case.caller);
-        let meant = meant(model, read, &self.rows, scope);
+        let meant = meant_read(model, read, &self.rows, scope);
         if meant.as_ref().is_ok_and(|meant| meant.ambiguous) {
             return Ok(Outcome::Ambiguous);
         }

@@ -145,7 +145,7 @@ async fn shown_again(text: &str, rows: &[Row], known: &Mismatch, shrinking: Shri
         kept.push((name.clone(), row));
     }
     let given = BenchGiven {
-        settings: declared(&model, &known.given.settings),
+        settings: declared_settings(&model, &known.given.settings),
         bounds: known.given.bounds,
         costs: known.what.contains("read units"),
     };
@@ -157,7 +157,7 @@ async fn shown_again(text: &str, rows: &[Row], known: &Mismatch, shrinking: Shri
 }
 
 /// The settings that a model still has.
-pub(crate) fn declared(model: &singlet_model::Model, settings: &Attributes) -> Attributes {
+pub(crate) fn declared_settings(model: &singlet_model::Model, settings: &Attributes) -> Attributes {
     let known = |name: &String| model.settings.iter().any(|setting| setting.name == *name);
     let kept = settings.iter().filter(|(name, _)| known(name));
     kept.map(|(name, value)| (name.clone(), value.clone())).collect()

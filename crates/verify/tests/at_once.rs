@@ -13,7 +13,7 @@ use singlet_verify::bench::BenchGiven;
 use singlet_verify::generate;
 use singlet_verify::interleaved::Interleaved;
 use singlet_verify::run::{NOW, rng_of};
-use singlet_verify::writes::sequence::{self, pasteable};
+use singlet_verify::writes::sequence::{self, operation_lines};
 use singlet_verify::writes::{AT_ONCE_MAX, Draw, Op, WriteSequence, names_its_rows};
 use support::{memory, setting};
 
@@ -54,7 +54,7 @@ async fn operations_at_once_come_to_what_some_order_of_them_does() {
                 together.push(Op { number, write, request });
             }
             ops.extend(together.clone());
-            let shown = || format!("seed {seed}, model {model}\n{}\n{text}", pasteable(&ops));
+            let shown = || format!("seed {seed}, model {model}\n{}\n{text}", operation_lines(&ops));
             match together.as_slice() {
                 [one] => {
                     let outcome = sequence.step(one).await;
@@ -110,7 +110,7 @@ async fn a_row_that_ends_meanwhile_is_not_removed() {
             format!(r#"2 {NOW} end {caller} {{"id":"a","ends":"2026-11-16T08:00:00.000Z"}}"#),
             format!(r#"3 {NOW} remove {caller} {{"id":"a"}}"#),
         ];
-        let ops = sequence::parsed(sequence.model(), &lines.join("\n")).unwrap();
+        let ops = sequence::parse_operations(sequence.model(), &lines.join("\n")).unwrap();
         let (first, together) = ops.split_first().unwrap();
         sequence.step(first).await.unwrap();
         let came = sequence.step_at_once(together).await;

@@ -225,7 +225,7 @@ async fn last(lines: &[&str]) -> String {
         let (version, args) = rest.split_once(' ').unwrap();
         let now = 1_794_830_400_500 + 1_000 * at as i64;
         let line = format!("{at} {now} {write} false - {version} {{}} {args}");
-        let ops = sequence::parsed(all.model(), &line).unwrap();
+        let ops = sequence::parse_operations(all.model(), &line).unwrap();
         for op in ops {
             outcome = all.step(&op).await.unwrap_or_else(|what| panic!("{line}: {what}"));
         }
@@ -423,7 +423,8 @@ writes:
   write: {args: {id: string 1..9}, allow: "true", do: [{line: {id: args.id}}]}
 "#;
     let mut sequence = opened(model).await;
-    let ops = sequence::parsed(sequence.model(), "1 1794830400500 write true - - {} {\"id\": \"a\"}").unwrap();
+    let ops =
+        sequence::parse_operations(sequence.model(), "1 1794830400500 write true - - {} {\"id\": \"a\"}").unwrap();
     let outcome = sequence.step(ops.first().unwrap()).await.unwrap();
     assert!(matches!(outcome, ExpectedOutcome::Done { .. }), "{outcome:?}");
 }
@@ -434,7 +435,7 @@ async fn rows_after(model: &str, lines: &[(i64, &str, &str, &str)]) -> WriteSequ
     for (at, (seconds, write, args, meant)) in lines.iter().enumerate() {
         let now = 1_794_830_400_500 + 1_000 * seconds;
         let line = format!("{at} {now} {write} true - - {{\"id\":\"ada\"}} {args}");
-        for op in sequence::parsed(all.model(), &line).unwrap() {
+        for op in sequence::parse_operations(all.model(), &line).unwrap() {
             let outcome = all.step(&op).await.unwrap_or_else(|what| panic!("{line}: {what}"));
             assert_eq!(outcome.word(), *meant, "{line}");
         }

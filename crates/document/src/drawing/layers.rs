@@ -1,6 +1,6 @@
 //! Which layer each box is in, and through which slots each arrow runs.
 
-use super::{BoxForm, Graph, at};
+use super::{BoxForm, Graph, value_at};
 
 /// Pixels.
 pub const LINE_HEIGHT: f64 = 17.0;
@@ -59,7 +59,7 @@ pub fn text_width(text: &str) -> f64 {
 }
 
 /// Puts a graph into layers.
-pub fn layered(graph: &Graph) -> Layered {
+pub fn layer_graph(graph: &Graph) -> Layered {
     let upwards = upward_edges(graph);
     let ranks = ranks(graph, &upwards);
     let depth = ranks.iter().max().map_or(0, |most| most * 2 + 1);
@@ -80,8 +80,8 @@ pub fn layered(graph: &Graph) -> Layered {
             (edge.from, edge.to)
         };
         all.route(
-            (top, at(&ranks, top) * 2),
-            (bottom, at(&ranks, bottom) * 2),
+            (top, value_at(&ranks, top) * 2),
+            (bottom, value_at(&ranks, bottom) * 2),
             &edge.label,
             upwards,
         );
@@ -225,7 +225,7 @@ fn ranks(graph: &Graph, upwards: &[bool]) -> Vec<usize> {
             } else {
                 (edge.from, edge.to)
             };
-            let least = at(&ranks, top) + 1;
+            let least = value_at(&ranks, top) + 1;
             if let Some(rank) = ranks.get_mut(bottom).filter(|rank| **rank < least) {
                 *rank = least;
                 settled = false;

@@ -82,16 +82,16 @@ pub enum ArrowEnd {
 }
 
 /// The drawing; none where there is nothing to draw, or more than could be read.
-pub fn draw(graph: &Graph) -> Option<String> {
+pub fn draw_graph(graph: &Graph) -> Option<String> {
     let drawable = !graph.nodes.is_empty() && graph.nodes.len() <= DRAWN_NODES_MAX;
     if !drawable || graph.edges.len() > DRAWN_EDGES_MAX {
         return None;
     }
     let graph = merged(graph);
-    let mut layered = layers::layered(&graph);
-    order::untangle(&mut layered);
-    let placed = place::place(&graph, &layered);
-    Some(svg::paint(&graph, &layered, &placed))
+    let mut layered = layers::layer_graph(&graph);
+    order::order_layers(&mut layered);
+    let placed = place::place_slots(&graph, &layered);
+    Some(svg::paint_graph(&graph, &layered, &placed))
 }
 
 /// Arrows of one kind between the same boxes are one with several labels; an arrow back to its own box is a line in it.
@@ -129,7 +129,7 @@ fn merged(graph: &Graph) -> Graph {
 }
 
 /// The value at a place; nothing where there is none.
-fn at<T: Copy + Default>(values: &[T], place: usize) -> T {
+fn value_at<T: Copy + Default>(values: &[T], place: usize) -> T {
     values.get(place).copied().unwrap_or_default()
 }
 
@@ -174,23 +174,26 @@ mod tests {
     fn nothing_stands_on_anything_else() {
         for seed in 0..300 {
             let graph = merged(&graph(seed));
-            let mut layered = layers::layered(&graph);
-            order::untangle(&mut layered);
-            let placed = place::place(&graph, &layered);
+            let mut layered = layers::layer_graph(&graph);
+            order::order_layers(&mut layered);
+            let placed = place::place_slots(&graph, &layered);
             let mut above = 0.0;
             for layer in &layered.layers {
                 let mut right = 0.0;
                 let mut bottom: f64 = above;
                 for slot in layer {
-                    let own = at(&layered.slots, *slot);
-                    let (top, end) = at(&placed.y, *slot);
-                    assert!(at(&placed.x, *slot) - own.left > right, "graph {seed}: slots overlap");
+                    let own = value_at(&layered.slots, *slot);
+                    let (top, end) = value_at(&placed.y, *slot);
+                    assert!(
+                        value_at(&placed.x, *slot) - own.left > right,
+                        "graph {seed}: slots overlap"
+                    );
                     assert!(top > above, "graph {seed}: layers overlap");
                     assert!(
                         end - top >= own.height - 0.01,
                         "graph {seed}: a slot is too low for its text"
                     );
-                    right = at(&placed.x, *slot) + own.right;
+                    right = value_at(&placed.x, *slot) + own.right;
                     bottom = bottom.max(end);
                 }
                 assert!(right < placed.size.0, "graph {seed}: a slot is beyond the edge");
@@ -204,7 +207,7 @@ mod tests {
     fn every_arrow_runs_through_neighbouring_layers_to_its_boxes() {
         for seed in 0..300 {
             let graph = merged(&graph(seed));
-            let layered = layers::layered(&graph);
+            let layered = layers::layer_graph(&graph);
             let layer_of = |slot: usize| layered.layers.iter().position(|layer| layer.contains(&slot));
             for (edge, route) in graph.edges.iter().zip(&layered.routes) {
                 let layers: Vec<usize> = route.slots.iter().filter_map(|slot| layer_of(*slot)).collect();
@@ -235,8 +238,8 @@ mod tests {
             nodes: (0..nodes).map(node).collect(),
             ..Graph::default()
         };
-        assert!(draw(&graph(0)).is_none());
-        assert!(draw(&graph(DRAWN_NODES_MAX)).is_some());
-        assert!(draw(&graph(DRAWN_NODES_MAX + 1)).is_none());
+        assert!(draw_graph(&graph(0)).is_none());
+        assert!(draw_graph(&graph(DRAWN_NODES_MAX)).is_some());
+        assert!(draw_graph(&graph(DRAWN_NODES_MAX + 1)).is_none());
     }
 }

@@ -1,7 +1,7 @@
 //! Where everything stands.
 
-use super::at;
 use super::layers::Layered;
+use super::value_at;
 use super::{BoxForm, Graph};
 
 const MARGIN: f64 = 16.0;
@@ -25,7 +25,7 @@ pub struct DrawingPlaces {
 }
 
 /// Places the slots of a graph.
-pub fn place(graph: &Graph, layered: &Layered) -> DrawingPlaces {
+pub fn place_slots(graph: &Graph, layered: &Layered) -> DrawingPlaces {
     let x = columns(layered);
     let y = rows(layered, &x);
     let ports = ports(graph, layered, &x);
@@ -72,9 +72,9 @@ fn wanted(layered: &Layered, x: &[f64], slot: usize, downwards: bool, both: bool
         (false, false) => below.to_vec(),
     };
     if joined.is_empty() {
-        return (at(x, slot), 0.5);
+        return (value_at(x, slot), 0.5);
     }
-    let sum: f64 = joined.iter().map(|other| at(x, *other)).sum();
+    let sum: f64 = joined.iter().map(|other| value_at(x, *other)).sum();
     let is_node = layered.slots.get(slot).is_some_and(|slot| slot.is_node);
     (sum / joined.len() as f64, if is_node { 2.0 } else { 4.0 })
 }
@@ -95,7 +95,7 @@ fn settle(layered: &Layered, layer: &[usize], wanted: &dyn Fn(usize) -> (f64, f6
     let mut before: Option<usize> = None;
     for slot in layer {
         if let Some(before) = before {
-            offset += at(&layered.slots, before).right + SLOT_GAP + at(&layered.slots, *slot).left;
+            offset += value_at(&layered.slots, before).right + SLOT_GAP + value_at(&layered.slots, *slot).left;
         }
         before = Some(*slot);
         offsets.push(offset);
@@ -128,11 +128,11 @@ fn rows(layered: &Layered, x: &[f64]) -> Vec<(f64, f64)> {
     for layer in &layered.layers {
         let height = layer
             .iter()
-            .map(|slot| at(&layered.slots, *slot).height)
+            .map(|slot| value_at(&layered.slots, *slot).height)
             .fold(0.0, f64::max);
         let mut farthest: f64 = 0.0;
         for slot in layer {
-            let own = at(&layered.slots, *slot);
+            let own = value_at(&layered.slots, *slot);
             // Boxes of a layer are centred in it; lines run through all of it.
             let spare = if own.is_node { (height - own.height) / 2.0 } else { 0.0 };
             y.get_mut(*slot)
@@ -141,7 +141,7 @@ fn rows(layered: &Layered, x: &[f64]) -> Vec<(f64, f64)> {
             let below = layered.below.get(*slot).map_or(&[][..], Vec::as_slice);
             farthest = below
                 .iter()
-                .map(|other| (at(x, *other) - at(x, *slot)).abs())
+                .map(|other| (value_at(x, *other) - value_at(x, *slot)).abs())
                 .fold(farthest, f64::max);
         }
         top += height + (farthest * 0.14).clamp(LAYER_GAP_LEAST, LAYER_GAP_MOST);
@@ -157,23 +157,23 @@ fn ports(graph: &Graph, layered: &Layered, x: &[f64]) -> Vec<(f64, f64)> {
         let mut arriving: Vec<(f64, usize)> = Vec::new();
         for (number, route) in layered.routes.iter().enumerate() {
             if let [first, second, .., before, last] = route.slots.as_slice() {
-                leaving.extend((*first == node).then_some((at(x, *second), number)));
-                arriving.extend((*last == node).then_some((at(x, *before), number)));
+                leaving.extend((*first == node).then_some((value_at(x, *second), number)));
+                arriving.extend((*last == node).then_some((value_at(x, *before), number)));
             } else if let [first, middle, last] = route.slots.as_slice() {
-                leaving.extend((*first == node).then_some((at(x, *middle), number)));
-                arriving.extend((*last == node).then_some((at(x, *middle), number)));
+                leaving.extend((*first == node).then_some((value_at(x, *middle), number)));
+                arriving.extend((*last == node).then_some((value_at(x, *middle), number)));
             }
         }
-        let slot = at(&layered.slots, node);
+        let slot = value_at(&layered.slots, node);
         let width = if form == BoxForm::Dot {
             0.0
         } else {
             slot.left + slot.right - 24.0
         };
-        for (number, port) in spread(leaving, at(x, node), width) {
+        for (number, port) in spread(leaving, value_at(x, node), width) {
             ports.get_mut(number).into_iter().for_each(|ports| ports.0 = port);
         }
-        for (number, port) in spread(arriving, at(x, node), width) {
+        for (number, port) in spread(arriving, value_at(x, node), width) {
             ports.get_mut(number).into_iter().for_each(|ports| ports.1 = port);
         }
     }

@@ -2,11 +2,11 @@
 
 use std::fmt::Write as _;
 
-use super::at;
 use super::layers::{EdgeRoute, LINE_HEIGHT, Layered};
 use super::place::DrawingPlaces;
+use super::value_at;
 use super::{ArrowEnd, BoxForm, DrawnArrow, DrawnBox, Graph};
-use crate::escape::xml;
+use crate::escape::escape_xml;
 
 const STYLE: &str = "\
     text{font:12px ui-monospace,SFMono-Regular,Menlo,Consolas,'DejaVu Sans Mono',monospace;fill:#1f2328}\
@@ -19,9 +19,9 @@ const STYLE: &str = "\
     .label{fill:#b1bac4}}";
 
 /// Paints a graph.
-pub fn paint(graph: &Graph, layered: &Layered, placed: &DrawingPlaces) -> String {
+pub fn paint_graph(graph: &Graph, layered: &Layered, placed: &DrawingPlaces) -> String {
     let (width, height) = (placed.size.0.ceil(), placed.size.1.ceil());
-    let title = xml(&graph.title);
+    let title = escape_xml(&graph.title);
     let mut out = format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width}\" height=\"{height}\" \
          viewBox=\"0 0 {width} {height}\" role=\"img\" aria-label=\"{title}\">\n<title>{title}</title>\n\
@@ -34,12 +34,12 @@ pub fn paint(graph: &Graph, layered: &Layered, placed: &DrawingPlaces) -> String
         height - 1.0
     );
     for (number, (edge, route)) in graph.edges.iter().zip(&layered.routes).enumerate() {
-        line(&mut out, edge, route, at(&placed.ports, number), placed);
+        line(&mut out, edge, route, value_at(&placed.ports, number), placed);
     }
     for (number, node) in graph.nodes.iter().enumerate() {
-        let slot = at(&layered.slots, number);
-        let (top, _) = at(&placed.y, number);
-        let left = at(&placed.x, number) - slot.left;
+        let slot = value_at(&layered.slots, number);
+        let (top, _) = value_at(&placed.y, number);
+        let left = value_at(&placed.x, number) - slot.left;
         boxed(&mut out, node, (left, top), (slot.left + slot.right, slot.height));
     }
     out.push_str("</svg>\n");
@@ -76,7 +76,7 @@ fn boxed(out: &mut String, node: &DrawnBox, (left, top): (f64, f64), (width, hei
         out,
         "<text class=\"title\" x=\"{middle}\" y=\"{}\" text-anchor=\"middle\">{}</text>",
         n(top + 21.0),
-        xml(&node.title)
+        escape_xml(&node.title)
     );
     if node.lines.is_empty() {
         return;
@@ -95,7 +95,7 @@ fn boxed(out: &mut String, node: &DrawnBox, (left, top): (f64, f64), (width, hei
             "<text x=\"{}\" y=\"{}\">{}</text>",
             n(left + 12.0),
             n(y),
-            xml(text)
+            escape_xml(text)
         );
     }
 }
@@ -104,8 +104,8 @@ fn line(out: &mut String, edge: &DrawnArrow, route: &EdgeRoute, (leaves, arrives
     let (Some(first), Some(last)) = (route.slots.first(), route.slots.last()) else {
         return;
     };
-    let start = (leaves, at(&placed.y, *first).1);
-    let end = (arrives, at(&placed.y, *last).0);
+    let start = (leaves, value_at(&placed.y, *first).1);
+    let end = (arrives, value_at(&placed.y, *last).0);
     let (upper, lower) = if route.upwards {
         (edge.head, edge.tail)
     } else {
@@ -115,8 +115,8 @@ fn line(out: &mut String, edge: &DrawnArrow, route: &EdgeRoute, (leaves, arrives
     let mut path = format!("M{} {}V{}", n(start.0), n(start.1), n(from.1));
     let between = route.slots.get(1..route.slots.len() - 1).unwrap_or_default();
     for slot in between {
-        let x = at(&placed.x, *slot);
-        let (top, bottom) = at(&placed.y, *slot);
+        let x = value_at(&placed.x, *slot);
+        let (top, bottom) = value_at(&placed.y, *slot);
         bend(&mut path, from, (x, top));
         let _ = write!(path, "V{}", n(bottom));
         from = (x, bottom);
@@ -128,7 +128,7 @@ fn line(out: &mut String, edge: &DrawnArrow, route: &EdgeRoute, (leaves, arrives
     ending(out, upper, start, 1.0);
     ending(out, lower, end, -1.0);
     if let Some(slot) = route.label {
-        let (x, (top, _)) = (at(&placed.x, slot), at(&placed.y, slot));
+        let (x, (top, _)) = (value_at(&placed.x, slot), value_at(&placed.y, slot));
         for (number, text) in edge.label.iter().enumerate() {
             let y = top + 12.5 + LINE_HEIGHT * number as f64;
             let _ = writeln!(
@@ -136,7 +136,7 @@ fn line(out: &mut String, edge: &DrawnArrow, route: &EdgeRoute, (leaves, arrives
                 "<text class=\"label\" x=\"{}\" y=\"{}\">{}</text>",
                 n(x + 7.0),
                 n(y),
-                xml(text)
+                escape_xml(text)
             );
         }
     }

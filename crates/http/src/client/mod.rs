@@ -26,7 +26,7 @@ pub(crate) struct ClientDocument {
 }
 
 /// Where each operation is asked for: a read at an address of its own, where it has one.
-pub(crate) fn endpoints(routes: &Routes) -> Vec<(String, String, &RouteEndpoint)> {
+pub(crate) fn client_endpoints(routes: &Routes) -> Vec<(String, String, &RouteEndpoint)> {
     let mut all: BTreeMap<(bool, usize), (String, String, &RouteEndpoint)> = BTreeMap::new();
     for place in routes.places() {
         for (method, endpoints) in &place.methods {

@@ -8,7 +8,7 @@ use singlet_model::expression::{BinaryOp, Expr, ExprKind};
 use singlet_model::model::{Entity, LetValue, Read, Selection, StepKind, Write};
 use singlet_model::types::{EntityId, Type};
 
-use super::schema::insert;
+use super::schema::insert_member;
 use crate::routing::RouteEndpoint;
 
 /// Which id a text is, in a schema.
@@ -64,10 +64,10 @@ pub(super) fn with_id(mut schema: Json, id: Option<&String>) -> Json {
     match schema.get("type").and_then(Json::as_str) {
         Some("array") => {
             if let Some(items) = schema.get_mut("items") {
-                insert(items, ID_EXTENSION, json!(id));
+                insert_member(items, ID_EXTENSION, json!(id));
             }
         }
-        Some("string") => insert(&mut schema, ID_EXTENSION, json!(id)),
+        Some("string") => insert_member(&mut schema, ID_EXTENSION, json!(id)),
         _ => {}
     }
     schema

@@ -9,7 +9,7 @@ use singlet_model::types::Type;
 
 use super::examples::Samples;
 use super::ids::{ids_of_arguments, with_id};
-use super::schema::{Schemas, insert};
+use super::schema::{Schemas, insert_member};
 use crate::routing::{QueryValue, RouteEndpoint};
 
 /// The parameters of a path.
@@ -29,7 +29,7 @@ pub fn path_parameters(
             "name": arg.name, "in": "path", "required": true, "schema": schema,
         });
         if let Some(example) = samples.argument(model, arg) {
-            insert(&mut parameter, "example", example);
+            insert_member(&mut parameter, "example", example);
         }
         parameter
     };
@@ -40,7 +40,7 @@ pub fn path_parameters(
 fn path_schema(mut schema: Json) -> Json {
     let text = schema.get("type").is_some_and(|kind| kind == "string");
     if text && schema.get("minLength").is_none() {
-        insert(&mut schema, "minLength", json!(1));
+        insert_member(&mut schema, "minLength", json!(1));
     }
     schema
 }
@@ -99,7 +99,7 @@ pub fn query_parameters(
         };
         let mut parameter = json!({"name": name, "in": "query", "required": everywhere, "schema": schema});
         if let Some(example) = example.filter(|_| everywhere) {
-            insert(&mut parameter, "example", example);
+            insert_member(&mut parameter, "example", example);
         }
         all.push(parameter);
     }

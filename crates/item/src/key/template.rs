@@ -1,11 +1,11 @@
 //! Key templates: literal text and variables.
 
-use super::delimiter::Delimiter;
-use super::domain::Domain;
-use super::encoding::Encoding;
-use super::form::Form;
-use super::language::KeyLanguage;
-use super::source::WordSet;
+use super::encoding::delimiter::Delimiter;
+use super::encoding::form::Form;
+use super::encoding::resolved_form::Encoding;
+use super::languages::domain::Domain;
+use super::languages::language::KeyLanguage;
+use super::languages::source::WordSet;
 use crate::{Number, Value};
 use std::collections::HashSet;
 use std::fmt;

@@ -55,7 +55,7 @@ impl<'v> ArithmeticOperand<'v> {
 }
 
 /// Computes with two values that are there.
-pub(super) fn binary(
+pub(super) fn compute_binary(
     op: BinaryOp,
     (a, a_ty): (&Value, &Type),
     (b, b_ty): (&Value, &Type),
@@ -99,7 +99,7 @@ pub(super) fn binary(
 }
 
 /// The value turned round.
-pub(super) fn negated(value: &Value, ty: &Type) -> Result<Value, EvaluateError> {
+pub(super) fn negate_value(value: &Value, ty: &Type) -> Result<Value, EvaluateError> {
     match ArithmeticOperand::of(value, ty)? {
         ArithmeticOperand::Number(number) => Ok(Value::N(-number)),
         ArithmeticOperand::Duration(duration) => Ok(duration.negated().to_value()),

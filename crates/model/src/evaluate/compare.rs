@@ -11,7 +11,7 @@ use singlet_item::key::Domain;
 
 use super::convert::set_of;
 use super::time::without_words;
-use super::{EvaluateError, elements, time};
+use super::{EvaluateError, list_elements, time};
 use crate::expression::BinaryOp;
 use crate::types::Type;
 
@@ -62,12 +62,12 @@ impl<'t> ComparisonKind<'t> {
 }
 
 /// Compares two values that are there.
-pub(super) fn compare(
+pub(super) fn compare_values(
     op: BinaryOp,
     (a, a_ty): (&Value, &Type),
     (b, b_ty): (&Value, &Type),
 ) -> Result<bool, EvaluateError> {
-    let ordered = || order((a, a_ty), (b, b_ty));
+    let ordered = || order_values((a, a_ty), (b, b_ty));
     match op {
         BinaryOp::Eq => equal((a, a_ty), (b, b_ty)),
         BinaryOp::Ne => Ok(!equal((a, a_ty), (b, b_ty))?),
@@ -77,7 +77,7 @@ pub(super) fn compare(
         BinaryOp::Ge => Ok(ordered()?.is_some_and(Ordering::is_ge)),
         BinaryOp::In => {
             let element = b_ty.element().unwrap_or(b_ty);
-            for candidate in elements(b.clone()) {
+            for candidate in list_elements(b.clone()) {
                 if equal((a, a_ty), (&candidate, element))? {
                     return Ok(true);
                 }
@@ -107,14 +107,14 @@ fn equal((a, a_ty): (&Value, &Type), (b, b_ty): (&Value, &Type)) -> Result<bool,
             Ok(time::Duration::from_value(a) == time::Duration::from_value(b))
         }
         (ComparisonKind::Set, _) | (_, ComparisonKind::Set) => {
-            Ok(set_of(elements(a.clone())) == set_of(elements(b.clone())))
+            Ok(set_of(list_elements(a.clone())) == set_of(list_elements(b.clone())))
         }
         _ => Ok(a == b),
     }
 }
 
 /// The order of two values of one kind, `false` before `true`; none where a word stands in a value's place, or the kinds differ.
-pub fn order((a, a_ty): (&Value, &Type), (b, b_ty): (&Value, &Type)) -> Result<Option<Ordering>, EvaluateError> {
+pub fn order_values((a, a_ty): (&Value, &Type), (b, b_ty): (&Value, &Type)) -> Result<Option<Ordering>, EvaluateError> {
     if is_word(a, a_ty) || is_word(b, b_ty) {
         return Ok(None);
     }
@@ -167,7 +167,7 @@ fn stored_order(a: &Value, b: &Value) -> Option<Ordering> {
 ///
 /// Where an instant is out of range.
 pub fn row_order(a: &Value, b: &Value, ty: &Type) -> Result<Ordering, EvaluateError> {
-    let by_type = order((a, ty), (b, ty))?;
+    let by_type = order_values((a, ty), (b, ty))?;
     Ok(by_type.unwrap_or_else(|| match (a.as_str(), b.as_str()) {
         (Some(a), Some(b)) => a.as_bytes().cmp(b.as_bytes()),
         (a, b) => a.is_some().cmp(&b.is_some()),
@@ -204,7 +204,7 @@ mod tests {
             for b in texts {
                 let (a, b) = (Value::S(a.to_owned()), Value::S(b.to_owned()));
                 let read = |value: &Value| time::millis_of(value, &Type::Time).unwrap();
-                let ordered = order((&a, &Type::Time), (&b, &Type::Time)).unwrap();
+                let ordered = order_values((&a, &Type::Time), (&b, &Type::Time)).unwrap();
                 assert_eq!(ordered, read(&a).zip(read(&b)).map(|(a, b)| a.cmp(&b)), "{a:?} {b:?}");
                 let same = equal((&a, &Type::Time), (&b, &Type::Time)).unwrap();
                 assert_eq!(same, read(&a) == read(&b), "{a:?} {b:?}");
@@ -215,9 +215,12 @@ mod tests {
             Value::from(1_770_969_600),
         );
         assert_eq!(
-            order((&text, &Type::Time), (&number, &Type::Seconds)).unwrap(),
+            order_values((&text, &Type::Time), (&number, &Type::Seconds)).unwrap(),
             Some(Ordering::Equal)
         );
-        assert_eq!(order((&text, &Type::Seconds), (&text, &Type::Time)).unwrap(), None);
+        assert_eq!(
+            order_values((&text, &Type::Seconds), (&text, &Type::Time)).unwrap(),
+            None
+        );
     }
 }

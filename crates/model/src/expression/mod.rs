@@ -30,7 +30,7 @@ mod tests;
 
 pub use facts::PresenceFacts;
 pub use functions::{CallForm, FUNCTIONS, Function, FunctionId, Meaning, Param};
-pub use relations::{assignable, comparable, orderable, same_kind, unified};
+pub use relations::{is_assignable, is_comparable, is_orderable, same_kind, unified_type};
 pub use rules::RULES;
 pub use scope::{
     Absence, Arg, Args, BoundName, Claim, DeploymentSetting, OptionalArgs, RowWord, Scope, WordPresence, Words,
@@ -107,7 +107,7 @@ fn run(
     out: &mut Diagnostics,
     judge: impl FnOnce(&mut Checker<'_, '_>, &parse::ExpressionNode) -> Expr,
 ) -> Expr {
-    match parse::parse(text) {
+    match parse::parse_expression(text) {
         Ok(node) => judge(&mut Checker::new(text, scope, out), &node),
         Err(mistake) => {
             out.push(*mistake);

@@ -66,15 +66,15 @@ pub(super) struct FieldNode {
 }
 
 /// Parses an expression, or says what is wrong with how it is written.
-pub(super) fn parse(text: &Text) -> Result<ExpressionNode, Box<Diagnostic>> {
-    let written = syntax::tokens(text)?;
+pub(super) fn parse_expression(text: &Text) -> Result<ExpressionNode, Box<Diagnostic>> {
+    let written = syntax::checked_tokens(text)?;
     let node = ExpressionShape::of(&text.text, &written)
         .and_then(|shape| ExpressionReader::new(&text.text, &written, &shape).node(&shape.tree));
     node.map(|(node, ..)| node).ok_or_else(|| unreadable(text))
 }
 
 fn unreadable(text: &Text) -> Box<Diagnostic> {
-    let shown = tokens::quoted(&text.text);
+    let shown = tokens::quote_input(&text.text);
     let message = format!("the expression {shown} cannot be read");
     Box::new(Diagnostic::new(&rules::UNEXPECTED, text.span, message))
 }

@@ -4,21 +4,21 @@
 //! are open, finds every place where the grammar is left. What passes here parses.
 
 use super::rules;
-use super::scan::{ScannedToken, TokenKind, scan};
-use super::tokens::{Step, cut, mistake, refuse, word_of, written};
+use super::scan::{ScannedToken, TokenKind, scan_tokens};
+use super::tokens::{Step, cut_input, mistake_at, refuse_token, token_mistakes, word_of};
 use super::words::{is_literal, is_reserved, word_help};
 use super::{EXPRESSION_BYTES_MAX, NESTING_MAX, TOKENS_MAX};
 use crate::diagnostic::{Diagnostic, Rule};
 use crate::text::Text;
 
 /// The tokens of an expression without mistakes of writing; otherwise the first mistake.
-pub(super) fn tokens(text: &Text) -> Result<Vec<ScannedToken>, Box<Diagnostic>> {
+pub(super) fn checked_tokens(text: &Text) -> Result<Vec<ScannedToken>, Box<Diagnostic>> {
     let whole = |rule, message: String| Box::new(Diagnostic::new(rule, text.span, message));
     if text.text.len() > EXPRESSION_BYTES_MAX {
         let message = format!("this expression is longer than {EXPRESSION_BYTES_MAX} bytes");
         return Err(whole(&rules::TOO_LONG, message));
     }
-    let tokens = scan(&text.text);
+    let tokens = scan_tokens(&text.text);
     if tokens.is_empty() {
         let help = "write `true` for what always holds, and `absent` for no value";
         let empty = whole(&rules::EMPTY, "an expression is expected here".to_owned());
@@ -90,7 +90,7 @@ impl<'a> SyntaxWalk<'a> {
 
     fn run(mut self) -> Step {
         while let Some(token) = self.tokens.get(self.at).copied() {
-            written(self.text, token)?;
+            token_mistakes(self.text, token)?;
             if self.wants_value {
                 self.value(token)?;
             } else {
@@ -114,11 +114,11 @@ impl<'a> SyntaxWalk<'a> {
     }
 
     fn mistake(&self, rule: &'static Rule, token: ScannedToken, message: impl Into<String>) -> Box<Diagnostic> {
-        mistake(self.text, rule, token, message)
+        mistake_at(self.text, rule, token, message)
     }
 
     fn refuse(&self, rule: &'static Rule, token: ScannedToken, message: String, help: impl Into<String>) -> Step {
-        refuse(self.text, rule, token, message, help)
+        refuse_token(self.text, rule, token, message, help)
     }
 
     /// A value must come next.
@@ -277,7 +277,7 @@ impl<'a> SyntaxWalk<'a> {
                 Ok(())
             }
             Some(other) => {
-                let message = format!("a name is expected after `.`, not `{}`", cut(self.word(other)));
+                let message = format!("a name is expected after `.`, not `{}`", cut_input(self.word(other)));
                 let help = "a name that is not a word is written `row[\"na-me\"]`";
                 self.refuse(&rules::UNEXPECTED, other, message, help)
             }
@@ -327,7 +327,7 @@ impl<'a> SyntaxWalk<'a> {
     fn field_without_value(&self, token: ScannedToken) -> Step {
         let message = format!(
             "a field's name and `:` are expected here, not `{}`",
-            cut(self.word(token))
+            cut_input(self.word(token))
         );
         let help = "fields are written `{name: value}`, a list `[a, b]`";
         self.refuse(&rules::UNEXPECTED, token, message, help)
@@ -418,7 +418,11 @@ impl<'a> SyntaxWalk<'a> {
             let message = format!("`{}` is not an operator", self.word(at));
             return self.refuse(rule, at, message, help);
         }
-        let message = format!("an operator is missing between `{}` and `{}`", cut(before), cut(word));
+        let message = format!(
+            "an operator is missing between `{}` and `{}`",
+            cut_input(before),
+            cut_input(word)
+        );
         Err(self.mistake(&rules::UNEXPECTED, token, message))
     }
 

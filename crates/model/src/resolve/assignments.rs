@@ -23,8 +23,10 @@ pub(super) struct StepTarget<'a> {
 }
 
 /// Fills in what the step writes.
-pub(super) fn fill(step: &mut Step, node: &Node, target: &StepTarget<'_>, out: &mut Diagnostics) {
-    step.from = node.get("from").map(|from| super::value(from, target.scope, out));
+pub(super) fn fill_step(step: &mut Step, node: &Node, target: &StepTarget<'_>, out: &mut Diagnostics) {
+    step.from = node
+        .get("from")
+        .map(|from| super::checked_value(from, target.scope, out));
     step.take = taken(node.get("take"), target, step.rekey, out);
     step.patch = taken(node.get("patch"), target, step.rekey, out);
     check_from(step, target, out);
@@ -307,7 +309,7 @@ fn check_complete(step: &Step, target: &StepTarget<'_>, out: &mut Diagnostics) {
         let message = format!(
             "creating `{}` leaves out {}",
             entity.name,
-            crate::grammar::listed(&missing)
+            crate::grammar::listed_words(&missing)
         );
         let help = "add it to `set` or `take`, give it a default, or make it optional";
         out.push(Diagnostic::new(&rules::INCOMPLETE_CREATE, step.span, message).help(help));

@@ -2,7 +2,7 @@
 
 use super::promises::rows_of;
 use super::selection::SelectionSite;
-use super::table::{find_index, flag, whole};
+use super::table::{find_index, flag_field, whole_field};
 use super::types::TypeTable;
 use super::{Resolver, keys, route, selection};
 use crate::diagnostic::{Diagnostic, Diagnostics};
@@ -74,9 +74,9 @@ impl Http {
         let Some(text) = node.and_then(Node::text) else {
             return Http::None;
         };
-        match route::parse(text, reads, out) {
+        match route::parse_route(text, reads, out) {
             Some(route) => Http::Route(route),
-            None => Http::Broken(route::variables(&text.text), text.span),
+            None => Http::Broken(route::guessed_variables(&text.text), text.span),
         }
     }
 
@@ -209,13 +209,13 @@ impl Resolver<'_> {
             };
             expression::check_condition(text, &scope, self.out)
         });
-        let number = |field: &str| Some((whole(node, field)?, node.get(field)?.span()));
+        let number = |field: &str| Some((whole_field(node, field)?, node.get(field)?.span()));
         Some(Using {
             index,
             key,
             filter,
             limit: number("limit"),
-            descending: flag(node, "descending"),
+            descending: flag_field(node, "descending"),
             queries: number("queries"),
             span: entry.key.span,
         })
@@ -230,7 +230,7 @@ pub(super) fn named_value(node: &Node, scope: &Scope<'_>, out: &mut Diagnostics)
             row: RowWord::None,
             leaves_out: false,
         };
-        let selection = selection::selection(node, &place, scope.catalog, out)?;
+        let selection = selection::resolve_selection(node, &place, scope.catalog, out)?;
         let entity = selection.entity()?;
         let (ty, optional) = match selection.kind {
             SelectionKind::Get { optional } => (Type::Row(entity), optional),
@@ -320,7 +320,7 @@ fn using_template(
 }
 
 /// The arguments as the model has them. One that no expression uses is a mistake.
-pub(super) fn arguments(
+pub(super) fn resolved_arguments(
     args: &Args,
     mut defaults: Vec<(String, Expr)>,
     unused: Unused,

@@ -3,7 +3,7 @@
 //! What is computed from a personal value, copies it, or is declared with its type tells as much. `personal: false` says that one does not.
 
 use super::Resolver;
-use super::table::word;
+use super::table::word_field;
 use crate::model::{Attribute, Entity, Personal};
 use crate::types::EntityId;
 
@@ -36,7 +36,7 @@ impl Resolver<'_> {
         let declared = node.and_then(|node| node.get("attributes"));
         let said = |attribute: &Attribute| {
             let node = declared.and_then(|declared| declared.get(&attribute.name));
-            match node.and_then(|node| word(node, "personal")).as_deref() {
+            match node.and_then(|node| word_field(node, "personal")).as_deref() {
                 None => PersonalMark::Nothing,
                 Some("false") => PersonalMark::Not,
                 Some(word) => PersonalMark::How(Personal::from_word(word).unwrap_or(Personal::Hashed)),

@@ -1,6 +1,6 @@
 //! Which rows: `get`, `find` and `count` with their meaning, in reads, in `with`, in `let` and in `for`.
 
-use super::table::{flag, whole};
+use super::table::{flag_field, whole_field};
 use crate::catalog::Catalog;
 use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::expression::{self, RowWord, Scope};
@@ -21,7 +21,7 @@ pub(super) struct SelectionSite<'a> {
 }
 
 /// Resolves a selection; none where it names no entity that there is.
-pub(super) fn selection(
+pub(super) fn resolve_selection(
     node: &Node,
     place: &SelectionSite<'_>,
     catalog: &Catalog,
@@ -33,7 +33,7 @@ pub(super) fn selection(
         out.push(super::unknown_entity(catalog, &name));
         return None;
     };
-    conflicts(place.scope, catalog, entity, out, name.span);
+    check_bound_name(place.scope, catalog, entity, out, name.span);
     let mut scope = place.scope.clone();
     scope.attributes = Some(entity);
     scope.row = place.row.clone();
@@ -61,8 +61,8 @@ pub(super) fn selection(
         order: order(node.get("order").and_then(Node::text), entity, catalog, out),
         by: grouped(node.get("by"), entity, catalog, out),
         sums,
-        limit: whole(node, "limit"),
-        consistent: flag(node, "consistent"),
+        limit: whole_field(node, "limit"),
+        consistent: flag_field(node, "consistent"),
         tally: None,
         matching: None,
     })
@@ -89,7 +89,7 @@ fn verb(node: &Node, out: &mut Diagnostics) -> Option<(SelectionKind, Text)> {
 }
 
 /// A bound name must not be an attribute's too: nobody could tell which is meant.
-pub(super) fn conflicts(
+pub(super) fn check_bound_name(
     scope: &Scope<'_>,
     catalog: &Catalog,
     entity: EntityId,

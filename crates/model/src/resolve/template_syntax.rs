@@ -22,7 +22,7 @@ pub(super) struct VariablePart {
 }
 
 /// Reads a template into its pieces.
-pub(super) fn parse(text: &Text) -> Result<Vec<SyntaxPiece>, Box<Diagnostic>> {
+pub(super) fn parse_template(text: &Text) -> Result<Vec<SyntaxPiece>, Box<Diagnostic>> {
     let source = text.text.as_str();
     let mut pieces = Vec::new();
     let mut at = 0;

@@ -204,7 +204,7 @@ impl Resolver<'_> {
             None => (text.clone(), None),
         };
         let id = self.find_entity(&name)?;
-        let entity = super::entity(entities, id)?;
+        let entity = super::entity_of(entities, id)?;
         self.check_followed(entity, &name)?;
         match (event.key.text.as_str(), part) {
             ("create", None) => Some((TriggerEvent::Create, id)),

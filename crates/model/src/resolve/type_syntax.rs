@@ -53,7 +53,7 @@ impl Limit {
 }
 
 /// Reads the short form.
-pub(super) fn parse(text: &Text, patterns: &mut PatternBook) -> Result<WrittenType, Box<Diagnostic>> {
+pub(super) fn parse_type(text: &Text, patterns: &mut PatternBook) -> Result<WrittenType, Box<Diagnostic>> {
     parse_with(text, Some(patterns))
 }
 
@@ -335,7 +335,7 @@ mod tests {
     }
 
     fn outline(source: &str) -> String {
-        match parse(&text(source), &mut PatternBook::default()) {
+        match parse_type(&text(source), &mut PatternBook::default()) {
             Ok(written) => format!(
                 "{:?} optional={} limit={} default={:?}",
                 base(&written.base),

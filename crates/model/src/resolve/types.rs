@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::Resolver;
 use super::built_in_types::{BUILT_IN, built_in, common_names};
-use super::table::{flag, names};
+use super::table::{flag_field, text_list};
 use super::type_size::{self, TooLarge};
 use super::type_syntax::{self, WrittenBase, WrittenType};
 use crate::catalog::AttributeName;
@@ -118,7 +118,7 @@ impl Resolver<'_> {
             return;
         };
         let all = node.get("carries").is_none_or(|carries| carries.str() == Some("all"));
-        let listed = names(node.get("carries"));
+        let listed = text_list(node.get("carries"));
         let in_key = |attribute: &str| key_mentions(node, attribute);
         let carried: Vec<AttributeName> = self
             .names
@@ -221,7 +221,7 @@ impl Resolver<'_> {
             // What `is` or `copy` computes has the type of its expression.
             Declared::of(Type::Unknown)
         };
-        declared.optional |= flag(node, "optional");
+        declared.optional |= flag_field(node, "optional");
         if let Some(only) = node.get("in") {
             declared.ty = self.only(declared.ty, only);
         }
@@ -229,7 +229,7 @@ impl Resolver<'_> {
     }
 
     fn short_form(&mut self, text: &Text, types: &mut TypeTable) -> Option<Declared> {
-        match type_syntax::parse(text, &mut self.patterns) {
+        match type_syntax::parse_type(text, &mut self.patterns) {
             Ok(written) => self.written(&written, types),
             Err(diagnostic) => {
                 self.out.push(*diagnostic);
@@ -479,7 +479,7 @@ fn unknown_declared(resolver: &Resolver<'_>, entity: EntityId, name: &str, span:
         .map_or(&[][..], Node::entries);
     let message = format!("`{entity_name}` has no attribute `{name}`");
     let known: Vec<&str> = known.iter().map(|entry| entry.key.text.as_str()).collect();
-    super::meant(
+    super::suggest_names(
         Diagnostic::new(&rules::UNKNOWN_ATTRIBUTE, span, message),
         name,
         &known,
@@ -492,7 +492,7 @@ pub(super) fn enum_type(words: &Node, name: &str, were: Option<&Node>) -> Type {
     let were = were.filter_map(|entry| Some((entry.key.text.clone(), entry.value.str()?.to_owned())));
     Type::Enum(Arc::new(EnumType {
         name: name.to_owned(),
-        members: names(Some(words)),
+        members: text_list(Some(words)),
         were: were.collect(),
     }))
 }

@@ -6,12 +6,16 @@ use singlet_store::well_formed::check_operator;
 use singlet_store::{AttributeType, Comparison, Condition, Operand, Path};
 
 use super::token::ExpressionToken;
-use super::{ExpressionParser, RequestPlaceholders, no_path, parse, wrong_count, wrong_type};
+use super::{ExpressionParser, RequestPlaceholders, no_path, parse_whole, wrong_count, wrong_type};
 use crate::fault::Fault;
 
 /// Reads a condition or a filter; `parameter` is its name in messages.
-pub(crate) fn read(parameter: &str, source: &str, placeholders: &RequestPlaceholders) -> Result<Condition, Fault> {
-    parse(parameter, source, placeholders, |parser| parser.condition())
+pub(crate) fn read_condition(
+    parameter: &str,
+    source: &str,
+    placeholders: &RequestPlaceholders,
+) -> Result<Condition, Fault> {
+    parse_whole(parameter, source, placeholders, |parser| parser.condition())
 }
 
 const FUNCTIONS: [&str; 6] = [

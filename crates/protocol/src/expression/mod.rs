@@ -27,7 +27,7 @@ use token::Tokens;
 const EXPRESSION_DEPTH_MAX: usize = 100;
 
 /// Reads one expression: what it says about itself comes before what its grammar says.
-fn parse<T>(
+fn parse_whole<T>(
     parameter: &str,
     source: &str,
     placeholders: &RequestPlaceholders,

@@ -3,12 +3,12 @@
 use singlet_store::Path;
 use singlet_store::well_formed::check_distinct;
 
-use super::{ExpressionParser, RequestPlaceholders, parse};
+use super::{ExpressionParser, RequestPlaceholders, parse_whole};
 use crate::fault::Fault;
 
 /// Reads a projection: paths of which none lies in another.
-pub(crate) fn read(source: &str, placeholders: &RequestPlaceholders) -> Result<Vec<Path>, Fault> {
-    parse(
+pub(crate) fn read_projection(source: &str, placeholders: &RequestPlaceholders) -> Result<Vec<Path>, Fault> {
+    parse_whole(
         "ProjectionExpression",
         source,
         placeholders,

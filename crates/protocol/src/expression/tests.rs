@@ -162,7 +162,7 @@ proptest! {
         let Ok(text) = renderer.condition(&condition) else { return Ok(()) };
         let known = renderer.finish();
         let placeholders = RequestPlaceholders::of(known.names, known.values);
-        let parsed = condition::read("ConditionExpression", &text, &placeholders);
+        let parsed = condition::read_condition("ConditionExpression", &text, &placeholders);
         prop_assert_eq!(parsed.map_err(|fault| fault.message().to_owned()), Ok(condition));
         prop_assert!(placeholders.all_used().is_ok());
     }
@@ -173,7 +173,7 @@ proptest! {
         let Some(text) = renderer.update(&update).unwrap() else { return Ok(()) };
         let known = renderer.finish();
         let placeholders = RequestPlaceholders::of(known.names, known.values);
-        let parsed = update::read(&text, &placeholders);
+        let parsed = update::read_update(&text, &placeholders);
         prop_assert_eq!(parsed.map_err(|fault| fault.message().to_owned()), Ok(update));
     }
 
@@ -184,7 +184,7 @@ proptest! {
         let text = renderer.projection(&paths).unwrap().unwrap();
         let known = renderer.finish();
         let placeholders = RequestPlaceholders::of(known.names, known.values);
-        let parsed = projection::read(&text, &placeholders);
+        let parsed = projection::read_projection(&text, &placeholders);
         prop_assert_eq!(parsed.map_err(|fault| fault.message().to_owned()), Ok(paths));
     }
 
@@ -201,10 +201,10 @@ proptest! {
             BTreeMap::from([(":v".to_owned(), Value::from(1))]),
         );
         for text in [text, words.join(" ")] {
-            let _ = condition::read("FilterExpression", &text, &placeholders);
-            let _ = key_condition::read(&text, &placeholders);
-            let _ = update::read(&text, &placeholders);
-            let _ = projection::read(&text, &placeholders);
+            let _ = condition::read_condition("FilterExpression", &text, &placeholders);
+            let _ = key_condition::read_key_condition(&text, &placeholders);
+            let _ = update::read_update(&text, &placeholders);
+            let _ = projection::read_projection(&text, &placeholders);
         }
     }
 }
@@ -220,8 +220,8 @@ fn refused(text: &str) -> String {
     ]);
     let placeholders = RequestPlaceholders::of(BTreeMap::new(), values);
     let fault = match text.split(' ').next() {
-        Some("SET" | "ADD" | "DELETE" | "REMOVE") => update::read(text, &placeholders).err(),
-        _ => condition::read("ConditionExpression", text, &placeholders).err(),
+        Some("SET" | "ADD" | "DELETE" | "REMOVE") => update::read_update(text, &placeholders).err(),
+        _ => condition::read_condition("ConditionExpression", text, &placeholders).err(),
     };
     fault.map(|fault| fault.message().to_owned()).unwrap_or_default()
 }

@@ -7,12 +7,12 @@ use singlet_store::well_formed::{
 use singlet_store::{SetOperand, SetValue, Update};
 
 use super::token::ExpressionToken;
-use super::{ExpressionParser, RequestPlaceholders, no_path, parse, wrong_count};
+use super::{ExpressionParser, RequestPlaceholders, no_path, parse_whole, wrong_count};
 use crate::fault::Fault;
 
 /// Reads an update.
-pub(crate) fn read(source: &str, placeholders: &RequestPlaceholders) -> Result<Update, Fault> {
-    parse("UpdateExpression", source, placeholders, |parser| parser.update())
+pub(crate) fn read_update(source: &str, placeholders: &RequestPlaceholders) -> Result<Update, Fault> {
+    parse_whole("UpdateExpression", source, placeholders, |parser| parser.update())
 }
 
 const SECTIONS: [&str; 4] = ["SET", "REMOVE", "ADD", "DELETE"];

@@ -93,7 +93,7 @@ impl StatementParser {
 }
 
 fn number(text: &str) -> Result<Value, String> {
-    let read = crate::value::number(text);
+    let read = crate::value::number_of(text);
     read.map(Value::N).map_err(|fault| fault.message().to_owned())
 }
 

@@ -56,7 +56,7 @@ fn read_statement(input: &Input<'_>) -> Result<Statement, Fault> {
         .flatten()
         .map(value::attribute_value)
         .collect::<Result<_, Fault>>()?;
-    parse::read(statement, parameters).map_err(Fault::validation)
+    parse::read_statement(statement, parameters).map_err(Fault::validation)
 }
 
 /// What a statement gave.
@@ -67,7 +67,7 @@ struct StatementOutcome {
     consumed: Consumed,
 }
 
-pub(crate) async fn execute(endpoint: &Endpoint, input: &Input<'_>) -> Result<Json, Fault> {
+pub(crate) async fn execute_statement(endpoint: &Endpoint, input: &Input<'_>) -> Result<Json, Fault> {
     let limit = input.integer("Limit")?;
     let mut constraints = Constraints::default();
     constraints.at_least(limit, "limit", 1);
@@ -111,7 +111,7 @@ pub(crate) async fn execute(endpoint: &Endpoint, input: &Input<'_>) -> Result<Js
 
 fn read_token(token: &str) -> Option<Item> {
     let key: Json = serde_json::from_slice(&STANDARD.decode(token).ok()?).ok()?;
-    value::item(key.as_object()?).ok()
+    value::item_of(key.as_object()?).ok()
 }
 
 /// Which page of a `SELECT`.
@@ -143,7 +143,7 @@ async fn run_select(
             let request = QueryRequest {
                 table: select.table.clone(),
                 index: select.index.clone(),
-                range: key_condition::range(keys, key)?,
+                range: key_condition::range_of(keys, key)?,
                 filter,
                 select: singlet_store::Select::All,
                 consistent: page.consistent,

@@ -5,7 +5,7 @@ use singlet_store::{
     AttributeType, Comparison, Condition, Direction, Operand, Path, SetOperand, SetValue, Update, UpdateReturn,
 };
 
-use super::token::{StatementToken, at_place, tokens};
+use super::token::{StatementToken, at_place, statement_tokens};
 
 /// A statement.
 #[derive(Clone, Debug)]
@@ -54,9 +54,9 @@ impl Statement {
 const STATEMENT_DEPTH_MAX: usize = 64;
 
 /// Reads a statement; `?` takes the parameters one after the other.
-pub(super) fn read(source: &str, parameters: Vec<Value>) -> Result<Statement, String> {
+pub(super) fn read_statement(source: &str, parameters: Vec<Value>) -> Result<Statement, String> {
     let mut parser = StatementParser {
-        tokens: tokens(source)?,
+        tokens: statement_tokens(source)?,
         at: 0,
         end: source.len(),
         parameters: parameters.into_iter(),
@@ -512,10 +512,10 @@ mod tests {
                 "t", "size", "begins_with", "list_append", "set_add",
             ]), 0..30,
         )) {
-            let _ = read(&text, Vec::new());
-            let _ = read(&words.join(" "), vec![Value::Null]);
+            let _ = read_statement(&text, Vec::new());
+            let _ = read_statement(&words.join(" "), vec![Value::Null]);
             for start in ["SELECT * FROM t WHERE ", "UPDATE t SET a = ", "INSERT INTO t VALUE {'a': "] {
-                let _ = read(&format!("{start}{}", words.join(" ")), vec![Value::Null]);
+                let _ = read_statement(&format!("{start}{}", words.join(" ")), vec![Value::Null]);
             }
         }
     }

@@ -20,7 +20,7 @@ const SIGNS: [&str; 22] = [
 ];
 
 /// Splits a statement; each word comes with where it starts.
-pub(super) fn tokens(source: &str) -> Result<Vec<(StatementToken, usize)>, String> {
+pub(super) fn statement_tokens(source: &str) -> Result<Vec<(StatementToken, usize)>, String> {
     let mut all = Vec::new();
     let mut at = 0;
     while let Some(first) = source.get(at..).and_then(|rest| rest.chars().next()) {

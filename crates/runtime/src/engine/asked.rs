@@ -48,7 +48,7 @@ impl Engine {
         request: &'a Request,
     ) -> Result<CheckedRequest<'a>, RuntimeError> {
         let read = &prepared.forward.read;
-        let sent = arguments::checked(read, &request.args)?;
+        let sent = arguments::checked_arguments(read, &request.args)?;
         let mut asked = CheckedRequest {
             prepared,
             planned: &prepared.forward,
@@ -72,7 +72,7 @@ impl Engine {
             row: None,
             bound: &nothing,
         };
-        asked.args = arguments::filled(read, asked.sent.clone(), scope)?;
+        asked.args = arguments::with_defaults(read, asked.sent.clone(), scope)?;
         asked.planned = prepared.directed(Scope {
             args: &asked.args,
             ..scope

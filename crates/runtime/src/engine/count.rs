@@ -8,7 +8,7 @@ use singlet_model::model::Selection;
 use singlet_plan::read::SelectionPlan;
 
 use super::ReadCall;
-use super::tally::tally;
+use super::tally::count_by_store;
 use crate::budget::Stretch;
 use crate::error::RuntimeError;
 use crate::read_on::{SelectionWalk, too_many};
@@ -32,7 +32,7 @@ impl<'a> ReadCall<'a> {
         if selection.by.is_empty() && selection.sums.is_empty() {
             let mut reading = self.reading(selection, plan, None);
             reading.scope.row = parent;
-            if let Some((rows, consumed)) = tally(&reading, most as u64).await? {
+            if let Some((rows, consumed)) = count_by_store(&reading, most as u64).await? {
                 self.consumed += &consumed;
                 return match rows <= most as u64 {
                     true => Ok(Value::N(Number::from(rows))),

@@ -9,17 +9,17 @@ use singlet_model::model::{Each, Selection, SelectionKind};
 use singlet_plan::read::{PartPlan, SelectionPlan};
 use singlet_store::Consumed;
 
-use super::neighbours::CollectionPage;
+use super::shared_request::SharedItems;
 use super::{Answer, ReadCall, beside_rows};
 use crate::by_key::batch_get;
 use crate::cursor::{Cursor, CursorScope};
 use crate::error::RuntimeError;
 use crate::find::{FoundRows, Reading};
 use crate::keyed::Keyed;
-use crate::read_on::{WholeRows, all_rows, first_rows, only, rows_of_get};
+use crate::range_rows::table_key;
+use crate::read_on::{WholeRows, all_rows, first_rows, one_of_get, rows_of_get};
 use crate::row;
 use crate::scope::Attributes;
-use crate::stream::table_key;
 
 impl<'a> ReadCall<'a> {
     /// After how many requests a page ends, where the read says `requests: ..5`.
@@ -47,7 +47,7 @@ impl<'a> ReadCall<'a> {
         &mut self,
         parts: &'a [PartPlan],
         parent: Option<&Attributes>,
-        side: Option<&CollectionPage<'_>>,
+        shared: Option<&SharedItems<'_>>,
         mut cursor: Option<Cursor>,
         belongs: &CursorScope<'_>,
     ) -> Result<(Value, Option<String>), RuntimeError> {
@@ -73,12 +73,12 @@ impl<'a> ReadCall<'a> {
                 true => rows_of_get(&reading),
                 false => self.rows_wanted(Some(&part.name), selection)?,
             };
-            let beside = match side {
-                Some(side) => side.found(Some(&part.name), &reading, most)?,
+            let at_hand = match shared {
+                Some(shared) => shared.rows_of(Some(&part.name), &reading, most)?,
                 None => None,
             };
             let pages = read.pages.as_ref() == Some(&part.name);
-            let found = match beside {
+            let found = match at_hand {
                 Some(found) => {
                     if pages {
                         let left = selection.limit.map_or(usize::MAX, |limit| limit as usize);
@@ -102,7 +102,7 @@ impl<'a> ReadCall<'a> {
             };
             self.consumed += &found.consumed;
             let value = match one {
-                true => only(&read.name, found.rows)?.map(Value::M),
+                true => one_of_get(&read.name, found.rows)?.map(Value::M),
                 false => Some(Value::L(found.rows.iter().map(row::as_value).collect())),
             };
             if let Some(value) = value {

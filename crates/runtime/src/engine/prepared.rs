@@ -15,7 +15,7 @@ use crate::error::RuntimeError;
 use crate::scope::Scope;
 
 /// The reads of a model by name.
-pub(super) fn reads(model: &Model) -> BTreeMap<String, Prepared> {
+pub(super) fn prepared_reads(model: &Model) -> BTreeMap<String, Prepared> {
     let reads = model.reads.iter();
     reads
         .map(|read| (read.name.clone(), Prepared::new(model, read)))

@@ -53,7 +53,7 @@ pub(super) fn one_of<'v>(
 
 /// Every combination of the values of a query's parts, those of the first part slowest. A part that follows another has the value
 /// that the other has.
-pub(super) fn combinations<'v>(
+pub(super) fn part_combinations<'v>(
     types: &[&Type],
     query: &Query,
     scope: &'v Scope<'_>,
@@ -138,7 +138,7 @@ fn values_of<'v>(
 }
 
 /// Whether the values are instants finer than the attribute: its key is that of the instant rounded down.
-pub(super) fn rounds(values: &Values, ty: &Type) -> bool {
+pub(super) fn rounds_down(values: &Values, ty: &Type) -> bool {
     match values {
         Values::One(expr) => is_finer(&expr.ty, ty),
         Values::Each(expr) => expr.ty.element().is_some_and(|element| is_finer(element, ty)),

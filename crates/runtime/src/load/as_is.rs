@@ -11,10 +11,10 @@ use singlet_model::types::Type;
 
 use super::fill::{entity_and_fields, given_row, loadable_entity, value_of};
 use super::image::{image_of_line, put_back};
-use super::kept::{KeptItem, KeptKind, kept_items, oversize};
+use super::kept::{KeptItem, KeptKind, kept_items, oversize_of};
 use super::lines::{Line, Lines, RowSource};
 use super::misfit::{CountedMistake, LoadError, Misfit, MisfitKind};
-use super::send::{Ended, LoadAction, Means, refusal, send_actions};
+use super::send::{Ended, LoadAction, Means, action_refusal, send_actions};
 use super::source::item_at;
 use super::{LoadOptions, LoadProgress, LoadScope, LoadedRows, Loading};
 use crate::engine::Engine;
@@ -132,7 +132,7 @@ async fn take_line(loading: &Loading<'_>, line: std::io::Result<Line>) -> Result
         }
     };
     let kept = with_others(kept, &others);
-    if let Some(misfit) = oversize(model, &kept) {
+    if let Some(misfit) = oversize_of(model, &kept) {
         misfits.push(misfit.of(&entity.name));
         return ended(TakenOutcome::LeftOut, misfits);
     }
@@ -193,14 +193,14 @@ async fn put_kept(
             if item_at(loading, one.key.clone()).await?.as_ref() == Some(&one.item) {
                 return Ok(TakenOutcome::There);
             }
-            misfits.extend(refusal(&Means::Kept(KeptKind::Own)).map(|misfit| misfit.of(&entity.name)));
+            misfits.extend(action_refusal(&Means::Kept(KeptKind::Own)).map(|misfit| misfit.of(&entity.name)));
             return Ok(TakenOutcome::LeftOut);
         }
         misfits.extend(
             failed
                 .iter()
                 .filter_map(means)
-                .filter_map(refusal)
+                .filter_map(action_refusal)
                 .map(|misfit| misfit.of(&entity.name)),
         );
         let before = kept.len();

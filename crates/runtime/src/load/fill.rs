@@ -102,7 +102,7 @@ struct RowFilling<'a> {
 
 impl<'a> RowFilling<'a> {
     fn wrong(&mut self, kind: MisfitKind, name: &str, reason: impl Into<String>) {
-        self.misfits.push(Misfit::new(kind, reason).at(pointer(name)));
+        self.misfits.push(Misfit::new(kind, reason).at(attribute_pointer(name)));
     }
 
     /// What the line says of an attribute; null says nothing, as in a create.
@@ -117,7 +117,9 @@ impl<'a> RowFilling<'a> {
             Ok(found) => found,
             Err((below, reason)) => {
                 let misfit = Misfit::new(MisfitKind::WrongValue, reason);
-                return self.misfits.push(misfit.at(format!("{}{below}", pointer(name))));
+                return self
+                    .misfits
+                    .push(misfit.at(format!("{}{below}", attribute_pointer(name))));
             }
         };
         if attribute.is.is_some() || attribute.alias.is_some() {
@@ -144,7 +146,7 @@ impl<'a> RowFilling<'a> {
         }
         self.fill_held();
         if self.misfits.is_empty() {
-            match row::completed(entity, self.row.clone(), self.scope) {
+            match row::complete_row(entity, self.row.clone(), self.scope) {
                 Ok(row) => self.row = row,
                 Err(error) => self.misfits.push(Misfit::new(MisfitKind::Computed, error.to_string())),
             }
@@ -270,6 +272,6 @@ fn generates(function: FunctionId) -> bool {
 }
 
 /// An attribute's place in the row.
-pub(super) fn pointer(name: &str) -> String {
+pub(super) fn attribute_pointer(name: &str) -> String {
     format!("/{}", name.replace('~', "~0").replace('/', "~1"))
 }

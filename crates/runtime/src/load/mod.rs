@@ -147,7 +147,7 @@ pub async fn load_text(engine: &Engine, text: &str, now: i64) -> Result<LoadedRo
 /// # Errors
 ///
 /// What is wrong with the line.
-pub fn items(model: &Model, line: &str, scope: Scope<'_>) -> Result<Vec<Item>, RuntimeError> {
+pub fn line_items(model: &Model, line: &str, scope: Scope<'_>) -> Result<Vec<Item>, RuntimeError> {
     let given = fill::given_row(model, line, scope).map_err(|misfits| misfit::first_as_error(&misfits))?;
     items_of_row(model, given.entity, &given.row, scope)
 }
@@ -163,7 +163,7 @@ pub fn items_of_row(
     row: &Attributes,
     scope: Scope<'_>,
 ) -> Result<Vec<Item>, RuntimeError> {
-    let mut items = row::encode(model, entity, row, scope)?;
+    let mut items = row::encode_with_mirrors(model, entity, row, scope)?;
     items.extend(
         guards_of_row(model, entity, row, scope)?
             .into_iter()

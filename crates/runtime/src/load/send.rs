@@ -7,7 +7,7 @@ use singlet_store::{
     UpdateRequest,
 };
 
-use super::kept::{KeptItem, KeptKind, excluded_rows, kept_items, oversize, place_of};
+use super::kept::{KeptItem, KeptKind, excluded_rows, kept_items, oversize_of, place_of};
 use super::misfit::{Misfit, MisfitKind};
 use super::source::{Pin, item_at, open_version, take_copies};
 use super::survey::is_last_version;
@@ -15,7 +15,7 @@ use super::{GivenRow, Loading};
 use crate::error::RuntimeError;
 use crate::scope::Attributes;
 use crate::write::{GUARD_OWNER, absent_now, key_in};
-use crate::{retry, row, stream};
+use crate::{range_rows, retry, row};
 
 /// How often a row is made anew because what it depends on changed meanwhile.
 const ATTEMPTS_MAX: u32 = 8;
@@ -43,9 +43,9 @@ pub(super) async fn send_row(loading: &Loading<'_>, given: &GivenRow<'_>) -> Res
             Ok(pins) => pins,
             Err(misfit) => return Ok(SentRow::Refused(misfit)),
         };
-        let row = row::completed(entity, row, loading.scope)?;
+        let row = row::complete_row(entity, row, loading.scope)?;
         let kept = kept_items(model, entity, &row, loading.scope)?;
-        if let Some(misfit) = oversize(model, &kept) {
+        if let Some(misfit) = oversize_of(model, &kept) {
             return Ok(SentRow::Refused(misfit));
         }
         if let Some(misfit) = second_last_version(loading, entity, &row, &kept).await? {
@@ -248,23 +248,23 @@ async fn look_at(
                 false => SentRow::Refused(same_key(loading, given.entity, &there)),
             }));
         }
-        refused = refused.or(refusal(&action.means));
+        refused = refused.or(action_refusal(&action.means));
     }
     Ok(refused.map(SentRow::Refused))
 }
 
 /// Whether an item is the row of a line: it has every value that the line states.
 fn is_given(loading: &Loading<'_>, given: &GivenRow<'_>, item: &Item) -> Result<bool, RuntimeError> {
-    if !stream::is_of(loading.model(), given.entity, item) {
+    if !range_rows::is_row_of(loading.model(), given.entity, item) {
         return Ok(false);
     }
-    let stored = row::stored(given.entity, item)?;
+    let stored = row::decode_as_stored(given.entity, item)?;
     let same = |name: &String| stored.get(name) == given.row.get(name);
     Ok(given.stated.iter().all(same))
 }
 
 fn same_key(loading: &Loading<'_>, entity: &Entity, there: &Item) -> Misfit {
-    let reason = match stream::is_of(loading.model(), entity, there) {
+    let reason = match range_rows::is_row_of(loading.model(), entity, there) {
         true => "the table has another row with this key",
         false => "the table has a row of another kind with this key",
     };
@@ -272,7 +272,7 @@ fn same_key(loading: &Loading<'_>, entity: &Entity, there: &Item) -> Misfit {
 }
 
 /// What is said of an action whose condition failed.
-pub(super) fn refusal(means: &Means) -> Option<Misfit> {
+pub(super) fn action_refusal(means: &Means) -> Option<Misfit> {
     Some(match means {
         Means::Kept(KeptKind::Own) => Misfit::new(MisfitKind::SameKey, "the table has another row with this key"),
         Means::Kept(KeptKind::Mirror(name)) => {

@@ -15,7 +15,7 @@ use singlet_model::Model;
 use singlet_model::model::Entity;
 
 use super::fill::{GivenRow, given_row};
-use super::kept::{KeptKind, excluded_rows, kept_items, oversize, place_of};
+use super::kept::{KeptKind, excluded_rows, kept_items, oversize_of, place_of};
 use super::lines::{Line, Lines, RowSource};
 use super::misfit::{LoadError, Misfit, MisfitKind};
 use super::{LoadOptions, LoadProgress, LoadScope, Loading};
@@ -154,7 +154,7 @@ fn claims_of_row(loading: &Loading<'_>, given: &GivenRow<'_>) -> Result<Vec<Uniq
         Err(_) if lacks_copy(entity, &given.row) => return Ok(Vec::new()),
         Err(error) => return Err(no_key(error)),
     };
-    if let Some(misfit) = oversize(model, &kept) {
+    if let Some(misfit) = oversize_of(model, &kept) {
         return Err(misfit);
     }
     let mut claims = Vec::new();

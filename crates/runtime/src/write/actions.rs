@@ -4,16 +4,16 @@ use std::collections::BTreeSet;
 
 use singlet_item::{Item, Number, Value};
 use singlet_model::model::{Entity, IndexEntry, Step, Stored};
-use singlet_plan::write::Default as Why;
+use singlet_plan::write::DefaultRefusal;
 use singlet_store::{Path, SetOperand, Update};
 
 use super::attempt::Attempt;
 use super::create::key_in;
 use super::guards::Guards;
 use super::touched::{
-    Before, Doing, Parts, RowCheck, Touched, TouchedChange, WriteAction, absent_now, present, stored_name,
+    Before, Doing, Parts, RowCheck, Touched, TouchedChange, WriteAction, absent_now, present_item, stored_name,
 };
-use super::{AttemptStop, mistake, send};
+use super::{AttemptStop, internal_mistake, send};
 use crate::by_key::primary_key;
 use crate::load::BY;
 use crate::row;
@@ -51,7 +51,7 @@ impl<'a> Attempt<'a> {
             let Some(item) = touched.item().filter(|_| touched.row().is_some()) else {
                 continue;
             };
-            let Some(row) = row::lapsed_once(entity, &row::stored(entity, item)?, self.scope(None))? else {
+            let Some(row) = row::lapsed_once(entity, &row::decode_as_stored(entity, item)?, self.scope(None))? else {
                 continue;
             };
             let mut lapsed = Touched::new(entity, touched.key.clone(), touched.named.clone());
@@ -60,7 +60,7 @@ impl<'a> Attempt<'a> {
                 row: Some(row.clone()),
             };
             let actions = self.lapse_of(lapsed, row)?;
-            send::send(self.operation, actions, false, &mut self.consumed).await?;
+            send::send_actions(self.operation, actions, false, &mut self.consumed).await?;
             return Err(AttemptStop::Again);
         }
         Ok(())
@@ -68,7 +68,7 @@ impl<'a> Attempt<'a> {
 
     /// What stores a row as it is seen, on condition of what was read. Its version stays: for a reader nothing changes.
     pub fn lapse_of(&self, mut lapsed: Touched<'a>, row: Attributes) -> Result<Vec<WriteAction<'a>>, AttemptStop> {
-        lapsed.after = Some(row::completed(lapsed.entity, row, self.scope(None))?);
+        lapsed.after = Some(row::complete_row(lapsed.entity, row, self.scope(None))?);
         lapsed.change = TouchedChange::Update;
         lapsed.used.whole = true;
         self.update_of(&lapsed, lapsed.key.clone(), Vec::new())
@@ -104,7 +104,7 @@ impl<'a> Attempt<'a> {
             return Ok(Vec::new());
         }
         let after = touched.after.as_ref();
-        let after = after.ok_or_else(|| mistake("a row is made of nothing"))?;
+        let after = after.ok_or_else(|| internal_mistake("a row is made of nothing"))?;
         let item = row::encode_own(self.operation.model, touched.entity, after, self.scope(None))?;
         checks.extend(touched.pins(self.operation.model, &[]));
         Ok(vec![WriteAction {
@@ -128,13 +128,13 @@ impl<'a> Attempt<'a> {
             return self.check_of(touched, own_key, checks);
         };
         let item = touched.item();
-        let item = item.ok_or_else(|| mistake("a row is changed that is not there"))?;
-        let stored = row::stored(entity, item)?;
+        let item = item.ok_or_else(|| internal_mistake("a row is changed that is not there"))?;
+        let stored = row::decode_as_stored(entity, item)?;
         let now = self.scope(None);
         let mut new: Vec<_> = row::encode_each(model, entity, after, now)?;
         let mut old: Vec<_> = row::encode_each(model, entity, &stored, now)?;
         if new.is_empty() || old.is_empty() {
-            return Err(mistake("a row has no item"));
+            return Err(internal_mistake("a row has no item"));
         }
         let (_, mut new_item) = new.remove(0);
         old.remove(0);
@@ -151,18 +151,18 @@ impl<'a> Attempt<'a> {
             let mirror = self.entity(*id)?;
             match old_mirror {
                 Some(old_mirror) if key_in(model, old_mirror) == key => {
-                    let update = difference(model, mirror, old_mirror, new_mirror);
+                    let update = item_update(model, mirror, old_mirror, new_mirror);
                     if !update.is_empty() {
                         actions.push(WriteAction {
                             key,
                             doing: Doing::Update(update),
-                            checks: vec![RowCheck::pin(present(model))],
+                            checks: vec![RowCheck::pin(present_item(model))],
                         });
                     }
                 }
                 _ => {
                     also.extend(mirror.attributes.iter().map(|attribute| attribute.name.as_str()));
-                    let why = Why::Mirror(mirror.name.clone());
+                    let why = DefaultRefusal::Mirror(mirror.name.clone());
                     let check = touched.by.map(|by| self.rule_check(by, entity, &why, free.clone()));
                     actions.push(WriteAction {
                         key,
@@ -190,7 +190,9 @@ impl<'a> Attempt<'a> {
         let new_key = primary_key(entity, after)?;
         if let Some(new_key) = new_key.filter(|key| *key != own_key) {
             // The row moves to another key.
-            let check = touched.by.map(|by| self.rule_check(by, entity, &Why::Exists, free));
+            let check = touched
+                .by
+                .map(|by| self.rule_check(by, entity, &DefaultRefusal::Exists, free));
             let gone = WriteAction {
                 key: own_key,
                 doing: Doing::Delete,
@@ -206,7 +208,7 @@ impl<'a> Attempt<'a> {
             actions.splice(0..0, [gone, there]);
             return Ok(actions);
         }
-        let update = difference(model, entity, item, &new_item);
+        let update = item_update(model, entity, item, &new_item);
         let doing = match (update.is_empty(), mark) {
             (true, _) => Doing::Check,
             (false, Some(mark)) => Doing::Update(update.set(BY, Value::S(mark.to_owned()))),
@@ -249,7 +251,7 @@ impl<'a> Attempt<'a> {
         }
         for (name, key) in &new.by_name {
             if old.by_name.get(name) != Some(key) {
-                let why = Why::Taken(name.clone());
+                let why = DefaultRefusal::Taken(name.clone());
                 let condition = absent_now(model, entity.expires.is_some(), now);
                 let check = match by {
                     Some(by) => self.rule_check(by, entity, &why, condition),
@@ -293,7 +295,7 @@ impl<'a> Attempt<'a> {
         let mut touched_names: BTreeSet<&str> = touched.edits.touched().collect();
         for (name, value) in &touched.edits.set {
             let attribute = entity.attribute(name);
-            let attribute = attribute.ok_or_else(|| mistake("what is set is no attribute"))?;
+            let attribute = attribute.ok_or_else(|| internal_mistake("what is set is no attribute"))?;
             if attribute.alias.is_none() && attribute.stored != Stored::No {
                 put(stored_name(&attribute.stored, name), value.clone());
             }
@@ -325,12 +327,12 @@ impl<'a> Attempt<'a> {
         if let (Some(ttl), Some(expires)) = (&model.table.ttl, &entity.expires)
             && expires.attributes().iter().any(|name| touched_names.contains(*name))
         {
-            let seconds = row::expiry(model, entity, &row, self.scope(None))?;
+            let seconds = row::expiry_of(model, entity, &row, self.scope(None))?;
             put(ttl, seconds.map(|seconds| Value::N(Number::from(seconds))));
         }
         for (name, number) in &touched.edits.add {
             let attribute = entity.attribute(name);
-            let attribute = attribute.ok_or_else(|| mistake("what is added to is no attribute"))?;
+            let attribute = attribute.ok_or_else(|| internal_mistake("what is added to is no attribute"))?;
             let stored = stored_name(&attribute.stored, name);
             update.add.push((Path::attribute(stored), Value::N(*number)));
         }
@@ -362,7 +364,7 @@ impl<'a> Attempt<'a> {
         if !involved {
             return Ok(Vec::new());
         }
-        let chosen = row::holding(choices, row, self.scope(None))?;
+        let chosen = row::template_choice(choices, row, self.scope(None))?;
         let lookup = |path: &str| row::at_path(row, path);
         let mut keys: Vec<(String, Option<Value>)> = Vec::new();
         for template in choices.iter().flat_map(|choice| &choice.keys) {
@@ -401,7 +403,7 @@ impl<'a> Attempt<'a> {
         let mut actions = Vec::new();
         let mut also: Vec<String> = Vec::new();
         if let Some(item) = touched.item() {
-            let stored = row::stored(touched.entity, item)?;
+            let stored = row::decode_as_stored(touched.entity, item)?;
             let items = row::encode_each(model, touched.entity, &stored, self.scope(None))?;
             for (id, mirror_item) in items.into_iter().skip(1) {
                 let mirror = self.entity(id)?;
@@ -438,7 +440,7 @@ impl<'a> Attempt<'a> {
 }
 
 /// What differs between two items of an entity, as an update; attributes that the model does not know stay.
-pub(super) fn difference(model: &singlet_model::Model, entity: &Entity, old: &Item, new: &Item) -> Update {
+pub(super) fn item_update(model: &singlet_model::Model, entity: &Entity, old: &Item, new: &Item) -> Update {
     let mut update = Update::new();
     let is_key = |name: &str| model.table.key.iter().any(|key| key.name == name);
     for (name, value) in new {

@@ -11,7 +11,7 @@ use singlet_store::Consumed;
 use super::attempt::Attempt;
 use super::refuse::Denial;
 use super::touched::{Doing, Touched, TouchedChange, WriteAction};
-use super::{AttemptStop, Refused, Written, mistake, send};
+use super::{AttemptStop, Refused, Written, internal_mistake, send};
 use crate::row;
 use crate::scope::Attributes;
 
@@ -42,10 +42,11 @@ impl<'a> Attempt<'a> {
             return Err(AttemptStop::ReadFirst(blind_keys));
         }
         if let [at] = blind.as_slice() {
-            let item = send::send(self.operation, actions, true, &mut self.consumed).await?;
-            let item = item.ok_or_else(|| mistake("a row was changed and not given back"))?;
+            let item = send::send_actions(self.operation, actions, true, &mut self.consumed).await?;
+            let item = item.ok_or_else(|| internal_mistake("a row was changed and not given back"))?;
             // A row that ends with this change is answered all the same.
-            let row = row::seen(self.operation.model, self.touched(*at)?.entity, &item, self.scope(None))?;
+            let row =
+                row::decode_even_expired(self.operation.model, self.touched(*at)?.entity, &item, self.scope(None))?;
             self.touched_mut(*at)?.after = Some(row);
             return self.answer().await;
         }
@@ -57,7 +58,7 @@ impl<'a> Attempt<'a> {
             actions.push(record.action(self.operation, &written, &answered)?);
             actions.extend(self.operation.change.and_then(|change| change.unpark(self.operation)));
         }
-        send::send(self.operation, actions, false, &mut self.consumed).await?;
+        send::send_actions(self.operation, actions, false, &mut self.consumed).await?;
         Ok(written)
     }
 
@@ -74,7 +75,7 @@ impl<'a> Attempt<'a> {
             let touched = self.touched(at)?;
             let unfinished = touched.change == TouchedChange::Update && touched.is_read() && touched.after.is_none();
             if unfinished && touched.entity.history.is_none() {
-                return Err(mistake("a row was read after its change was decided"));
+                return Err(internal_mistake("a row was read after its change was decided"));
             }
             let parts = self.touched_mut(at)?.take_parts();
             actions.append(&mut self.actions_of(at, parts)?);
@@ -146,7 +147,9 @@ impl<'a> Attempt<'a> {
         };
         let touched = self.touched(first.at)?;
         let row = touched.after.as_ref().or(touched.row());
-        let mut row = row.ok_or_else(|| mistake("what is answered is not there"))?.clone();
+        let mut row = row
+            .ok_or_else(|| internal_mistake("what is answered is not there"))?
+            .clone();
         for (name, value) in &touched.key {
             row.entry(name.clone()).or_insert_with(|| value.clone());
         }
@@ -172,7 +175,7 @@ impl<'a> Attempt<'a> {
                 Some(first) => {
                     let touched = self.touched(first.at)?;
                     let row = touched.after.as_ref().or(touched.row());
-                    let row = row.ok_or_else(|| mistake("what is answered is not there"))?;
+                    let row = row.ok_or_else(|| internal_mistake("what is answered is not there"))?;
                     Some(row::as_value(row))
                 }
                 None => None,
@@ -220,7 +223,7 @@ fn unite(actions: &mut Vec<WriteAction<'_>>) -> Result<(), AttemptStop> {
         };
         let second = actions.remove(at + 1 + other);
         let first = actions.get_mut(at);
-        let first = first.ok_or_else(|| mistake("an action is gone"))?;
+        let first = first.ok_or_else(|| internal_mistake("an action is gone"))?;
         match (&first.doing, &second.doing) {
             (_, Doing::Check) => {}
             (Doing::Check, _) => first.doing = second.doing,

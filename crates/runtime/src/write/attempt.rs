@@ -9,20 +9,20 @@ use singlet_model::expression::{Expr, ExprKind};
 use singlet_model::model::{Entity, Let, LetValue, Selection, SelectionKind};
 use singlet_model::types::{EntityId, Type};
 use singlet_plan::read::SelectionPlan;
-use singlet_plan::write::{Default as Why, Used, default_name, requirement_status};
+use singlet_plan::write::{DefaultRefusal, Used, default_name, requirement_status};
 use singlet_store::{Consumed, GetRequest};
 
 use super::generate::Generating;
 use super::refuse::{Denial, RefusalRule};
 use super::touched::{Before, NotPassedOver, RowCheck, Touched, TouchedChange, WriteAction, present_now};
-use super::{AttemptStop, Refused, WriteOperation, Written, mistake};
+use super::{AttemptStop, Refused, WriteOperation, Written, internal_mistake};
 use crate::budget::ReadBudget;
 use crate::by_key::primary_key;
 use crate::error::RuntimeError;
 use crate::find::{FoundRows, Onward, Reading};
 use crate::read_on::{self, WholeRows};
 use crate::scope::{Attributes, Scope};
-use crate::{retry, row, stream};
+use crate::{range_rows, retry, row};
 
 /// What is said first: a missing row, then who may, then the version, then requirements, then steps.
 pub(super) const ORDER_MISSING: u32 = 10;
@@ -151,22 +151,22 @@ impl<'a> Attempt<'a> {
     pub fn touched(&self, at: usize) -> Result<&Touched<'a>, AttemptStop> {
         self.rows
             .get(at)
-            .ok_or_else(|| mistake("a row is touched that is not known"))
+            .ok_or_else(|| internal_mistake("a row is touched that is not known"))
     }
 
     pub fn touched_mut(&mut self, at: usize) -> Result<&mut Touched<'a>, AttemptStop> {
         let touched = self.rows.get_mut(at);
-        touched.ok_or_else(|| mistake("a row is touched that is not known"))
+        touched.ok_or_else(|| internal_mistake("a row is touched that is not known"))
     }
 
     pub fn entity(&self, id: EntityId) -> Result<&'a Entity, AttemptStop> {
         let entity = self.operation.model.entity(id);
-        entity.ok_or_else(|| mistake("an entity is not of this model"))
+        entity.ok_or_else(|| internal_mistake("an entity is not of this model"))
     }
 
     pub async fn bind(&mut self, bound: &'a Let) -> Result<(), AttemptStop> {
         let plan = self.operation.plan.rows.get(&bound.name);
-        let planned = || plan.ok_or_else(|| mistake("a row has no plan"));
+        let planned = || plan.ok_or_else(|| internal_mistake("a row has no plan"));
         match &bound.value {
             LetValue::Value(expr) => match &expr.kind {
                 ExprKind::Entity { entity, key } => {
@@ -191,8 +191,13 @@ impl<'a> Attempt<'a> {
             },
             LetValue::Read(selection) => {
                 let plan = planned()?;
-                let found = plan.found.as_ref().ok_or_else(|| mistake("rows have no plan"))?;
-                let entity = selection.entity().ok_or_else(|| mistake("rows have no entity"))?;
+                let found = plan
+                    .found
+                    .as_ref()
+                    .ok_or_else(|| internal_mistake("rows have no plan"))?;
+                let entity = selection
+                    .entity()
+                    .ok_or_else(|| internal_mistake("rows have no entity"))?;
                 let entity = self.entity(entity)?;
                 match selection.kind {
                     SelectionKind::Get { .. } => match self.found_one(entity, selection, found).await? {
@@ -212,7 +217,7 @@ impl<'a> Attempt<'a> {
                         self.bound.insert(bound.name.clone(), Value::L(list));
                         Ok(())
                     }
-                    SelectionKind::Count => Err(mistake("a write counts rows")),
+                    SelectionKind::Count => Err(internal_mistake("a write counts rows")),
                 }
             }
         }
@@ -237,7 +242,7 @@ impl<'a> Attempt<'a> {
             touched.checks.push(RowCheck {
                 order: ORDER_MISSING,
                 condition: present_now(model, entity, now),
-                denial: Denial::Rule(Box::new(RefusalRule::of(entity, None, &Why::Absent))),
+                denial: Denial::Rule(Box::new(RefusalRule::of(entity, None, &DefaultRefusal::Absent))),
             });
         }
         self.bound.insert(bound.name.clone(), value);
@@ -263,7 +268,7 @@ impl<'a> Attempt<'a> {
     pub fn touch(&mut self, entity: &'a Entity, known: Attributes) -> Result<Option<usize>, AttemptStop> {
         let key = match &entity.history {
             // A version's own instant is not known yet: its identity stands for it.
-            Some(_) => Some(super::guards::identity(self.operation.model, entity, &known)?),
+            Some(_) => Some(super::guards::identity_guard(self.operation.model, entity, &known)?),
             None => match primary_key(entity, &known) {
                 Ok(key) => key,
                 // What no key can hold, such as a caller's id that is too long, no row has.
@@ -307,9 +312,9 @@ impl<'a> Attempt<'a> {
             None => self.get(touched.key.clone()).await?,
         };
         let model = self.operation.model;
-        let item = item.filter(|item| stream::is_of(model, entity, item));
+        let item = item.filter(|item| range_rows::is_row_of(model, entity, item));
         let row = match &item {
-            Some(item) => row::decode(model, entity, item, self.scope(None))?,
+            Some(item) => row::decode_live(model, entity, item, self.scope(None))?,
             None => None,
         };
         let row = row.filter(|row| !super::history::is_over(entity, row));
@@ -416,7 +421,7 @@ impl<'a> Attempt<'a> {
     ) -> Result<Option<usize>, AttemptStop> {
         let known = self.rows.len();
         let at = self.touch(entity, row)?;
-        let at = at.ok_or_else(|| mistake("a row was found that has no key"))?;
+        let at = at.ok_or_else(|| internal_mistake("a row was found that has no key"))?;
         self.read(at).await?;
         let row = self.touched(at)?.row().cloned();
         let meant = match (&row, &selection.filter) {
@@ -439,10 +444,10 @@ impl<'a> Attempt<'a> {
 /// How many rows a loop or a list may have: the checker asks for a limit.
 pub(super) fn rows_most(selection: &Selection) -> Result<usize, AttemptStop> {
     let limit = selection.limit.and_then(|limit| usize::try_from(limit).ok());
-    limit.ok_or_else(|| mistake("rows have no limit"))
+    limit.ok_or_else(|| internal_mistake("rows have no limit"))
 }
 
 /// `booking_not_found`, which also stands for a row that the caller may not see.
 pub(super) fn not_found(entity: &Entity) -> Refused {
-    Refused::new(default_name(&entity.name, &Why::Absent), 404)
+    Refused::new(default_name(&entity.name, &DefaultRefusal::Absent), 404)
 }

@@ -11,10 +11,10 @@ use singlet_plan::write::StepPlan;
 use singlet_store::{Condition, Consumed, DeleteRequest, ErrorKind, GetRequest, Path, Update};
 
 use super::attempt::Attempt;
-use super::guards::{hashed, owner, place};
+use super::guards::{guard_owner, own_row_key, texts_hash};
 use super::steps::Element;
 use super::touched::{Doing, RowCheck, WriteAction};
-use super::{AttemptStop, WriteOperation, Written, mistake, record, send};
+use super::{AttemptStop, WriteOperation, Written, internal_mistake, record, send};
 use crate::cursor::Positions;
 use crate::error::RuntimeError;
 use crate::find::Onward;
@@ -53,7 +53,7 @@ type Mark = [u8; MARK_BYTES];
 const MARK_BYTES: usize = 16;
 
 /// Does an operation from where it stopped.
-pub(super) async fn run(operation: &WriteOperation<'_>) -> Result<Written, RuntimeError> {
+pub(super) async fn run_bulk(operation: &WriteOperation<'_>) -> Result<Written, RuntimeError> {
     let mut consumed = Consumed::default();
     if let Some(record) = &operation.record
         && let Some(written) = record.replayed(operation, &mut consumed).await?
@@ -108,11 +108,11 @@ fn place_of(operation: &WriteOperation<'_>) -> Result<Item, RuntimeError> {
     let caller = operation.request.caller.claims.get("id").and_then(Value::as_str);
     let sent = values::json_text::of(&Value::M(operation.request.args.clone()));
     let key = operation.request.idempotency_key.clone().unwrap_or_default();
-    let asked = hashed(&[&key, &sent]);
+    let asked = texts_hash(&[&key, &sent]);
     match caller {
-        Some(caller) => place(operation.model, "progress", &[&operation.write.name, caller, &asked]),
+        Some(caller) => own_row_key(operation.model, "progress", &[&operation.write.name, caller, &asked]),
         // One part more than any caller's, so that nobody's id is nobody.
-        None => place(operation.model, "progress", &[&operation.write.name, "", "", &asked]),
+        None => own_row_key(operation.model, "progress", &[&operation.write.name, "", "", &asked]),
     }
 }
 
@@ -149,7 +149,7 @@ impl<'o> Bulk<'o> {
                     self.bound = bound;
                     return Ok(None);
                 }
-                Err(AttemptStop::ReadFirst(keys)) => super::remember(&mut read_first, keys)?,
+                Err(AttemptStop::ReadFirst(keys)) => super::remember_wanted(&mut read_first, keys)?,
                 Err(AttemptStop::Again | AttemptStop::Recorded) => {
                     if let Some(written) = self.operation.replayed(&mut self.consumed).await? {
                         return Ok(Some(written));
@@ -254,10 +254,10 @@ impl<'o> Bulk<'o> {
             (DONE.to_owned(), number(self.progress.done)),
             (NOW.to_owned(), Value::N(Number::from(self.progress.now))),
             (TURN.to_owned(), number(self.turn)),
-            record::expiry(self.operation),
+            record::record_expiry(self.operation),
         ];
         if let Some(from) = &self.progress.from {
-            let text = serde_json::to_string(from).map_err(|_| mistake("a place cannot be written down"))?;
+            let text = serde_json::to_string(from).map_err(|_| internal_mistake("a place cannot be written down"))?;
             fields.push((FROM.to_owned(), Value::S(text)));
         }
         if !self.progress.seen.is_empty() {
@@ -400,7 +400,7 @@ impl<'o> Bulk<'o> {
         let sent = match self.moved(&next) {
             Ok(progress) => {
                 all.push(progress);
-                send::send(operation, all, false, &mut self.consumed).await
+                send::send_actions(operation, all, false, &mut self.consumed).await
             }
             Err(stop) => Err(stop),
         };
@@ -441,7 +441,7 @@ impl<'o> Bulk<'o> {
                     self.progress = self.progress.after(element, did);
                     return Ok(());
                 }
-                Err(AttemptStop::ReadFirst(keys)) => super::remember(&mut read_first, keys)?,
+                Err(AttemptStop::ReadFirst(keys)) => super::remember_wanted(&mut read_first, keys)?,
                 Err(AttemptStop::Failed(error)) => return Err(error),
                 // A row that is gone or no longer fits was somebody else's, or this operation's own before it stopped.
                 Err(AttemptStop::Refused(refused)) if refused.status == 404 && (self.resumed || self.turn > 0) => {
@@ -622,7 +622,9 @@ async fn bind_turn<'a>(attempt: &mut Attempt<'a>, step: &'a Step, turn: &BulkTur
     let bound: Option<Element> = match (turn, list) {
         (BulkTurn::Element(value), LetValue::Value(list)) => Some(attempt.element_of(list, value.clone())?),
         (BulkTurn::Row(found, _), LetValue::Read(selection)) => {
-            let entity = selection.entity().ok_or_else(|| mistake("a loop has no entity"))?;
+            let entity = selection
+                .entity()
+                .ok_or_else(|| internal_mistake("a loop has no entity"))?;
             let entity = attempt.entity(entity)?;
             match attempt.found_row(entity, found.clone(), selection).await? {
                 Some(at) => {
@@ -632,7 +634,7 @@ async fn bind_turn<'a>(attempt: &mut Attempt<'a>, step: &'a Step, turn: &BulkTur
                 None => None,
             }
         }
-        _ => return Err(mistake("a turn is about what its loop does not have")),
+        _ => return Err(internal_mistake("a turn is about what its loop does not have")),
     };
     let is_bound = bound.is_some();
     if let Some(bound) = bound {
@@ -709,7 +711,7 @@ fn positions_in(value: &Value) -> Option<Positions> {
 }
 
 fn mark_of(operation: &WriteOperation<'_>, entity: &Entity, row: &Attributes) -> Mark {
-    let hash = Sha256::digest(owner(operation.model, entity, row).as_bytes());
+    let hash = Sha256::digest(guard_owner(operation.model, entity, row).as_bytes());
     hash.first_chunk().copied().unwrap_or_default()
 }
 

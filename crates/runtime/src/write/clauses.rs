@@ -4,13 +4,13 @@ use singlet_item::{Item, Value};
 use singlet_model::expression::{Expr, ExprKind};
 use singlet_model::model::{Entity, Refusal, StepKind};
 use singlet_model::types::Type;
-use singlet_plan::write::{Clause, Default as Why, Place, Used};
+use singlet_plan::write::{Clause, DefaultRefusal, Place, Used};
 use singlet_store::Condition;
 
 use super::attempt::{Attempt, ORDER_ALLOW, ORDER_VERSION, not_found};
 use super::refuse::{self, Denial, RefusalRule};
 use super::touched::{ORDER_PIN, RowCheck, WriteAction, absent_now};
-use super::{AttemptStop, Precondition, Refused, mistake};
+use super::{AttemptStop, Precondition, Refused, internal_mistake};
 use crate::error::RuntimeError;
 use crate::lower::{self, Lowered};
 
@@ -21,7 +21,7 @@ impl<'a> Attempt<'a> {
             Place::Request => Ok(()),
             Place::Pushed(row) => {
                 let at = self.named_row(row.as_deref())?;
-                let rule = RefusalRule::of(self.touched(at)?.entity, None, &Why::Absent);
+                let rule = RefusalRule::of(self.touched(at)?.entity, None, &DefaultRefusal::Absent);
                 self.push(at, &clause.expr, ORDER_ALLOW, rule).await
             }
             Place::Pinned => match self.holds(&clause.expr, None).await? {
@@ -38,7 +38,7 @@ impl<'a> Attempt<'a> {
     /// The row into whose condition a clause goes. A clause that finds none must not be taken for one that holds.
     fn named_row(&self, name: Option<&str>) -> Result<usize, AttemptStop> {
         let at = name.and_then(|name| self.names.get(name)).copied();
-        at.ok_or_else(|| mistake("a clause is about a row that nobody named"))
+        at.ok_or_else(|| internal_mistake("a clause is about a row that nobody named"))
     }
 
     /// The entity of the first row that an expression looks at.
@@ -73,7 +73,7 @@ impl<'a> Attempt<'a> {
                     return Ok(());
                 }
                 let mut refused = Refused::new(refusal.name.clone(), status);
-                refused.shown = refuse::shown(self.operation, &refusal.shown, &self.bound, None)?;
+                refused.shown = refuse::shown_refusal(self.operation, &refusal.shown, &self.bound, None)?;
                 Err(self.refused(order, refused).await)
             }
             Place::Pushed(row) => {
@@ -128,7 +128,7 @@ impl<'a> Attempt<'a> {
             let refused = rule.refused(self.operation, old.as_ref())?;
             return Err(self.refused(order, refused).await);
         }
-        let lowered = lower::condition(self.operation.model, touched.entity, expr, self.scope(None))?;
+        let lowered = lower::row_condition(self.operation.model, touched.entity, expr, self.scope(None))?;
         match lowered {
             Lowered::True => Ok(()),
             Lowered::False => {
@@ -184,7 +184,7 @@ impl<'a> Attempt<'a> {
             .iter()
             .map(|(action, item)| (action.checks.as_slice(), item.as_ref()))
             .collect();
-        Some(refuse::why(self.operation, &failed))
+        Some(refuse::refusal_reason(self.operation, &failed))
     }
 
     /// What the store would refuse of what was said so far, by the order of its checks.

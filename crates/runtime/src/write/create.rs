@@ -7,7 +7,7 @@ use singlet_model::evaluate::holds;
 use singlet_model::expression::{Expr, ExprKind, Literal};
 use singlet_model::model::{Attribute, Entity, Step};
 use singlet_model::types::{EntityId, Type};
-use singlet_plan::write::{Default as Why, only_counts, step_refusal};
+use singlet_plan::write::{DefaultRefusal, only_counts, step_refusal};
 use singlet_store::Condition;
 
 use super::attempt::{AnsweredRow, Attempt};
@@ -15,7 +15,7 @@ use super::generate::Generating;
 use super::guards::Guards;
 use super::refuse::{Denial, RefusalRule};
 use super::touched::{Doing, RowCheck, TouchedChange, WriteAction, absent_now};
-use super::{AttemptStop, mistake};
+use super::{AttemptStop, internal_mistake};
 use crate::error::RuntimeError;
 use crate::scope::Attributes;
 use crate::{row, values};
@@ -40,9 +40,13 @@ impl<'a> Attempt<'a> {
         if !touched.is_read() {
             let now = self.operation.request.now;
             let condition = absent_now(self.operation.model, entity.expires.is_some(), now);
-            self.add_step_check(step, at, &Why::Exists, condition)?;
+            self.add_step_check(step, at, &DefaultRefusal::Exists, condition)?;
         } else if touched.row().is_some() {
-            let rule = RefusalRule::of(entity, step_refusal(step, &Why::Exists), &Why::Exists);
+            let rule = RefusalRule::of(
+                entity,
+                step_refusal(step, &DefaultRefusal::Exists),
+                &DefaultRefusal::Exists,
+            );
             return Err(self.denied(rule, None).await);
         }
         self.excluded(step, entity, &row).await?;
@@ -113,7 +117,7 @@ impl<'a> Attempt<'a> {
         }
         self.added(step, entity, &before, &mut row).await?;
         self.copied(step, entity, &mut row).await?;
-        Ok(row::completed(entity, row, self.scope(None))?)
+        Ok(row::complete_row(entity, row, self.scope(None))?)
     }
 
     /// What a step sets and takes. Before it there is no row: of one that is upserted only the key is known.
@@ -139,7 +143,7 @@ impl<'a> Attempt<'a> {
         }
         for assignment in step.set.iter().filter(|assignment| assignment.entry.is_none()) {
             let attribute = entity.attribute(&assignment.attribute);
-            let attribute = attribute.ok_or_else(|| mistake("a step sets what its entity does not have"))?;
+            let attribute = attribute.ok_or_else(|| internal_mistake("a step sets what its entity does not have"))?;
             if let Some(value) = self.value_as(&assignment.value, &attribute.ty, Some(before)).await? {
                 let value = self.within_limits(step, entity, attribute, value, Some(before)).await?;
                 row.insert(attribute.name.clone(), value);
@@ -195,7 +199,7 @@ impl<'a> Attempt<'a> {
             Ok(Cow::Borrowed(_)) => None,
             Ok(Cow::Owned(spelled)) => Some(spelled),
             Err(_) => {
-                let why = Why::Limit(attribute.name.clone());
+                let why = DefaultRefusal::Limit(attribute.name.clone());
                 let rule = RefusalRule::of(entity, step_refusal(step, &why), &why);
                 return Err(self.denied(rule, own).await);
             }
@@ -208,7 +212,7 @@ impl<'a> Attempt<'a> {
         for attribute in &entity.attributes {
             let Some(copy) = &attribute.copy else { continue };
             let ExprKind::Entity { entity: source, key } = &copy.source.kind else {
-                return Err(mistake("a copy is of no row"));
+                return Err(internal_mistake("a copy is of no row"));
             };
             let source = self.entity(*source)?;
             let known = self.row_key(source, key, row)?;
@@ -227,9 +231,9 @@ impl<'a> Attempt<'a> {
                         .map(|value| (attribute.name.clone(), value.clone())),
                 ),
                 None => {
-                    let rule = match step_refusal(step, &Why::Source) {
-                        Some(refusal) => RefusalRule::of(source, Some(refusal), &Why::Source),
-                        None => RefusalRule::of(source, None, &Why::Absent),
+                    let rule = match step_refusal(step, &DefaultRefusal::Source) {
+                        Some(refusal) => RefusalRule::of(source, Some(refusal), &DefaultRefusal::Source),
+                        None => RefusalRule::of(source, None, &DefaultRefusal::Absent),
                     };
                     return Err(self.denied(rule, None).await);
                 }
@@ -243,7 +247,7 @@ impl<'a> Attempt<'a> {
         let Some(excludes) = &entity.excludes else {
             return Ok(());
         };
-        let why = Why::Excludes;
+        let why = DefaultRefusal::Excludes;
         for (id, key) in self.named_rows(excludes, row)? {
             let other = self.entity(id)?;
             // What no key can hold is not there.
@@ -294,7 +298,7 @@ impl<'a> Attempt<'a> {
             },
             // `absent` in one branch excludes nothing.
             ExprKind::Literal(Literal::Absent) => Vec::new(),
-            _ => return Err(mistake("what is excluded is no row")),
+            _ => return Err(internal_mistake("what is excluded is no row")),
         })
     }
 
@@ -303,7 +307,7 @@ impl<'a> Attempt<'a> {
         let mut known = Attributes::new();
         for (name, part) in key {
             let attribute = entity.attribute(name);
-            let attribute = attribute.ok_or_else(|| mistake("a key has a part that is no attribute"))?;
+            let attribute = attribute.ok_or_else(|| internal_mistake("a key has a part that is no attribute"))?;
             let value = self.computed_as(part, &attribute.ty, row)?;
             known.extend(value.map(|value| (name.clone(), value)));
         }
@@ -323,7 +327,7 @@ impl<'a> Attempt<'a> {
         let mut actions = Vec::new();
         for (id, item) in row::encode_mirrors(model, entity, row, self.scope(None))? {
             let mirror = self.entity(id)?;
-            let why = Why::Mirror(mirror.name.clone());
+            let why = DefaultRefusal::Mirror(mirror.name.clone());
             let check = self.rule_check((step, self.order()), entity, &why, absent_now(model, expires, now));
             actions.push(WriteAction {
                 key: key_in(model, &item),
@@ -333,7 +337,7 @@ impl<'a> Attempt<'a> {
         }
         let guards = Guards::of(model, entity, row, self.scope(None))?;
         for (name, key) in &guards.by_name {
-            let why = Why::Taken(name.clone());
+            let why = DefaultRefusal::Taken(name.clone());
             let check = self.rule_check((step, self.order()), entity, &why, absent_now(model, expires, now));
             actions.push(guards.claim(model, key, expires, now, check));
         }
@@ -345,7 +349,7 @@ impl<'a> Attempt<'a> {
         &self,
         (step, order): (&'a Step, u32),
         entity: &'a Entity,
-        why: &Why,
+        why: &DefaultRefusal,
         condition: Condition,
     ) -> RowCheck<'a> {
         let mut rule = RefusalRule::of(entity, step_refusal(step, why), why);

@@ -16,7 +16,7 @@ use crate::engine::Engine;
 use crate::error::RuntimeError;
 use crate::row::ENDED;
 use crate::scope::{Attributes, Caller};
-use crate::{retry, row, stream};
+use crate::{range_rows, retry, row};
 
 /// An instant at which time does something to a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -51,7 +51,7 @@ impl Engine {
         for trigger in model.followed_changes().filter(|trigger| trigger.entity == entity.id) {
             let at = match &trigger.event {
                 TriggerEvent::Expire => {
-                    let seconds = row::expiry(model, entity, row, scope)?;
+                    let seconds = row::expiry_of(model, entity, row, scope)?;
                     seconds.map(|seconds| seconds.saturating_mul(1_000))
                 }
                 TriggerEvent::Reach(name) => instant_in(entity, row, name)?,
@@ -96,13 +96,13 @@ impl Engine {
             projection: Default::default(),
         };
         let answer = retry::retried(self.bounds(), || self.store().get(&request)).await?;
-        let Some(item) = answer.item.filter(|item| stream::is_of(model, entity, item)) else {
+        let Some(item) = answer.item.filter(|item| range_rows::is_row_of(model, entity, item)) else {
             return Ok(None);
         };
         let (nothing, nobody) = (Attributes::new(), Caller::anonymous());
         let mut scope = self.change_scope(&nothing, &nobody, &nothing);
         scope.now = now;
-        row::decode(model, entity, &item, scope)
+        row::decode_live(model, entity, &item, scope)
     }
 
     /// The key of the item that a row of an entity is.
@@ -172,10 +172,10 @@ impl<'a> Attempt<'a> {
     async fn store_due(&mut self, entity: &'a Entity, key: &Item) -> Result<bool, AttemptStop> {
         let model = self.operation.model;
         let item = self.get(key.clone()).await?;
-        let Some(item) = item.filter(|item| stream::is_of(model, entity, item)) else {
+        let Some(item) = item.filter(|item| range_rows::is_row_of(model, entity, item)) else {
             return Ok(false);
         };
-        let actions = match row::decode(model, entity, &item, self.scope(None))? {
+        let actions = match row::decode_live(model, entity, &item, self.scope(None))? {
             None => {
                 let ttl = model.table.ttl.as_ref().and_then(|ttl| item.get_key_value(ttl));
                 let Some((ttl, until)) = ttl else { return Ok(false) };
@@ -189,12 +189,13 @@ impl<'a> Attempt<'a> {
                     let mark = vec![acting(Doing::Update(
                         singlet_store::Update::new().set(ENDED, until.clone()),
                     ))];
-                    send::send(self.operation, mark, false, &mut self.consumed).await?;
+                    send::send_actions(self.operation, mark, false, &mut self.consumed).await?;
                 }
                 vec![acting(Doing::Delete)]
             }
             Some(_) => {
-                let Some(row) = row::lapsed_once(entity, &row::stored(entity, &item)?, self.scope(None))? else {
+                let Some(row) = row::lapsed_once(entity, &row::decode_as_stored(entity, &item)?, self.scope(None))?
+                else {
                     return Ok(false);
                 };
                 let mut lapsed = Touched::new(entity, key.clone(), row.clone());
@@ -205,7 +206,7 @@ impl<'a> Attempt<'a> {
                 self.lapse_of(lapsed, row)?
             }
         };
-        send::send(self.operation, actions, false, &mut self.consumed).await?;
+        send::send_actions(self.operation, actions, false, &mut self.consumed).await?;
         Ok(true)
     }
 }

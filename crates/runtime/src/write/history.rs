@@ -3,19 +3,21 @@
 use singlet_item::{Item, Value};
 use singlet_model::evaluate::time;
 use singlet_model::model::{Entity, History, Step};
-use singlet_plan::write::{Default as Why, step_refusal};
+use singlet_plan::write::{DefaultRefusal, step_refusal};
 use singlet_store::{Condition, Direction, KeyRange, Path, QueryRequest, Update};
 
-use super::actions::difference;
+use super::actions::item_update;
 use super::attempt::Attempt;
 use super::create::key_in;
-use super::guards::{CLOSED, closed_at, identity, identity_item};
+use super::guards::{CLOSED, closed_at, identity_guard, identity_item};
 use super::refuse::RefusalRule;
-use super::touched::{Before, Doing, RowCheck, Touched, TouchedChange, WriteAction, absent, present, stored_name};
-use super::{AttemptStop, Refused, mistake};
+use super::touched::{
+    Before, Doing, RowCheck, Touched, TouchedChange, WriteAction, absent_item, present_item, stored_name,
+};
+use super::{AttemptStop, Refused, internal_mistake};
 use crate::error::RuntimeError;
 use crate::scope::Attributes;
-use crate::{retry, row, stream};
+use crate::{range_rows, retry, row};
 
 /// Whether the last version of a row says that it was deleted: it is a tombstone, or no other followed when it was closed.
 pub(super) fn is_over(entity: &Entity, row: &Attributes) -> bool {
@@ -37,10 +39,10 @@ impl<'a> Attempt<'a> {
         let mut known = self.touched(at)?.named.clone();
         // Of a row that is to be created everything is known; only its identity is what versions have in common.
         let variables = model.catalog.names(entity.id).map(|names| &names.key_variables);
-        let variables = variables.ok_or_else(|| mistake("an entity has no key"))?;
+        let variables = variables.ok_or_else(|| internal_mistake("an entity has no key"))?;
         known.retain(|name, _| variables.contains(name));
         let partition = model.table.key.first().map(|key| key.name.clone());
-        let partition = partition.ok_or_else(|| mistake("a table has no key"))?;
+        let partition = partition.ok_or_else(|| internal_mistake("a table has no key"))?;
         let template = entity.key_templates().find(|key| key.attribute == partition);
         let lookup = |name: &str| known.get(name);
         let value = template
@@ -66,7 +68,7 @@ impl<'a> Attempt<'a> {
                 let same = known
                     .iter()
                     .all(|(name, value)| item.get(name).is_none_or(|known| known == value));
-                if !same || !item.contains_key(&history.at) || !stream::is_of(model, entity, &item) {
+                if !same || !item.contains_key(&history.at) || !range_rows::is_row_of(model, entity, &item) {
                     continue;
                 }
                 if !item.contains_key(&history.until) {
@@ -140,7 +142,11 @@ impl<'a> Attempt<'a> {
             return Err(self.same_item().await);
         }
         if touched.row().is_some() {
-            let rule = RefusalRule::of(entity, step_refusal(step, &Why::Exists), &Why::Exists);
+            let rule = RefusalRule::of(
+                entity,
+                step_refusal(step, &DefaultRefusal::Exists),
+                &DefaultRefusal::Exists,
+            );
             return Err(self.denied(rule, None).await);
         }
         self.excluded(step, entity, &row).await?;
@@ -152,7 +158,7 @@ impl<'a> Attempt<'a> {
         let touched = self.touched(at)?;
         let before = touched
             .row()
-            .ok_or_else(|| mistake("a version is changed that is not there"))?
+            .ok_or_else(|| internal_mistake("a version is changed that is not there"))?
             .clone();
         let mut after = before.clone();
         if touched.edits.apply(&mut after).is_none() {
@@ -162,7 +168,7 @@ impl<'a> Attempt<'a> {
         }
         let changed = touched.edits.summed();
         let after = self.sums_within_limits(step, entity, changed, after, &before).await?;
-        let after = row::completed(entity, after, self.scope(None))?;
+        let after = row::complete_row(entity, after, self.scope(None))?;
         let kept = |name: &str| {
             let attribute = entity.attribute(name);
             attribute.is_some_and(|attribute| attribute.always.is_some())
@@ -185,7 +191,7 @@ impl<'a> Attempt<'a> {
     pub async fn delete_version(&mut self, step: &'a Step, entity: &'a Entity, at: usize) -> Result<(), AttemptStop> {
         let row = self.touched(at)?.row();
         let mut row = row
-            .ok_or_else(|| mistake("a version is removed that is not there"))?
+            .ok_or_else(|| internal_mistake("a version is removed that is not there"))?
             .clone();
         match &history_of(entity)?.tombstone {
             Some(tombstone) => {
@@ -202,7 +208,7 @@ impl<'a> Attempt<'a> {
         let until = self.close_version(entity, at, None)?;
         let mut actions = self.guards_moved(entity, None, row, &Attributes::new())?;
         actions.push(WriteAction {
-            key: identity(model, entity, row)?,
+            key: identity_guard(model, entity, row)?,
             doing: Doing::Update(Update::new().set(CLOSED, until)),
             checks: Vec::new(),
         });
@@ -229,26 +235,26 @@ impl<'a> Attempt<'a> {
             touched.others.clear();
         }
         let last = match &touched.before {
-            Before::Read { item: Some(item), .. } => Some(row::stored(entity, item)?),
+            Before::Read { item: Some(item), .. } => Some(row::decode_as_stored(entity, item)?),
             Before::Read { item: None, .. } => None,
-            Before::Unread => return Err(mistake("a version follows one that was not read")),
+            Before::Unread => return Err(internal_mistake("a version follows one that was not read")),
         };
         let closed = last.as_ref().and_then(|last| last.get(&history.until)).cloned();
         let instant = self.next_instant(entity, history, last.as_ref())?;
         row.insert(history.at.clone(), instant.clone());
         row.remove(&history.until);
-        let row = row::completed(entity, row, self.scope(None))?;
+        let row = row::complete_row(entity, row, self.scope(None))?;
         let mut actions = Vec::new();
         for (_, item) in row::encode_each(model, entity, &row, self.scope(None))? {
             actions.push(WriteAction {
                 key: key_in(model, &item),
                 doing: Doing::Put(item),
-                checks: vec![RowCheck::pin(absent(model))],
+                checks: vec![RowCheck::pin(absent_item(model))],
             });
         }
         // Two first versions, or two after the same end, would have two keys: only the guard of the identity keeps them apart.
         let claim = match (&last, &closed) {
-            (None, _) => Some((Doing::Put(identity_item(model, entity, &row)?), absent(model))),
+            (None, _) => Some((Doing::Put(identity_item(model, entity, &row)?), absent_item(model))),
             (Some(_), Some(until)) => {
                 let reopened = Update::new().set(CLOSED, Value::Bool(false));
                 Some((Doing::Update(reopened), closed_at(until)))
@@ -257,7 +263,7 @@ impl<'a> Attempt<'a> {
         };
         if let Some((doing, condition)) = claim {
             actions.push(WriteAction {
-                key: identity(model, entity, &row)?,
+                key: identity_guard(model, entity, &row)?,
                 doing,
                 checks: vec![RowCheck::pin(condition)],
             });
@@ -288,16 +294,16 @@ impl<'a> Attempt<'a> {
         let history = history_of(entity)?;
         let model = self.operation.model;
         let item = self.touched(at)?.item().cloned();
-        let item = item.ok_or_else(|| mistake("a version is closed that is not there"))?;
-        let mut closed = row::stored(entity, &item)?;
+        let item = item.ok_or_else(|| internal_mistake("a version is closed that is not there"))?;
+        let mut closed = row::decode_as_stored(entity, &item)?;
         let until = match until {
             Some(until) => until,
             None => self.next_instant(entity, history, Some(&closed))?,
         };
         closed.insert(history.until.clone(), until.clone());
-        let new = row::encode(model, entity, &closed, self.scope(None))?;
-        let new = new.first().ok_or_else(|| mistake("a version has no item"))?;
-        let update = difference(model, entity, &item, new);
+        let new = row::encode_with_mirrors(model, entity, &closed, self.scope(None))?;
+        let new = new.first().ok_or_else(|| internal_mistake("a version has no item"))?;
+        let update = item_update(model, entity, &item, new);
         let checks = self.current(entity, history);
         let mut action = WriteAction {
             key: key_in(model, &item),
@@ -318,7 +324,7 @@ impl<'a> Attempt<'a> {
                 stored_name(&attribute.stored, &attribute.name)
             });
         vec![
-            RowCheck::pin(present(self.operation.model)),
+            RowCheck::pin(present_item(self.operation.model)),
             RowCheck::pin(Condition::not_exists(Path::attribute(until))),
         ]
     }
@@ -328,13 +334,13 @@ impl<'a> Attempt<'a> {
         let model = self.operation.model;
         let history = history_of(touched.entity)?;
         let Before::Read { item, .. } = &touched.before else {
-            return Err(mistake("a version is checked that was not read"));
+            return Err(internal_mistake("a version is checked that was not read"));
         };
         let closed = item.as_ref().and_then(|item| item.get(&history.until));
         let (key, mut checks) = match (item, closed) {
             (Some(item), None) => (key_in(model, item), self.current(touched.entity, history)),
             (Some(_), Some(until)) => (touched.key.clone(), vec![RowCheck::pin(closed_at(until))]),
-            (None, _) => (touched.key.clone(), vec![RowCheck::pin(absent(model))]),
+            (None, _) => (touched.key.clone(), vec![RowCheck::pin(absent_item(model))]),
         };
         checks.extend(touched.checks.iter().cloned());
         Ok(vec![WriteAction {
@@ -347,5 +353,5 @@ impl<'a> Attempt<'a> {
 
 fn history_of(entity: &Entity) -> Result<&History, AttemptStop> {
     let history = entity.history.as_ref();
-    history.ok_or_else(|| mistake("an entity without versions has one"))
+    history.ok_or_else(|| internal_mistake("an entity without versions has one"))
 }

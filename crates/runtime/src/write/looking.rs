@@ -18,7 +18,7 @@ use singlet_model::types::{EntityId, Type};
 use super::attempt::{Attempt, ORDER_MISSING, not_found};
 use super::generate::Generating;
 use super::touched::{Touched, TouchedChange};
-use super::{AttemptStop, mistake};
+use super::{AttemptStop, internal_mistake};
 use crate::by_key::primary_key;
 use crate::error::RuntimeError;
 use crate::row;
@@ -142,7 +142,7 @@ impl Environment for Looking<'_, '_> {
             Look::Field(_) | Look::Whole => Err(EvaluateError::RowMissing(entity)),
         };
         let identity = match &described.history {
-            Some(_) => super::guards::identity(self.model, described, &known).map(Some),
+            Some(_) => super::guards::identity_guard(self.model, described, &known).map(Some),
             None => primary_key(described, &known),
         };
         // What no key can hold no row has.
@@ -252,7 +252,7 @@ impl<'a> Attempt<'a> {
                 (Err(EvaluateError::NeedsStore), Some(WantedRow::Key(entity, known))) => {
                     let entity = self.entity(entity)?;
                     let at = self.touch(entity, known)?;
-                    let at = at.ok_or_else(|| mistake("a row with a key cannot be read"))?;
+                    let at = at.ok_or_else(|| internal_mistake("a row with a key cannot be read"))?;
                     self.read(at).await?;
                 }
                 (Err(EvaluateError::RowMissing(entity)), _) => {

@@ -55,7 +55,7 @@ pub use due::Deadline;
 pub(crate) use generate::Generating;
 pub use guards::kept_row;
 pub(crate) use guards::{
-    CLOSED as GUARD_CLOSED, GuardKind, OWNER as GUARD_OWNER, identity as identity_place, of_row as guards_of_row,
+    CLOSED as GUARD_CLOSED, GuardKind, OWNER as GUARD_OWNER, identity_guard as identity_place, of_row as guards_of_row,
 };
 pub(crate) use touched::absent_now;
 pub use trigger::{ChangedRow, TickRun, TriggerOutcome, TriggerRun};
@@ -155,7 +155,7 @@ impl<E: Into<RuntimeError>> From<E> for AttemptStop {
 }
 
 /// A state that cannot be, if nothing is wrong here: nothing is written then.
-fn mistake(what: &str) -> AttemptStop {
+fn internal_mistake(what: &str) -> AttemptStop {
     AttemptStop::Failed(RuntimeError::Internal(what.to_owned()))
 }
 
@@ -186,7 +186,7 @@ impl Engine {
             return Err(RuntimeError::Request(format!("there is no write `{name}`")));
         };
         self.learn_guard_form().await?;
-        let args = arguments::checked(self, write, request)?;
+        let args = arguments::checked_inputs(self, write, request)?;
         let mut operation = WriteOperation {
             engine: self,
             model,
@@ -202,7 +202,7 @@ impl Engine {
         operation.admit()?;
         operation.record = operation.record_of_request()?;
         match write.bulk {
-            true => bulk::run(&operation).await,
+            true => bulk::run_bulk(&operation).await,
             false => operation.run().await,
         }
     }
@@ -307,7 +307,7 @@ impl<'a> WriteOperation<'a> {
             consumed += std::mem::take(&mut attempt.consumed);
             match ended {
                 Ok(written) => return Ok(Written { consumed, ..written }),
-                Err(AttemptStop::ReadFirst(keys)) => remember(&mut read_first, keys)?,
+                Err(AttemptStop::ReadFirst(keys)) => remember_wanted(&mut read_first, keys)?,
                 Err(AttemptStop::Failed(
                     error @ (RuntimeError::VersionMismatch | RuntimeError::VersionRequired | RuntimeError::Several(_)),
                 )) => {
@@ -348,7 +348,7 @@ impl<'a> WriteOperation<'a> {
 }
 
 /// Remembers rows that must be read first; one that was read and is asked for again is a mistake of ours, not an endless loop.
-fn remember(read_first: &mut HashSet<Item>, keys: Vec<Item>) -> Result<(), RuntimeError> {
+fn remember_wanted(read_first: &mut HashSet<Item>, keys: Vec<Item>) -> Result<(), RuntimeError> {
     let known = read_first.len();
     read_first.extend(keys);
     match read_first.len() > known {

@@ -3,12 +3,12 @@
 use singlet_item::{Number, Value};
 use singlet_model::model::{Entity, MoveTo, Step};
 use singlet_model::types::Type;
-use singlet_plan::write::{Default as Why, step_refusal};
+use singlet_plan::write::{DefaultRefusal, step_refusal};
 
 use super::attempt::Attempt;
 use super::edits::{Edits, PartEdit};
 use super::refuse::RefusalRule;
-use super::{AttemptStop, mistake};
+use super::{AttemptStop, internal_mistake};
 use crate::error::RuntimeError;
 use crate::scope::Attributes;
 
@@ -45,7 +45,7 @@ impl<'a> Attempt<'a> {
         }
         for assignment in &step.set {
             let attribute = entity.attribute(&assignment.attribute);
-            let attribute = attribute.ok_or_else(|| mistake("a step sets what its entity does not have"))?;
+            let attribute = attribute.ok_or_else(|| internal_mistake("a step sets what its entity does not have"))?;
             if let Some(entry) = &assignment.entry {
                 let name = self.entry_name(entry, own).await?;
                 let value = self.value(&assignment.value, own).await?;
@@ -122,17 +122,19 @@ impl<'a> Attempt<'a> {
     ) -> Result<Option<Moved>, AttemptStop> {
         let Some(moves) = &step.moves else { return Ok(None) };
         let states = entity.states.as_ref();
-        let states = states.ok_or_else(|| mistake("a step moves a row without states"))?;
+        let states = states.ok_or_else(|| internal_mistake("a step moves a row without states"))?;
         Ok(match moves {
             MoveTo::Named(name, _) => {
                 let known = states.moves.iter().find(|known| known.name == *name);
-                let known = known.ok_or_else(|| mistake("a step moves by a move that is not known"))?;
+                let known = known.ok_or_else(|| internal_mistake("a step moves by a move that is not known"))?;
                 Some((known.from.clone(), known.to.clone()))
             }
             MoveTo::To(goal) => {
                 let goal = self.value(goal, Some(own)).await?;
                 let to = goal.as_ref().and_then(Value::as_str);
-                let to = to.ok_or_else(|| mistake("a step moves to no state"))?.to_owned();
+                let to = to
+                    .ok_or_else(|| internal_mistake("a step moves to no state"))?
+                    .to_owned();
                 let mut from: Vec<String> = Vec::new();
                 for known in states.moves.iter().filter(|known| known.to == to) {
                     from.extend(
@@ -145,7 +147,7 @@ impl<'a> Attempt<'a> {
                     );
                 }
                 if from.is_empty() {
-                    let why = Why::State(vec![to]);
+                    let why = DefaultRefusal::State(vec![to]);
                     let rule = RefusalRule::of(entity, step_refusal(step, &why), &why);
                     return Err(self.denied(rule, Some(own)).await);
                 }
@@ -164,14 +166,14 @@ impl<'a> Attempt<'a> {
         edits: &mut Edits,
     ) -> Result<(), AttemptStop> {
         let states = entity.states.as_ref();
-        let states = states.ok_or_else(|| mistake("a step moves a row without states"))?;
+        let states = states.ok_or_else(|| internal_mistake("a step moves a row without states"))?;
         let current = row
             .get(&states.of)
             .and_then(Value::as_str)
             .unwrap_or_default()
             .to_owned();
         if !from.contains(&current) {
-            let why = Why::State(from.clone());
+            let why = DefaultRefusal::State(from.clone());
             let rule = RefusalRule::of(entity, step_refusal(step, &why), &why);
             return Err(self.denied(rule, Some(row)).await);
         }

@@ -8,9 +8,9 @@ use singlet_model::model::{Entity, Role, Stored};
 use singlet_store::{Comparison, Condition, Consumed, GetRequest, Path};
 
 use super::generate::Generating;
-use super::guards::{hashed, place};
+use super::guards::{own_row_key, texts_hash};
 use super::refuse::Denial;
-use super::touched::{Doing, RowCheck, WriteAction, absent, stored_name};
+use super::touched::{Doing, RowCheck, WriteAction, absent_item, stored_name};
 use super::{WriteOperation, Written};
 use crate::by_key::primary_key;
 use crate::error::RuntimeError;
@@ -70,7 +70,7 @@ impl<'a> RequestRecord<'a> {
         Ok(RequestRecord {
             kind: RecordKind::Change,
             entity: None,
-            key: place(
+            key: own_row_key(
                 operation.model,
                 "change",
                 &[&operation.model.name, &operation.write.name, change],
@@ -83,7 +83,7 @@ impl<'a> RequestRecord<'a> {
     /// The item that records what became of a change: that it was refused, and by which rule, or that it was done.
     pub(super) fn item_of_change(&self, operation: &WriteOperation<'_>, refused: Option<&str>) -> Item {
         let mut item = self.key.clone();
-        item.extend([expiry(operation)]);
+        item.extend([record_expiry(operation)]);
         item.extend(refused.map(|name| (REFUSED.to_owned(), Value::S(name.to_owned()))));
         if let Some(name) = &operation.model.table.type_attribute {
             item.insert(name.clone(), Value::S(CHANGE_TYPE.to_owned()));
@@ -111,9 +111,9 @@ impl<'a> RequestRecord<'a> {
         let place = match entity {
             Some(entity) => key_of_entity(operation, entity, &words)?,
             None => match caller {
-                Some(caller) => place(model, "request", &[&operation.write.name, caller, &key])?,
+                Some(caller) => own_row_key(model, "request", &[&operation.write.name, caller, &key])?,
                 // One part more than any caller's, so that nobody's id is nobody.
-                None => place(model, "request", &[&operation.write.name, "", &key, &hash])?,
+                None => own_row_key(model, "request", &[&operation.write.name, "", &key, &hash])?,
             },
         };
         Ok(RequestRecord {
@@ -213,13 +213,13 @@ impl<'a> RequestRecord<'a> {
                 let mut scope = operation.scope(&words);
                 scope.row = Some(answered);
                 let defaults = defaults(operation, entity, &words)?;
-                let items = row::encode(model, entity, &defaults, scope)?;
+                let items = row::encode_with_mirrors(model, entity, &defaults, scope)?;
                 items.into_iter().next().unwrap_or_default()
             }
             None => {
                 let mut item = self.key.clone();
                 item.extend(words);
-                item.extend([expiry(operation)]);
+                item.extend([record_expiry(operation)]);
                 if let Some(name) = &model.table.type_attribute {
                     item.insert(name.clone(), Value::S("$request".to_owned()));
                 }
@@ -248,12 +248,12 @@ impl<'a> RequestRecord<'a> {
 }
 
 /// Until when a row of the model's own counts, if it is written now: in the table's TTL, or beside it where there is none.
-pub(super) fn expiry(operation: &WriteOperation<'_>) -> (String, Value) {
+pub(super) fn record_expiry(operation: &WriteOperation<'_>) -> (String, Value) {
     let kept = match operation.change {
         Some(_) => CHANGE_KEPT_SECONDS,
         None => KEPT_SECONDS,
     };
-    until(operation.model, operation.request.now.div_euclid(1_000) + kept)
+    counts_until(operation.model, operation.request.now.div_euclid(1_000) + kept)
 }
 
 /// Whether a row of the model's own no longer counts.
@@ -275,9 +275,9 @@ pub(super) fn change_record(
     change: &str,
     now: i64,
 ) -> Result<(Item, Condition), RuntimeError> {
-    let mut item = place(model, "change", &[&model.name, follower, change])?;
+    let mut item = own_row_key(model, "change", &[&model.name, follower, change])?;
     let seconds = now.div_euclid(1_000);
-    item.extend([until(model, seconds + CHANGE_KEPT_SECONDS)]);
+    item.extend([counts_until(model, seconds + CHANGE_KEPT_SECONDS)]);
     if let Some(name) = &model.table.type_attribute {
         item.insert(name.clone(), Value::S(CHANGE_TYPE.to_owned()));
     }
@@ -285,14 +285,14 @@ pub(super) fn change_record(
 }
 
 /// Until when a row of the model's own counts, in seconds since 1970: in the table's TTL, or beside it where there is none.
-pub(super) fn until(model: &Model, seconds: i64) -> (String, Value) {
+pub(super) fn counts_until(model: &Model, seconds: i64) -> (String, Value) {
     (expiry_name(model).to_owned(), Value::N(Number::from(seconds)))
 }
 
 fn absent_or_over(model: &Model, seconds: i64) -> Condition {
     let seconds = Value::N(Number::from(seconds));
     let over = Condition::compare(Path::attribute(expiry_name(model)), Comparison::LessOrEqual, seconds);
-    absent(model).or(over)
+    absent_item(model).or(over)
 }
 
 fn expiry_name(model: &Model) -> &str {
@@ -302,7 +302,7 @@ fn expiry_name(model: &Model) -> &str {
 /// What a request asks for: the operation and everything that was sent.
 fn request_hash(operation: &WriteOperation<'_>) -> String {
     let sent = Value::M(operation.request.args.clone());
-    hashed(&[&operation.write.name, &values::json_text::of(&sent)])
+    texts_hash(&[&operation.write.name, &values::json_text::of(&sent)])
 }
 
 /// Attributes of a record that have a default, such as when it was made.

@@ -4,12 +4,12 @@ use singlet_item::{Item, Value};
 use singlet_model::evaluate::evaluate;
 use singlet_model::expression::Expr;
 use singlet_model::model::Refusal;
-use singlet_plan::write::{Default as Why, default_name, default_status};
+use singlet_plan::write::{DefaultRefusal, default_name, default_status};
 
 use super::generate::Generating;
 use super::touched::RowCheck;
 use super::{AttemptStop, Refused, WriteOperation};
-use crate::digest::hexadecimal;
+use crate::digest::hex_text;
 use crate::row;
 use crate::scope::Attributes;
 
@@ -32,7 +32,7 @@ enum RefusalName<'a> {
     /// The model says it.
     Given(&'a str),
     /// It follows from the entity and from why.
-    Default(&'a str, Why),
+    Default(&'a str, DefaultRefusal),
 }
 
 /// A refusal to be, with what it needs to say more.
@@ -50,7 +50,7 @@ pub(super) struct RefusalRule<'a> {
 
 impl<'a> RefusalRule<'a> {
     /// What the model calls it, or the default name.
-    pub fn of(entity: &'a singlet_model::model::Entity, refusal: Option<&'a Refusal>, why: &Why) -> Self {
+    pub fn of(entity: &'a singlet_model::model::Entity, refusal: Option<&'a Refusal>, why: &DefaultRefusal) -> Self {
         let shown: &[(String, Expr)] = refusal.map_or(&[], |refusal| &refusal.shown);
         RefusalRule {
             name: match refusal {
@@ -94,7 +94,7 @@ impl<'a> RefusalRule<'a> {
         let nothing = Attributes::new();
         if let (Some(entity), Some(item)) = (self.entity, old) {
             let scope = operation.scope(&nothing);
-            own = row::decode(operation.model, entity, item, scope)?.unwrap_or_default();
+            own = row::decode_live(operation.model, entity, item, scope)?.unwrap_or_default();
             if let Some(name) = &self.row {
                 bound.insert(name.clone(), row::as_value(&own));
             }
@@ -112,7 +112,10 @@ impl<'a> RefusalRule<'a> {
 }
 
 /// Why a request was refused, from the items that its conditions were evaluated on: one entry per action that failed.
-pub(super) fn why(operation: &WriteOperation<'_>, failed: &[(&[RowCheck<'_>], Option<&Item>)]) -> AttemptStop {
+pub(super) fn refusal_reason(
+    operation: &WriteOperation<'_>,
+    failed: &[(&[RowCheck<'_>], Option<&Item>)],
+) -> AttemptStop {
     let mut first: Option<(&RowCheck<'_>, Option<&Item>)> = None;
     for (checks, old) in failed {
         for check in checks.iter().filter(|check| !check.condition.holds(*old)) {
@@ -140,7 +143,7 @@ pub(super) fn why(operation: &WriteOperation<'_>, failed: &[(&[RowCheck<'_>], Op
 }
 
 /// A refusal that the process itself finds, with the values that it shows.
-pub(super) fn shown(
+pub(super) fn shown_refusal(
     operation: &WriteOperation<'_>,
     shown: &[(String, Expr)],
     bound: &Attributes,
@@ -163,7 +166,7 @@ pub(super) fn text_of(value: &Value) -> String {
         Value::S(text) => text.clone(),
         Value::N(number) => number.to_string(),
         Value::Bool(truth) => truth.to_string(),
-        Value::B(bytes) => hexadecimal(bytes),
+        Value::B(bytes) => hex_text(bytes),
         other => format!("{other:?}"),
     }
 }

@@ -14,7 +14,7 @@ use crate::retry;
 
 /// Sends the actions of an operation: one call for one row, one transaction for several. Gives the changed item back where it is
 /// asked for and one row is updated.
-pub(super) async fn send(
+pub(super) async fn send_actions(
     operation: &WriteOperation<'_>,
     actions: Vec<WriteAction<'_>>,
     wants_new: bool,
@@ -170,7 +170,7 @@ fn cancelled(
     match failed.is_empty() {
         true if others => AttemptStop::Again,
         true => failed_for_good(error.clone()),
-        false => refuse::why(operation, &failed),
+        false => refuse::refusal_reason(operation, &failed),
     }
 }
 
@@ -197,7 +197,7 @@ async fn single(
             // Refused, or done and changed by others since.
             ErrorKind::ConditionFailed { .. } if unknown => return Err(AttemptStop::Failed(unknown_outcome().into())),
             ErrorKind::ConditionFailed { old } => {
-                return Err(refuse::why(operation, &[(checks, old.as_ref())]));
+                return Err(refuse::refusal_reason(operation, &[(checks, old.as_ref())]));
             }
             ErrorKind::Conflict if unknown && again => {}
             ErrorKind::Conflict if !unknown => return Err(AttemptStop::Again),

@@ -8,13 +8,13 @@ use singlet_item::Value;
 use singlet_model::expression::{Expr, ExprKind};
 use singlet_model::model::{LetValue, Step, StepKind};
 use singlet_model::types::Type;
-use singlet_plan::write::{Default as Why, Place, StepPlan, requirement_status, step_refusal};
+use singlet_plan::write::{DefaultRefusal, Place, StepPlan, requirement_status, step_refusal};
 use singlet_store::Condition;
 
 use super::attempt::{Attempt, ORDER_STEP, rows_most};
 use super::refuse::{Denial, RefusalRule};
 use super::touched::{Doing, RowCheck, Touched, TouchedChange, WriteAction, absent_now, present_now};
-use super::{AttemptStop, Refused, mistake, refuse};
+use super::{AttemptStop, Refused, internal_mistake, refuse};
 use crate::row;
 use crate::scope::Attributes;
 
@@ -64,9 +64,14 @@ impl<'a> Attempt<'a> {
         match list {
             LetValue::Value(expr) => self.listed(expr).await,
             LetValue::Read(selection) => {
-                let entity = selection.entity().ok_or_else(|| mistake("a loop has no entity"))?;
+                let entity = selection
+                    .entity()
+                    .ok_or_else(|| internal_mistake("a loop has no entity"))?;
                 let entity = self.entity(entity)?;
-                let found = plan.rows.as_ref().ok_or_else(|| mistake("a loop has no plan"))?;
+                let found = plan
+                    .rows
+                    .as_ref()
+                    .ok_or_else(|| internal_mistake("a loop has no plan"))?;
                 let most = rows_most(selection)?;
                 let mut elements = Vec::new();
                 for at in self.found_rows(entity, selection, found, most).await? {
@@ -86,7 +91,7 @@ impl<'a> Attempt<'a> {
             Some(Value::Ns(numbers)) => numbers.into_iter().map(Value::N).collect(),
             Some(Value::Bs(all)) => all.into_iter().map(Value::B).collect(),
             None => Vec::new(),
-            Some(_) => return Err(mistake("a loop goes through what is no list")),
+            Some(_) => return Err(internal_mistake("a loop goes through what is no list")),
         };
         values.into_iter().map(|value| self.element_of(expr, value)).collect()
     }
@@ -97,7 +102,7 @@ impl<'a> Attempt<'a> {
             (Some(Type::Row(entity)), Value::M(row)) => {
                 let entity = self.entity(*entity)?;
                 let at = self.touch(entity, row.clone())?;
-                Some(at.ok_or_else(|| mistake("a row of a list has no key"))?)
+                Some(at.ok_or_else(|| internal_mistake("a row of a list has no key"))?)
             }
             _ => None,
         };
@@ -204,7 +209,7 @@ impl<'a> Attempt<'a> {
 
     async fn call(&mut self, name: &str, args: &'a [(String, Expr)], plan: &'a StepPlan) -> Result<(), AttemptStop> {
         let named = self.operation.model.steps.iter().find(|named| named.name == name);
-        let named = named.ok_or_else(|| mistake("a step is called that is not known"))?;
+        let named = named.ok_or_else(|| internal_mistake("a step is called that is not known"))?;
         let mut given = Attributes::new();
         for param in &named.args {
             let value = match args.iter().find(|(name, _)| *name == param.name) {
@@ -241,7 +246,7 @@ impl<'a> Attempt<'a> {
                 let known = self.key_values(entity, key).await?;
                 self.touch(entity, known)?
             }
-            _ => return Err(mistake("a step is about what is no row")),
+            _ => return Err(internal_mistake("a step is about what is no row")),
         };
         let Some(at) = at else { return Ok(None) };
         self.note(at, &plan.own.used)?;
@@ -264,7 +269,7 @@ impl<'a> Attempt<'a> {
             Some(at) => self.touched(at)?.named.clone(),
             None => self.named_key(target).await?,
         };
-        let entity = step.entity().ok_or_else(|| mistake("a step has no entity"))?;
+        let entity = step.entity().ok_or_else(|| internal_mistake("a step has no entity"))?;
         let entity = self.entity(entity)?;
         for (name, value) in known {
             if let Some(attribute) = entity.attribute(&name) {
@@ -297,12 +302,16 @@ impl<'a> Attempt<'a> {
 
     /// What is said of a row that is not there.
     async fn absence(&mut self, step: &'a Step) -> AttemptStop {
-        let entity = step.entity().ok_or_else(|| mistake("a step has no entity"));
+        let entity = step.entity().ok_or_else(|| internal_mistake("a step has no entity"));
         let entity = match entity.and_then(|entity| self.entity(entity)) {
             Ok(entity) => entity,
             Err(stop) => return stop,
         };
-        let rule = RefusalRule::of(entity, step_refusal(step, &Why::Absent), &Why::Absent);
+        let rule = RefusalRule::of(
+            entity,
+            step_refusal(step, &DefaultRefusal::Absent),
+            &DefaultRefusal::Absent,
+        );
         let order = self.order_missing();
         self.denied_at(order, rule, None).await
     }
@@ -315,7 +324,7 @@ impl<'a> Attempt<'a> {
 
     async fn denied_at(&mut self, order: u32, rule: RefusalRule<'a>, own: Option<&Attributes>) -> AttemptStop {
         let mut refused = Refused::new(rule.name(), rule.status);
-        match refuse::shown(self.operation, rule.shown, &self.bound, own) {
+        match refuse::shown_refusal(self.operation, rule.shown, &self.bound, own) {
             Ok(shown) => refused.shown = shown,
             Err(stop) => return stop,
         }
@@ -343,7 +352,7 @@ impl<'a> Attempt<'a> {
         &mut self,
         step: &'a Step,
         at: usize,
-        why: &Why,
+        why: &DefaultRefusal,
         condition: Condition,
     ) -> Result<(), AttemptStop> {
         let mut rule = RefusalRule::of(self.touched(at)?.entity, step_refusal(step, why), why);
@@ -351,7 +360,7 @@ impl<'a> Attempt<'a> {
             rule.bound = self.bound.clone();
         }
         let order = match why {
-            Why::Absent => self.order_missing(),
+            DefaultRefusal::Absent => self.order_missing(),
             _ => self.order(),
         };
         self.touched_mut(at)?.checks.push(RowCheck {
@@ -370,7 +379,7 @@ impl<'a> Attempt<'a> {
             (true, Some(_)) => Ok(()),
             (false, _) => {
                 let condition = present_now(self.operation.model, touched.entity, self.operation.request.now);
-                self.add_step_check(step, at, &Why::Absent, condition)
+                self.add_step_check(step, at, &DefaultRefusal::Absent, condition)
             }
         }
     }
@@ -446,11 +455,15 @@ impl<'a> Attempt<'a> {
         if !touched.is_read() {
             let expires = entity.expires.is_some();
             let condition = absent_now(self.operation.model, expires, self.operation.request.now);
-            return self.add_step_check(step, at, &Why::Exists, condition);
+            return self.add_step_check(step, at, &DefaultRefusal::Exists, condition);
         }
         match touched.row().cloned() {
             Some(row) => {
-                let rule = RefusalRule::of(entity, step_refusal(step, &Why::Exists), &Why::Exists);
+                let rule = RefusalRule::of(
+                    entity,
+                    step_refusal(step, &DefaultRefusal::Exists),
+                    &DefaultRefusal::Exists,
+                );
                 Err(self.denied(rule, Some(&row)).await)
             }
             None => Ok(()),

@@ -206,13 +206,13 @@ impl<'a> Touched<'a> {
             return Vec::new();
         };
         let Some(item) = item else {
-            return vec![RowCheck::pin(absent(model))];
+            return vec![RowCheck::pin(absent_item(model))];
         };
         if row.is_none() {
             // Expired: it may be gone by now, but must not have come back.
             return vec![RowCheck::pin(absent_or_expired_as(model, item))];
         }
-        let mut pins = vec![RowCheck::pin(present(model))];
+        let mut pins = vec![RowCheck::pin(present_item(model))];
         let version = self
             .entity
             .attributes
@@ -273,12 +273,12 @@ fn partition(model: &Model) -> Path {
 }
 
 /// There is an item.
-pub(super) fn present(model: &Model) -> Condition {
+pub(super) fn present_item(model: &Model) -> Condition {
     Condition::Exists(partition(model))
 }
 
 /// There is no item.
-pub(super) fn absent(model: &Model) -> Condition {
+pub(super) fn absent_item(model: &Model) -> Condition {
     Condition::NotExists(partition(model))
 }
 
@@ -287,9 +287,9 @@ pub(super) fn present_now(model: &Model, entity: &Entity, now: i64) -> Condition
     match ttl_of(model, entity) {
         Some(ttl) => {
             let later = Condition::compare(Path::attribute(ttl), Comparison::Greater, seconds(now));
-            present(model).and(Condition::not_exists(Path::attribute(ttl)).or(later))
+            present_item(model).and(Condition::not_exists(Path::attribute(ttl)).or(later))
         }
-        None => present(model),
+        None => present_item(model),
     }
 }
 
@@ -298,9 +298,9 @@ pub(crate) fn absent_now(model: &Model, expires: bool, now: i64) -> Condition {
     match model.table.ttl.as_ref().filter(|_| expires) {
         Some(ttl) => {
             let over = Condition::compare(Path::attribute(ttl), Comparison::LessOrEqual, seconds(now));
-            absent(model).or(over)
+            absent_item(model).or(over)
         }
-        None => absent(model),
+        None => absent_item(model),
     }
 }
 
@@ -312,8 +312,8 @@ fn ttl_of<'m>(model: &'m Model, entity: &Entity) -> Option<&'m String> {
 /// There is no item, or it expires when it did.
 fn absent_or_expired_as(model: &Model, item: &Item) -> Condition {
     match &model.table.ttl {
-        Some(ttl) => absent(model).or(same(item, ttl)),
-        None => absent(model),
+        Some(ttl) => absent_item(model).or(same(item, ttl)),
+        None => absent_item(model),
     }
 }
 

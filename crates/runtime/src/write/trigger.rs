@@ -13,7 +13,7 @@ use singlet_store::{DeleteRequest, PutRequest, StoreError, TransactWrite, Transa
 
 use super::record::{RequestRecord, absent_or_expired};
 use super::refuse::Denial;
-use super::touched::{Doing, RowCheck, WriteAction, present};
+use super::touched::{Doing, RowCheck, WriteAction, present_item};
 use super::{Precondition, Refused, WriteOperation, WriteRequest, arguments, bulk};
 use crate::engine::Engine;
 use crate::error::RuntimeError;
@@ -102,7 +102,7 @@ impl TriggerCause<'_> {
             doing: Doing::Delete,
             checks: vec![RowCheck {
                 order: 0,
-                condition: present(operation.model),
+                condition: present_item(operation.model),
                 denial: Denial::Recorded,
             }],
         })
@@ -256,14 +256,14 @@ impl Engine {
             model: self.model().as_ref(),
             write,
             plan,
-            args: arguments::checked(self, write, &request)?,
+            args: arguments::checked_inputs(self, write, &request)?,
             request: &request,
             record: None,
             change: Some(cause),
         };
         operation.record = Some(RequestRecord::of_change(&operation, cause.id)?);
         let written = match write.bulk {
-            true => bulk::run(&operation).await,
+            true => bulk::run_bulk(&operation).await,
             false => operation.run().await,
         };
         match written {

@@ -3,14 +3,14 @@
 use singlet_item::{Number, Value};
 use singlet_model::model::{Entity, Step};
 use singlet_model::types::Type;
-use singlet_plan::write::{Change as Planned, Default as Why, StepPlan, holder_key, holders, old_values_needed};
+use singlet_plan::write::{Change as Planned, DefaultRefusal, StepPlan, holder_key, holders, old_values_needed};
 use singlet_store::{Comparison, Condition, Operand, Path};
 
 use super::attempt::Attempt;
 use super::edits::Edits;
 use super::new_values::Moved;
 use super::touched::{TouchedChange, stored_name};
-use super::{AttemptStop, mistake};
+use super::{AttemptStop, internal_mistake};
 use crate::error::RuntimeError;
 use crate::row;
 use crate::scope::Attributes;
@@ -107,7 +107,7 @@ impl<'a> Attempt<'a> {
         let touched = self.touched(at)?;
         let before = touched
             .row()
-            .ok_or_else(|| mistake("a row is changed that is not there"))?
+            .ok_or_else(|| internal_mistake("a row is changed that is not there"))?
             .clone();
         let edits = touched.edits.clone();
         let mut after = before.clone();
@@ -120,7 +120,7 @@ impl<'a> Attempt<'a> {
         let after = self
             .sums_within_limits(step, entity, summed.clone(), after, &before)
             .await?;
-        let after = row::completed(entity, after, self.scope(None))?;
+        let after = row::complete_row(entity, after, self.scope(None))?;
         let touched = self.touched_mut(at)?;
         touched.used.attributes.extend(summed);
         touched.after = Some(after.clone());
@@ -254,11 +254,11 @@ impl<'a> Attempt<'a> {
                         .collect(),
                 },
             };
-            self.add_step_check(step, at, &Why::State(from.clone()), condition)?;
+            self.add_step_check(step, at, &DefaultRefusal::State(from.clone()), condition)?;
         }
         for (name, number) in &edits.add {
             if let Some(condition) = limit_condition(entity, name, *number) {
-                self.add_step_check(step, at, &Why::Limit(name.clone()), condition)?;
+                self.add_step_check(step, at, &DefaultRefusal::Limit(name.clone()), condition)?;
             }
         }
         self.merge(step, at, entity, edits).await?;

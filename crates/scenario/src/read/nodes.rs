@@ -47,7 +47,7 @@ impl ScenarioReader<'_> {
     }
 
     pub(super) fn instant(&mut self, node: &Node) -> i64 {
-        let instant = node.str().and_then(clocks::instant);
+        let instant = node.str().and_then(clocks::instant_millis);
         if instant.is_none() {
             self.mistake(node.span(), "this is no instant, such as `2026-03-10T09:00:00Z`");
         }

@@ -1,6 +1,6 @@
 //! What stands around the meaning of a read: names, shapes of answers, routes, and conditions written by hand.
 
-use super::formulas::formula;
+use super::formulas::computed_value;
 use super::read::ReadWriter;
 use super::{GeneratedAttribute, GeneratedPath, StoredShape, kinds};
 
@@ -128,7 +128,7 @@ impl ReadWriter<'_> {
         let mut fields = Vec::new();
         for at in 0..1 + self.rng.usize(..3) {
             let attribute = self.rng.choice(attributes);
-            if let Some(computed) = attribute.and_then(|attribute| formula(self.rng, attribute)) {
+            if let Some(computed) = attribute.and_then(|attribute| computed_value(self.rng, attribute)) {
                 fields.push(format!("f{at}: '{computed}'"));
             }
         }

@@ -2,7 +2,9 @@
 
 use fastrand::Rng;
 
-use super::keys::{can_stand_alone, key_type, names, parts, primary, template, unsorted_primary, when};
+use super::keys::{
+    can_stand_alone, drawn_parts, drawn_template, key_type, part_names, primary_key, row_condition, unsorted_primary,
+};
 use super::kinds::{
     ANYTHING, COMPUTED, COUNTS, ENDING, ID, KINDS, NUMBERS, PLACE, STATE, TOMBSTONE, TYPES, VERSION, WORDS,
 };
@@ -12,7 +14,7 @@ use super::{AttributeRemark, DrawnKeyPart, GeneratedAttribute, GeneratedEntity, 
 const ODD_NAMES: &[&str] = &["size", "day", "count", "index", "name", "key"];
 
 /// A file up to its reads, and what its entities are.
-pub(super) fn table(rng: &mut Rng) -> (String, Vec<GeneratedEntity>) {
+pub(super) fn table_text(rng: &mut Rng) -> (String, Vec<GeneratedEntity>) {
     let two = rng.u8(..3) == 0;
     let mut made = vec![EntityDraft::new(rng, "E", "a")];
     // Rows of both may have attributes of one name, of any types.
@@ -89,9 +91,9 @@ pub(super) fn table(rng: &mut Rng) -> (String, Vec<GeneratedEntity>) {
     let delimiter = rng.choice(["#", "#", "#", "|", "/", "_"]).unwrap_or("#");
     let key = format!("{{partition: {{name: PK, type: {}}}{sort}}}", types.0);
     text.push_str(&format!("  key: {key}\n  indexes:\n{indexes}{kind}  ttl: ttl\n"));
-    text.push_str(&tail::table(rng));
+    text.push_str(&tail::table_options(rng));
     text.push_str(TYPES);
-    text.push_str(&tail::callers(rng));
+    text.push_str(&tail::drawn_callers(rng));
     text.push_str("entities:\n");
     made.iter().for_each(|entity| text.push_str(&entity.text(rng)));
     let mut made: Vec<GeneratedEntity> = made.into_iter().map(EntityDraft::done).collect();
@@ -236,12 +238,12 @@ impl EntityDraft {
     fn primary(&mut self, rng: &mut Rng, alone: bool, unsorted: bool) -> (&'static str, &'static str) {
         let made = match unsorted {
             true => unsorted_primary(rng, &self.attributes),
-            false => primary(rng, self.name, &self.attributes, self.history, alone),
+            false => primary_key(rng, self.name, &self.attributes, self.history, alone),
         };
         self.key = made.text.clone();
-        let condition = when(rng, &self.attributes).filter(|_| !alone && !self.history && rng.u8(..6) == 0);
+        let condition = row_condition(rng, &self.attributes).filter(|_| !alone && !self.history && rng.u8(..6) == 0);
         if let Some((when, contrary)) = condition {
-            let other = primary(rng, self.name, &self.attributes, false, false);
+            let other = primary_key(rng, self.name, &self.attributes, false, false);
             self.key = format!(
                 "\n      - {{when: '{when}', {}\n      - {}",
                 other.text.trim_start_matches('{'),
@@ -341,7 +343,7 @@ impl EntityDraft {
         let current = ("until == absent && !gone".to_owned(), "until != absent".to_owned());
         let condition = match self.history && rng.bool() {
             true => Some(current),
-            false => when(rng, &self.attributes).filter(|_| conditions),
+            false => row_condition(rng, &self.attributes).filter(|_| conditions),
         };
         let choices = match &condition {
             None => vec![(None, None)],
@@ -355,10 +357,10 @@ impl EntityDraft {
             // Rows of both templates may then lie side by side.
             let partition = match before {
                 Some(before) => before.partition.clone(),
-                None => parts(rng, &self.attributes, partitions, false, &[]),
+                None => drawn_parts(rng, &self.attributes, partitions, false, &[]),
             };
             let sorts = 1 + rng.usize(..3);
-            let sort = parts(rng, &self.attributes, sorts, false, &partition);
+            let sort = drawn_parts(rng, &self.attributes, sorts, false, &partition);
             let prefix = rng.choice(["", "S#", "X#Y#"]).unwrap_or_default();
             // No key is empty.
             let prefix = if sort.len() <= 1 && prefix.is_empty() {
@@ -367,9 +369,9 @@ impl EntityDraft {
                 prefix
             };
             let condition = when.map(|when| format!("when: '{when}', ")).unwrap_or_default();
-            let mut templates = vec![(format!("{index}P"), template(rng, "I#", &partition))];
+            let mut templates = vec![(format!("{index}P"), drawn_template(rng, "I#", &partition))];
             if sorted {
-                templates.push((format!("{index}S"), template(rng, prefix, &sort)));
+                templates.push((format!("{index}S"), drawn_template(rng, prefix, &sort)));
             }
             let keys: Vec<String> = templates.iter().map(|(name, text)| format!("{name}: {text}")).collect();
             entries.push(format!("{{{condition}{}}}", keys.join(", ")));
@@ -402,7 +404,7 @@ impl EntityDraft {
                 && attribute.said == AttributeRemark::Nothing
                 && !attribute.name.contains('.')
         };
-        let mut own = parts(rng, &self.attributes, 8, false, &[]);
+        let mut own = drawn_parts(rng, &self.attributes, 8, false, &[]);
         own.retain(fit);
         own.iter_mut().for_each(|part| part.function = "");
         let mut text = String::new();
@@ -420,8 +422,8 @@ impl EntityDraft {
                 }
                 _ => format!(
                     "    GX3: {{partition: [{}], sort: [{}]}}\n",
-                    names(&partition),
-                    names(&own)
+                    part_names(&partition),
+                    part_names(&own)
                 ),
             };
             self.index.push_str("      GX3: own\n");
@@ -434,7 +436,7 @@ impl EntityDraft {
         }
         if !unsorted
             && rng.u8(..3) == 0
-            && let Some(part) = parts(rng, &self.attributes, 8, false, &[])
+            && let Some(part) = drawn_parts(rng, &self.attributes, 8, false, &[])
                 .into_iter()
                 .find(|part| fit(part))
         {
@@ -460,16 +462,16 @@ impl EntityDraft {
         let own: Vec<DrawnKeyPart> = self.primary.iter().filter(is_new).cloned().collect();
         sort.iter_mut().for_each(|part| part.function = "");
         sort.extend(own.into_iter().map(|part| DrawnKeyPart { function: "", ..part }));
-        let carried = parts(rng, &self.attributes, 3, false, &[]);
+        let carried = drawn_parts(rng, &self.attributes, 3, false, &[]);
         let carries = match rng.bool() {
             true => "all".to_owned(),
-            false => format!("[{}]", names(&carried)),
+            false => format!("[{}]", part_names(&carried)),
         };
         self.mirror = format!(
             "  M:\n    mirrors: {}\n    carries: {carries}\n    key: {{PK: {}, SK: {}}}\n",
             self.name,
-            template(rng, "M#", &partition),
-            template(rng, "M#", &sort)
+            drawn_template(rng, "M#", &partition),
+            drawn_template(rng, "M#", &sort)
         );
         self.paths.push(GeneratedPath {
             partition,
@@ -481,13 +483,13 @@ impl EntityDraft {
     /// A part of a mirror's key. Where it may be absent, rows without it have no mirror.
     fn mirror_parts(&self, rng: &mut Rng, may_be_absent: bool, except: &[DrawnKeyPart]) -> Vec<DrawnKeyPart> {
         if !may_be_absent {
-            return parts(rng, &self.attributes, 1, true, except);
+            return drawn_parts(rng, &self.attributes, 1, true, except);
         }
         let there = self.attributes.iter().cloned().map(|attribute| GeneratedAttribute {
             optional: false,
             ..attribute
         });
-        let chosen = parts(rng, &there.collect::<Vec<_>>(), 1, true, except);
+        let chosen = drawn_parts(rng, &there.collect::<Vec<_>>(), 1, true, except);
         let own = |part: DrawnKeyPart| {
             let own = self.attributes.iter().find(|known| known.name == part.attribute.name)?;
             Some(DrawnKeyPart {

@@ -94,7 +94,7 @@ fn values_of(attribute: &GeneratedAttribute) -> &'static [&'static str] {
 }
 
 /// A value computed of an attribute. What may be absent is tested first.
-pub(super) fn formula(rng: &mut Rng, attribute: &GeneratedAttribute) -> Option<String> {
+pub(super) fn computed_value(rng: &mut Rng, attribute: &GeneratedAttribute) -> Option<String> {
     let form = rng.choice(values_of(attribute)).copied()?;
     let computed = put(form, &attribute.name);
     Some(match attribute.optional {

@@ -5,7 +5,7 @@ use fastrand::Rng;
 use super::{AttributeRemark, DrawnKeyPart, GeneratedAttribute, GeneratedPath, PooledType, StoredShape};
 
 /// Some attributes for a key, each once, with a function around it or none. Those of a primary key are always there.
-pub(super) fn parts(
+pub(super) fn drawn_parts(
     rng: &mut Rng,
     attributes: &[GeneratedAttribute],
     count: usize,
@@ -41,7 +41,7 @@ pub(super) struct GeneratedPrimary {
 }
 
 /// A primary key: templates, or where the table is the entity's `alone`, perhaps attributes as they are.
-pub(super) fn primary(
+pub(super) fn primary_key(
     rng: &mut Rng,
     name: &str,
     attributes: &[GeneratedAttribute],
@@ -55,9 +55,9 @@ pub(super) fn primary(
     });
     let usable: Vec<GeneratedAttribute> = usable.cloned().collect();
     let attributes = usable.as_slice();
-    let mut partition = parts(rng, attributes, 1, true, &[]);
+    let mut partition = drawn_parts(rng, attributes, 1, true, &[]);
     let count = if alone { 1 } else { 1 + rng.usize(..2) };
-    let mut sort = parts(rng, attributes, count, true, &partition);
+    let mut sort = drawn_parts(rng, attributes, count, true, &partition);
     // What is computed may be empty though nothing that is drawn for it is.
     let fits = |part: &&DrawnKeyPart| {
         can_stand_alone(part.attribute.kind) && !matches!(part.attribute.said, AttributeRemark::Is(_))
@@ -107,16 +107,16 @@ pub(super) fn primary(
     if let Some(part) = whole_partition {
         types.0 = key_type(part.attribute.kind);
         partition = vec![DrawnKeyPart { function: "", ..part }];
-        partition_text = Some(template(rng, "", &partition));
+        partition_text = Some(drawn_template(rng, "", &partition));
     }
     let mut sort_text = None;
     if let Some(part) = whole_sort {
         types.1 = key_type(part.attribute.kind);
         sort = vec![DrawnKeyPart { function: "", ..part }];
-        sort_text = Some(template(rng, "", &sort));
+        sort_text = Some(drawn_template(rng, "", &sort));
     }
-    let partition_text = partition_text.unwrap_or_else(|| template(rng, "P#", &partition));
-    let sort_text = sort_text.unwrap_or_else(|| template(rng, &format!("{name}#"), &sort));
+    let partition_text = partition_text.unwrap_or_else(|| drawn_template(rng, "P#", &partition));
+    let sort_text = sort_text.unwrap_or_else(|| drawn_template(rng, &format!("{name}#"), &sort));
     GeneratedPrimary {
         text: format!("{{PK: {partition_text}, SK: {sort_text}}}"),
         path: GeneratedPath {
@@ -131,9 +131,9 @@ pub(super) fn primary(
 
 /// The primary key of a table that has only a partition key.
 pub(super) fn unsorted_primary(rng: &mut Rng, attributes: &[GeneratedAttribute]) -> GeneratedPrimary {
-    let partition = parts(rng, attributes, 2, true, &[]);
+    let partition = drawn_parts(rng, attributes, 2, true, &[]);
     GeneratedPrimary {
-        text: format!("{{PK: {}}}", template(rng, "P#", &partition)),
+        text: format!("{{PK: {}}}", drawn_template(rng, "P#", &partition)),
         path: GeneratedPath {
             partition,
             ..GeneratedPath::default()
@@ -151,7 +151,7 @@ pub(super) fn key_type(kind: &PooledType) -> &'static str {
 }
 
 /// A condition on the row, and its contrary.
-pub(super) fn when(rng: &mut Rng, attributes: &[GeneratedAttribute]) -> Option<(String, String)> {
+pub(super) fn row_condition(rng: &mut Rng, attributes: &[GeneratedAttribute]) -> Option<(String, String)> {
     let small = attributes.iter().filter(|attribute| attribute.kind.small);
     let testable = small.filter(|attribute| !(attribute.optional && attribute.kind.shape == StoredShape::Bool));
     let attribute = rng.choice(testable.collect::<Vec<_>>())?;
@@ -169,14 +169,14 @@ pub(super) fn can_stand_alone(kind: &PooledType) -> bool {
 }
 
 /// The attributes of some parts, as a list.
-pub(super) fn names(parts: &[DrawnKeyPart]) -> String {
+pub(super) fn part_names(parts: &[DrawnKeyPart]) -> String {
     let mut names: Vec<&str> = parts.iter().map(|part| part.attribute.root()).collect();
     names.dedup();
     names.join(", ")
 }
 
 /// A template; a part of one width stands at times right before the next.
-pub(super) fn template(rng: &mut Rng, prefix: &str, parts: &[DrawnKeyPart]) -> String {
+pub(super) fn drawn_template(rng: &mut Rng, prefix: &str, parts: &[DrawnKeyPart]) -> String {
     let mut text = format!("\"{prefix}");
     for (at, part) in parts.iter().enumerate() {
         let name = &part.attribute.name;

@@ -190,17 +190,17 @@ struct DrawnKeyPart {
 
 /// Makes up a model.
 pub fn model(rng: &mut Rng) -> Generated {
-    let (mut head, entities) = entity::table(rng);
-    let settings = tail::settings(rng);
+    let (mut head, entities) = entity::table_text(rng);
+    let settings = tail::drawn_settings(rng);
     head.push_str(&settings.0);
     head.push_str("reads:\n");
     let reads: Vec<GeneratedRead> = (0..READS)
         .filter_map(|at| {
             let entity = rng.choice(&entities)?;
-            read::read(rng, entity, at)
+            read::drawn_read(rng, entity, at)
         })
         .collect();
-    let tail = tail::estimates(rng, &entities, &reads) + &tail::accepted(rng);
+    let tail = tail::drawn_estimates(rng, &entities, &reads) + &tail::accepted_findings(rng);
     Generated {
         head,
         entities,

@@ -13,7 +13,7 @@ use super::{
 const OPTIONAL_MAX: usize = 3;
 
 /// A read of an entity.
-pub(super) fn read(rng: &mut Rng, entity: &GeneratedEntity, at: usize) -> Option<GeneratedRead> {
+pub(super) fn drawn_read(rng: &mut Rng, entity: &GeneratedEntity, at: usize) -> Option<GeneratedRead> {
     let path = rng.choice(&entity.paths)?;
     let mut writer = ReadWriter {
         rng,

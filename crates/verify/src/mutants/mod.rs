@@ -148,7 +148,7 @@ impl Mutant {
     pub fn change_store(&self, model: &Model, store: Arc<dyn Store>) -> Arc<dyn Store> {
         match self.way {
             MutationSite::Store(sites) => match sites(model).into_iter().nth(self.site) {
-                Some(mislaid) => store::faulty(store, mislaid),
+                Some(mislaid) => store::faulty_store(store, mislaid),
                 None => store,
             },
             MutationSite::Model(_) | MutationSite::Plan(_) => store,
@@ -164,7 +164,7 @@ impl Mutant {
 }
 
 /// Every mutant of a model: each operator at each of its sites. The model comes out as it was; its plans are given in its order.
-pub fn mutants(model: &mut Model, plans: &mut [ReadPlan]) -> Vec<Mutant> {
+pub fn all_mutants(model: &mut Model, plans: &mut [ReadPlan]) -> Vec<Mutant> {
     let mut all = Vec::new();
     for operator in OPERATORS {
         let mut sites = Sites::default();

@@ -15,20 +15,20 @@ use singlet_model::types::Type;
 use singlet_runtime::{Attributes, RuntimeError, Scope, row};
 use singlet_store::{Direction, KeyRange, QueryRequest, SortRange};
 
-use super::counted::counted;
+use super::counted::counted_rows;
 use super::meaning::{AskedRead, ExpectedRead, ReadStop};
-use super::reads::{ComparedCase, ReadCase, TriedRead, difference};
+use super::reads::{ComparedCase, ReadCase, TriedRead, answer_difference};
 use super::shape::AnswerShape;
 use super::worker::Worker;
 use crate::writes::world;
 
 /// Answers a case by the condition that is written, and by looking at every row.
-pub(super) async fn compare(worker: &Worker<'_>, tried: TriedRead<'_>, case: &ReadCase) -> ComparedCase {
+pub(super) async fn compare_by_hand(worker: &Worker<'_>, tried: TriedRead<'_>, case: &ReadCase) -> ComparedCase {
     let judge = tried.judge;
     let mut asking = AskedRead::new(judge.model, judge.setting, tried.read, &case.request, &case.table.rows);
     match answers(worker, &mut asking).await {
         Ok((expected, got)) => ComparedCase {
-            difference: difference(&expected, &got),
+            difference: answer_difference(&expected, &got),
             expected,
             got,
         },
@@ -118,7 +118,7 @@ impl HandCondition<'_, '_, '_> {
     fn shape(&self, asking: &AskedRead<'_>, meant: Vec<Attributes>) -> Result<AnswerShape, ReadStop> {
         let most = self.selection.limit.map_or(usize::MAX, |limit| limit as usize);
         if self.selection.kind == SelectionKind::Count {
-            return Ok(AnswerShape::Value(Some(counted(
+            return Ok(AnswerShape::Value(Some(counted_rows(
                 self.selection,
                 &meant,
                 asking.scope(),
@@ -142,7 +142,7 @@ impl HandCondition<'_, '_, '_> {
     ) -> Result<Option<Value>, RuntimeError> {
         let rows = got?;
         Ok(match self.selection.kind {
-            SelectionKind::Count => Some(counted(self.selection, &rows, asking.scope())?),
+            SelectionKind::Count => Some(counted_rows(self.selection, &rows, asking.scope())?),
             SelectionKind::Get { .. } => rows.into_iter().next().map(|row| Value::M(self.shown(asking, row))),
             SelectionKind::Find => {
                 let most = self.selection.limit.map_or(usize::MAX, |limit| limit as usize);
@@ -223,7 +223,7 @@ impl HandCondition<'_, '_, '_> {
             return Ok(None);
         }
         // An item of something else, where no attribute says so, is taken for a row all the same.
-        let Ok(stored) = row::stored(self.entity, item) else {
+        let Ok(stored) = row::decode_as_stored(self.entity, item) else {
             return Ok(Some(item.clone()));
         };
         if let Some(filter) = &self.using.filter
@@ -231,7 +231,7 @@ impl HandCondition<'_, '_, '_> {
         {
             return Ok(None);
         }
-        let Some(seen) = row::decode(model, self.entity, item, scope)? else {
+        let Some(seen) = row::decode_live(model, self.entity, item, scope)? else {
             return Ok(None);
         };
         let is_shown = holds(&asking.read.allow, &scope.with_row(&seen))?;

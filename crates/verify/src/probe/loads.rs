@@ -17,7 +17,7 @@ use super::finding::given_rows;
 use super::hints::Hints;
 use super::subject::value_text;
 use super::table::{Focus, Judge, ProbeTable, TableDraw};
-use super::worker::seeded;
+use super::worker::seeded_rng;
 use crate::writes::{dump, world};
 
 /// Seals cursors, of which there are none.
@@ -105,7 +105,7 @@ pub async fn try_loads(
     };
     let mut tally = LoadTally::default();
     for file in 0..files {
-        let rng = seeded(seed, "load", file);
+        let rng = seeded_rng(seed, "load", file);
         let draw = TableDraw::new(&judge, &hints, rng, &focus);
         let (mut rng, mut table) = (draw.values.rng, draw.table);
         // Rows that exclude one another, which no draw looks at, need a rule of their own.
@@ -183,7 +183,7 @@ fn leave_out(judge: &Judge<'_>, table: &mut ProbeTable, rng: &mut Rng) -> Vec<(u
             let mut filled = table.clone();
             if let Some((_, row)) = filled.rows.get_mut(at) {
                 row.insert(attribute.name.clone(), value);
-                match world::computed(entity, row.clone(), scope) {
+                match world::compute_row(entity, row.clone(), scope) {
                     Ok(computed) => *row = computed,
                     Err(_) => continue,
                 }
@@ -240,7 +240,9 @@ async fn loaded_whole(judge: &Judge<'_>, engine: &Engine, table: &ProbeTable, li
         return Err(format!("{} of {} rows are loaded", loaded.rows, table.rows.len()));
     }
     let failed = |error: singlet_runtime::RuntimeError| format!("the table cannot be read: {error}");
-    let mut items = dump::items(engine.model(), engine.store()).await.map_err(failed)?;
+    let mut items = dump::table_items(engine.model(), engine.store())
+        .await
+        .map_err(failed)?;
     // Rows that something follows are marked as loaded.
     items.iter_mut().for_each(|item| _ = item.remove(load::BY));
     let mut there: Vec<Attributes> = items.iter().map(|item| item.clone().into_iter().collect()).collect();
@@ -269,7 +271,7 @@ async fn loaded_nothing(engine: &Engine, lines: &[String], now: i64, mistake: Mi
     if !error.misfits().iter().any(|misfit| mistake.is_told_by(misfit.kind)) {
         return Err(format!("a mistake ({}) is told as: {error}", mistake.word()));
     }
-    let items = dump::items(engine.model(), engine.store()).await;
+    let items = dump::table_items(engine.model(), engine.store()).await;
     match items.map_err(|error| error.to_string())?.len() {
         0 => Ok(()),
         count => Err(format!(

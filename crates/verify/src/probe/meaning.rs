@@ -13,7 +13,7 @@ use singlet_model::model::{Entity, LetValue, Order, Read, Return, Selection, Sel
 use singlet_model::types::{EntityId, Type};
 use singlet_runtime::{Attributes, Request, Scope, Setting, values};
 
-use super::counted::counted;
+use super::counted::counted_rows;
 use super::shape::AnswerShape;
 use crate::choices::Choices;
 use crate::oracle;
@@ -66,7 +66,7 @@ pub(super) struct AskedRead<'a> {
 }
 
 /// What a read must come to on these rows.
-pub(super) fn expected(asking: &mut AskedRead<'_>) -> ExpectedRead {
+pub(super) fn expected_read(asking: &mut AskedRead<'_>) -> ExpectedRead {
     let mut all = vec![expected_so(asking)];
     for _ in 1..ORDERS_MAX {
         let Some(choices) = asking.choices.next_way() else {
@@ -227,14 +227,14 @@ impl<'a> AskedRead<'a> {
             let value = evaluate_as(expr, ty, &self.scope())?;
             wanted.extend(value.map(|value| (name.clone(), value)));
         }
-        let identity = world::identity(self.model, entity, &wanted);
+        let identity = world::row_identity(self.model, entity, &wanted);
         if identity.iter().any(Option::is_none) {
             return Ok(None);
         }
         let rows = self.seen(described, false)?;
         Ok(rows
             .into_iter()
-            .find(|row| world::identity(self.model, entity, row) == identity))
+            .find(|row| world::row_identity(self.model, entity, row) == identity))
     }
 
     fn answer(&mut self) -> Result<AnswerShape, ReadStop> {
@@ -246,7 +246,7 @@ impl<'a> AskedRead<'a> {
         };
         let rows = self.found(selection, self.scope(), Some(&self.read.allow), true)?;
         match selection.kind {
-            SelectionKind::Count => Ok(AnswerShape::Value(Some(counted(selection, &rows, self.scope())?))),
+            SelectionKind::Count => Ok(AnswerShape::Value(Some(counted_rows(selection, &rows, self.scope())?))),
             SelectionKind::Get { optional } => match self.first_of(selection, rows)? {
                 Some(first) => Ok(AnswerShape::Any(self.shapes(first)?)),
                 None if optional => Ok(AnswerShape::Value(self.returned_of_nothing()?)),
@@ -338,7 +338,7 @@ impl<'a> AskedRead<'a> {
         for part in &self.read.with {
             let rows = self.found(&part.selection, scope, part.allow.as_ref(), false)?;
             let shape = match part.selection.kind {
-                SelectionKind::Count => AnswerShape::Value(Some(counted(&part.selection, &rows, scope)?)),
+                SelectionKind::Count => AnswerShape::Value(Some(counted_rows(&part.selection, &rows, scope)?)),
                 SelectionKind::Get { .. } => match self.first_of(&part.selection, rows)? {
                     Some(first) => AnswerShape::Any(plain(first)),
                     None => AnswerShape::Value(None),
@@ -440,7 +440,7 @@ impl<'a> AskedRead<'a> {
         let mut failed = None;
         let sorting = sorted_by(selection, order);
         rows.sort_by(|a, b| {
-            oracle::compare(self.model, &sorting, a, b).unwrap_or_else(|error| {
+            oracle::compare_rows(self.model, &sorting, a, b).unwrap_or_else(|error| {
                 failed = Some(error);
                 Ordering::Equal
             })
@@ -464,7 +464,7 @@ impl<'a> AskedRead<'a> {
         for row in rows {
             let last = groups.last().and_then(|group| group.first());
             let tied = match last {
-                Some(last) => oracle::compare(self.model, selection, last, &row)?.is_eq(),
+                Some(last) => oracle::compare_rows(self.model, selection, last, &row)?.is_eq(),
                 None => false,
             };
             match groups.last_mut().filter(|_| tied) {
@@ -515,7 +515,7 @@ impl<'a> AskedRead<'a> {
             if !self.is_version(source, row, own)? {
                 continue;
             }
-            let Some(seen) = world::seen(source, row, scope)? else {
+            let Some(seen) = world::live_row(source, row, scope)? else {
                 continue;
             };
             if entity.mirror.is_none() {

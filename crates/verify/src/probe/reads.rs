@@ -13,12 +13,12 @@ use super::clauses::{ClauseCounts, Decided, decided_by};
 use super::edges::{Edges, with_edge};
 use super::finding::{Call, Finding, Kind, answer_lines, given_rows, key_lines, sent_lines};
 use super::hints::Hints;
-use super::meaning::{AskedRead, ExpectedRead, expected};
+use super::meaning::{AskedRead, ExpectedRead, expected_read};
 use super::request::{RequestDraw, entities_of_read};
 use super::shrink;
 use super::table::{Focus, Judge, ProbeTable, TableDraw};
 use super::values::ValueDraw;
-use super::worker::{Worker, seeded};
+use super::worker::{Worker, seeded_rng};
 use super::{OperationReport, Options, cases_per_table};
 use crate::writes::world::Row;
 
@@ -87,7 +87,7 @@ pub(super) async fn try_read(worker: &mut Worker<'_>, tried: TriedRead<'_>, opti
         if report.cases >= options.cases || options.is_over() {
             break;
         }
-        let rng = seeded(options.seed, &read.name, round);
+        let rng = seeded_rng(options.seed, &read.name, round);
         let draw = TableDraw::new(judge, &hints, rng.clone(), &focus);
         let table = draw.table;
         if let Err(reason) = worker.fill(judge, &table).await {
@@ -109,7 +109,7 @@ pub(super) async fn try_read(worker: &mut Worker<'_>, tried: TriedRead<'_>, opti
                 request,
             };
             report.cases += 1;
-            let compared = compare(worker, tried, &case).await;
+            let compared = compare_read(worker, tried, &case).await;
             report.saw(&word(&compared));
             if compared.difference.is_some() {
                 let number = report.cases;
@@ -191,26 +191,26 @@ fn expected_word(expected: &ExpectedRead) -> String {
 }
 
 /// Answers a case twice, on the table that is filled.
-pub(super) async fn compare(worker: &Worker<'_>, tried: TriedRead<'_>, case: &ReadCase) -> ComparedCase {
+pub(super) async fn compare_read(worker: &Worker<'_>, tried: TriedRead<'_>, case: &ReadCase) -> ComparedCase {
     let (judge, read) = (tried.judge, tried.read);
     if tried.kind == Kind::Using {
-        return by_hand::compare(worker, tried, case).await;
+        return by_hand::compare_by_hand(worker, tried, case).await;
     }
     let mut asking = AskedRead::new(judge.model, judge.setting, read, &case.request, &case.table.rows);
-    let expected = expected(&mut asking);
+    let expected = expected_read(&mut asking);
     let got = ask(worker, tried, &case.request).await;
     ComparedCase {
-        difference: difference(&expected, &got),
+        difference: answer_difference(&expected, &got),
         expected,
         got,
     }
 }
 
 /// How what came differs from what must come.
-pub(super) fn difference(expected: &ExpectedRead, got: &Result<Option<Value>, RuntimeError>) -> Option<String> {
+pub(super) fn answer_difference(expected: &ExpectedRead, got: &Result<Option<Value>, RuntimeError>) -> Option<String> {
     match (expected, got) {
         (ExpectedRead::OneOf(all), got) => {
-            let mut differences = all.iter().map(|expected| difference(expected, got));
+            let mut differences = all.iter().map(|expected| answer_difference(expected, got));
             let first = differences.next().flatten()?;
             differences.all(|other| other.is_some()).then_some(first)
         }
@@ -306,7 +306,7 @@ async fn found(
     // What is not filled anew may have been changed by what is tried.
     let filled = worker.fill(judge, &case.table).await;
     worker.watch();
-    let compared = compare(worker, tried, &case).await;
+    let compared = compare_read(worker, tried, &case).await;
     let mut sent = worker.sent();
     if let Some(filter) = tried.read.using.as_ref().and_then(|using| using.filter.as_ref())
         && tried.kind == Kind::Using

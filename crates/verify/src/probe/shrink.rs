@@ -123,7 +123,7 @@ pub(super) async fn smallest_read(worker: &mut Worker<'_>, tried: TriedRead<'_>,
         if worker.fill(judge, &case.table).await.is_err() {
             return false;
         }
-        reads::compare(worker, tried, case).await.difference.is_some()
+        reads::compare_read(worker, tried, case).await.difference.is_some()
     };
     smallest(judge, case, &mut differs).await
 }
@@ -263,7 +263,7 @@ fn recompute(judge: &Judge<'_>, table: &mut ProbeTable) {
     let model: &Model = judge.model;
     for (id, row) in &mut table.rows {
         let Some(entity) = model.entity(*id) else { continue };
-        if let Ok(computed) = world::computed(entity, row.clone(), judge.scope(now, &nothing, &nobody)) {
+        if let Ok(computed) = world::compute_row(entity, row.clone(), judge.scope(now, &nothing, &nobody)) {
             *row = computed;
         }
     }

@@ -107,7 +107,7 @@ impl<'m> Judge<'m> {
         table.rows.iter().all(|(id, row)| {
             let fits = self.model.entity(*id).is_some_and(|entity| fits(entity, row));
             let items = self.items_of(*id, row, table.now).filter(|_| fits);
-            let thing = (*id, world::identity(self.model, *id, row));
+            let thing = (*id, world::row_identity(self.model, *id, row));
             items.is_some_and(|items| places.take(self.model, &thing, vec![items]))
         })
     }
@@ -300,7 +300,7 @@ impl<'j> TableDraw<'j> {
         }
         let model = self.judge.model;
         let Some(first) = rows.first() else { return };
-        let thing = (entity.id, world::identity(model, entity.id, first));
+        let thing = (entity.id, world::row_identity(model, entity.id, first));
         if rows.iter().all(|row| fits(entity, row)) && self.places.take(model, &thing, items) {
             self.table.rows.extend(rows.into_iter().map(|row| (entity.id, row)));
         }
@@ -308,11 +308,11 @@ impl<'j> TableDraw<'j> {
 
     /// Versions of one thing, one after the other; the last may be a deletion.
     pub(super) fn add_versions(&mut self, entity: &Entity, history: &History, first: Attributes) {
-        let same = world::identity(self.judge.model, entity.id, &first);
+        let same = world::row_identity(self.judge.model, entity.id, &first);
         let known = self.table.rows.iter();
         if known
             .clone()
-            .any(|(id, row)| *id == entity.id && world::identity(self.judge.model, *id, row) == same)
+            .any(|(id, row)| *id == entity.id && world::row_identity(self.judge.model, *id, row) == same)
         {
             return;
         }
@@ -408,7 +408,7 @@ impl<'j> TableDraw<'j> {
         }
         let (nothing, nobody) = (Attributes::new(), Caller::anonymous());
         let scope = self.judge.scope(self.table.now, &nothing, &nobody);
-        world::computed(entity, row, scope).ok()
+        world::compute_row(entity, row, scope).ok()
     }
 
     /// A state that a row can be in: the first, or one that a move or time leads to.
@@ -456,10 +456,10 @@ impl<'j> TableDraw<'j> {
     fn copied(&self, row: &Attributes, source: &Expr, attribute: &str) -> Option<Value> {
         let (entity, wanted) = self.wanted_key(row, source)?;
         let described = self.judge.model.entity(entity)?;
-        let identity = world::identity(self.judge.model, entity, &wanted);
+        let identity = world::row_identity(self.judge.model, entity, &wanted);
         let mut rows = self.table.rows.iter().filter(|(id, _)| *id == entity);
         let known = rows.find(|(id, row)| {
-            world::identity(self.judge.model, *id, row) == identity && world::is_current(described, row)
+            world::row_identity(self.judge.model, *id, row) == identity && world::is_current(described, row)
         });
         known?.1.get(attribute).cloned()
     }

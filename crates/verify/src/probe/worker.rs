@@ -10,7 +10,7 @@ use super::subject::{SentRequest, Subject};
 use super::table::{Judge, ProbeTable};
 
 /// A random source that follows from the seed, the operation and the round.
-pub(super) fn seeded(seed: u64, operation: &str, round: u64) -> Rng {
+pub(super) fn seeded_rng(seed: u64, operation: &str, round: u64) -> Rng {
     // FNV-1a: the same on every machine and in every version of the compiler.
     let mut hash: u64 = 0xcbf2_9ce4_8422_2325;
     let bytes = operation.bytes().chain(seed.to_le_bytes()).chain(round.to_le_bytes());

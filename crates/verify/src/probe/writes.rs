@@ -13,7 +13,7 @@ use super::request::{RequestDraw, entities_of_write};
 use super::shrink;
 use super::table::{Focus, Judge, ProbeTable, TableDraw};
 use super::witness::mended_request;
-use super::worker::{Worker, seeded};
+use super::worker::{Worker, seeded_rng};
 use super::{OperationReport, Options, cases_per_table};
 use crate::writes::{Op, WriteSequence};
 
@@ -98,7 +98,7 @@ pub(super) async fn try_write(
         if report.cases >= options.cases || options.is_over() {
             break;
         }
-        let rng = seeded(options.seed, &write.name, round);
+        let rng = seeded_rng(options.seed, &write.name, round);
         let mut table = TableDraw::new(judge, own, rng.clone(), &focus);
         let witness = match table.values.chance(WITNESSES_PERCENT) {
             true => mended_request(&mut table, write, own),

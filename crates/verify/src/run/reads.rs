@@ -7,7 +7,7 @@ use singlet_item::Value;
 use singlet_runtime::Caller;
 
 use super::coverage::WordCoverage;
-use super::{NOW, bounds_of, errors, rng_of};
+use super::{NOW, bounds_of, model_errors, rng_of};
 use crate::bench::{Bench, BenchError, BenchGiven, Case, Outcome};
 use crate::generate::{self, Generated, GeneratedRead};
 use crate::mismatch::Mismatch;
@@ -146,12 +146,12 @@ impl ReadTally {
 /// The model without reads that are none: what fits where is the checker's to say.
 fn valid(generated: Generated, tally: &mut ReadTally) -> Generated {
     tally.reads += generated.reads.len();
-    if errors(&generated.text()).is_empty() {
+    if model_errors(&generated.text()).is_empty() {
         return generated;
     }
     let mut wrong = Vec::new();
     for read in &generated.reads {
-        let found = errors(&generated.text_with(read));
+        let found = model_errors(&generated.text_with(read));
         if let Some(first) = found.first() {
             *tally.mistakes.entry(first.clone()).or_default() += 1;
             wrong.push(read.name.clone());

@@ -7,12 +7,12 @@ use singlet_model::{Source, load};
 use singlet_plan::write::write_costs;
 
 use super::coverage::WordCoverage;
-use super::{NOW, bounds_of, errors, rng_of};
+use super::{NOW, bounds_of, model_errors, rng_of};
 use crate::bench::BenchGiven;
 use crate::generate;
 use crate::shrink::{AsyncShows, smallest_model};
-use crate::smallest::{StoreMaker, declared, kind_of};
-use crate::writes::sequence::{first_difference, pasteable, smallest};
+use crate::smallest::{StoreMaker, declared_settings, kind_of};
+use crate::writes::sequence::{fewest_operations, first_difference, operation_lines};
 use crate::writes::{Draw, ExpectedOutcome, Op, WriteSequence};
 
 /// Operations on one table.
@@ -101,8 +101,8 @@ pub async fn write_cases(seed: u64, model: u64, store: StoreMaker<'_>, tally: &m
     let mut rng = rng_of(seed, model);
     let mut generated = generate::writes::model(&mut rng);
     tally.models += 1;
-    if !errors(&generated.text()).is_empty() {
-        let wrong = |write: &String| errors(&generated.text_with(write)).into_iter().next();
+    if !model_errors(&generated.text()).is_empty() {
+        let wrong = |write: &String| model_errors(&generated.text_with(write)).into_iter().next();
         let (mut kept, mut mistakes) = (Vec::new(), Vec::new());
         for write in &generated.writes {
             match wrong(write) {
@@ -174,7 +174,7 @@ async fn smallest_sequence(
     ops: Vec<Op>,
     what: String,
 ) -> String {
-    let (ops, what) = smallest(text, given, store, ops, what).await;
+    let (ops, what) = fewest_operations(text, given, store, ops, what).await;
     let mut shows = WriteShows {
         ops: &ops,
         given,
@@ -186,7 +186,7 @@ async fn smallest_sequence(
     let what = shows.what;
     let model = load(&Source::new("made", text.as_str())).model;
     let ops = model.map(|model| fitting(&model, &ops)).unwrap_or(ops);
-    format!("{what}\n# operations\n{}\n# model.yaml\n{text}", pasteable(&ops))
+    format!("{what}\n# operations\n{}\n# model.yaml\n{text}", operation_lines(&ops))
 }
 
 struct WriteShows<'a> {
@@ -206,7 +206,7 @@ impl AsyncShows for WriteShows<'_> {
             };
             let ops = fitting(&model, self.ops);
             let given = BenchGiven {
-                settings: declared(&model, &self.given.settings),
+                settings: declared_settings(&model, &self.given.settings),
                 ..self.given.clone()
             };
             // Every operation is still there, and it is the last one that differs.

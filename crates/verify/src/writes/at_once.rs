@@ -8,7 +8,7 @@ use std::sync::Arc;
 use singlet_model::model::{LetValue, Step, StepKind, Write};
 use singlet_runtime::{RuntimeError, Written};
 
-use super::sequence::{Op, WriteSequence, compare, translated, write_named};
+use super::sequence::{Op, WriteSequence, compare_outcome, translate_error, write_named};
 use super::unify::Made;
 
 /// The most operations at once: all their orders are tried.
@@ -47,7 +47,7 @@ impl WriteSequence {
     pub async fn step_at_once(&mut self, ops: &[Op]) -> Result<AtOnce, String> {
         let mut known = Made::default();
         known.known = self.made.clone();
-        let requests = ops.iter().map(|op| translated(&known, op.request.clone()));
+        let requests = ops.iter().map(|op| translate_error(&known, op.request.clone()));
         let requests: Vec<_> = requests.collect();
         let begun = ops.iter().zip(&requests).map(|(op, request)| {
             let (engine, name, request) = (Arc::clone(&self.engine), op.write.clone(), request.clone());
@@ -102,7 +102,7 @@ impl WriteSequence {
             let write = write_named(&model, &op.write)?;
             let mut meant = oracle.meant(&model, self.engine.setting(), write, request, op.number);
             made.add_open(std::mem::take(&mut meant.made));
-            compare(&mut made, &meant.outcome, got)?;
+            compare_outcome(&mut made, &meant.outcome, got)?;
             meant.put(&made);
             oracle.accept(meant);
             now = request.now.max(now);

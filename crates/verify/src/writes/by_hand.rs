@@ -186,7 +186,7 @@ impl Oracle {
             by_hand: true,
             cause: None,
         };
-        let args = super::request::arguments(frame).ok()?;
+        let args = super::request::filled_arguments(frame).ok()?;
         let mut operation = OperationSteps::new(frame, &self.rows, args);
         operation.prepare().ok()?;
         let done = operation.steps(&write.steps);

@@ -125,7 +125,7 @@ impl FollowSetting<'_> {
         let (nothing, nobody) = (Attributes::new(), Caller::anonymous());
         let scope = self.scope(now, &nothing, &nobody, &nothing);
         match self.model.entity(*entity) {
-            Some(entity) => world::seen(entity, row, scope),
+            Some(entity) => world::live_row(entity, row, scope),
             None => Ok(None),
         }
     }
@@ -140,13 +140,13 @@ impl FollowSetting<'_> {
     fn waits_for_lapse(&self, entity: &Entity, row: &Row, now: i64) -> Result<bool, EvaluateError> {
         let (nothing, nobody) = (Attributes::new(), Caller::anonymous());
         let scope = self.scope(now, &nothing, &nobody, &nothing);
-        let lapsed = world::lapsed(entity, &row.1, scope)?;
+        let lapsed = world::lapsed_row(entity, &row.1, scope)?;
         let change = self.change(row, ChangeKind::Updated, (&lapsed, Some(&row.1)));
         Ok(self.is_lapsed(row, &lapsed) && change.runs_something(self.model))
     }
 
     fn row_name(&self, (entity, row): &Row) -> RowName {
-        format!("{entity:?} {:?}", world::identity(self.model, *entity, row))
+        format!("{entity:?} {:?}", world::row_identity(self.model, *entity, row))
     }
 
     fn change(&self, of: &Row, kind: ChangeKind, (row, before): (&Attributes, Option<&Attributes>)) -> FollowedChange {
@@ -250,7 +250,7 @@ impl FollowingWrites {
                 }
                 Some(seen) if places.is_lapsed(&row, &seen) => {
                     let (nothing, nobody) = (Attributes::new(), Caller::anonymous());
-                    let seen = world::computed(entity, seen, places.scope(now, &nothing, &nobody, &nothing))?;
+                    let seen = world::compute_row(entity, seen, places.scope(now, &nothing, &nobody, &nothing))?;
                     change = Some(places.change(&row, ChangeKind::Updated, (&seen, Some(&row.1))));
                     later = Some((row.0, seen));
                 }

@@ -103,12 +103,15 @@ impl OperationSteps<'_> {
 
     /// A row stands where another should.
     pub(super) fn note_in_the_way(&self, entity: EntityId, row: &Attributes) {
-        self.propose(Mend::Remove((entity, world::identity(self.frame.model, entity, row))));
+        self.propose(Mend::Remove((
+            entity,
+            world::row_identity(self.frame.model, entity, row),
+        )));
     }
 
     /// A row is in none of the states from which it can be moved.
     pub(super) fn note_state(&self, entity: &Entity, row: &Attributes, from: &[String]) {
-        let which = (entity.id, world::identity(self.frame.model, entity.id, row));
+        let which = (entity.id, world::row_identity(self.frame.model, entity.id, row));
         let of = entity.states.as_ref().map(|states| &states.of);
         for (state, of) in from.iter().zip(of.into_iter().cycle()) {
             self.propose(Mend::Set(which.clone(), of.clone(), Some(Value::S(state.clone()))));
@@ -133,7 +136,7 @@ impl OperationSteps<'_> {
 }
 
 /// What a row must have for the equalities of a condition to hold.
-pub(super) fn equalities(filter: &Expr, environment: &dyn Environment) -> Attributes {
+pub(super) fn wanted_equalities(filter: &Expr, environment: &dyn Environment) -> Attributes {
     let mut known = Attributes::new();
     for conjunct in filter.conjuncts() {
         let ExprKind::Binary(BinaryOp::Eq, left, right) = &conjunct.kind else {
@@ -261,13 +264,13 @@ impl ConditionSite<'_> {
             ExprKind::Caller(name) => Some(MendableSide::Claim(name.clone())),
             ExprKind::Attribute(name) => {
                 let (entity, row) = self.own?;
-                let which = (entity, world::identity(self.model, entity, row));
+                let which = (entity, world::row_identity(self.model, entity, row));
                 Some(MendableSide::Row(which, name.clone(), expr.ty.clone()))
             }
             ExprKind::Field(base, name) => {
                 let Type::Row(entity) = base.ty else { return None };
                 let row = evaluate(base, self.environment).ok()??;
-                let which = (entity, world::identity(self.model, entity, row.as_map()?));
+                let which = (entity, world::row_identity(self.model, entity, row.as_map()?));
                 Some(MendableSide::Row(which, name.clone(), expr.ty.clone()))
             }
             _ => None,

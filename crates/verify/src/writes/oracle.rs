@@ -117,7 +117,7 @@ struct OracleProgress {
 type Turned = String;
 
 fn turned(model: &Model, entity: EntityId, row: &Attributes) -> Turned {
-    format!("{entity:?} {:?}", world::identity(model, entity, row))
+    format!("{entity:?} {:?}", world::row_identity(model, entity, row))
 }
 
 impl MeantWrite {
@@ -371,7 +371,7 @@ impl Oracle {
 
     /// Whether an operation changes one item in two ways, whatever rows there are.
     fn is_changed_twice(&self, frame: OracleFrame<'_>) -> bool {
-        let Ok(args) = super::request::arguments(frame) else {
+        let Ok(args) = super::request::filled_arguments(frame) else {
             return false;
         };
         let maker = Maker::choosing(frame.maker.operation, frame.maker.choices.again());
@@ -392,13 +392,13 @@ impl Oracle {
     }
 
     fn done(&self, frame: OracleFrame<'_>, meant: &mut MeantWrite) -> Result<ExpectedOutcome, ExpectedOutcome> {
-        let args = super::request::arguments(frame)?;
+        let args = super::request::filled_arguments(frame)?;
         // Nobody asks for what runs after a change, and it is never asked for again.
         let id = match frame.cause {
             Some(_) => None,
             None => {
-                super::request::admit(frame, &args)?;
-                super::request::id(frame, &args)?
+                super::request::admit_caller(frame, &args)?;
+                super::request::request_id(frame, &args)?
             }
         };
         if let Some(id) = &id
@@ -420,7 +420,7 @@ impl Oracle {
             }
         };
         if let Some(id) = id {
-            meant.record = Some((id, super::request::recorded(frame, &outcome)?));
+            meant.record = Some((id, super::request::recorded_answer(frame, &outcome)?));
         }
         Ok(outcome)
     }

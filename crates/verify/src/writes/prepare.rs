@@ -5,13 +5,13 @@ use singlet_model::evaluate::evaluate_bound;
 use singlet_model::expression::ExprKind;
 use singlet_model::model::{Let, LetValue, SelectionKind};
 use singlet_model::types::{EntityId, Type};
-use singlet_plan::write::{Default as Why, default_name};
+use singlet_plan::write::{DefaultRefusal, default_name};
 use singlet_runtime::{Attributes, Refused};
 
-use super::mends::equalities;
+use super::mends::wanted_equalities;
 use super::oracle::ExpectedOutcome;
 use super::request::{first_bound, version_of};
-use super::steps::{OperationSteps, refused};
+use super::steps::{OperationSteps, refused_step};
 
 impl<'a> OperationSteps<'a> {
     /// Names, who may, the version, and what is required.
@@ -34,7 +34,7 @@ impl<'a> OperationSteps<'a> {
                 let row = name.and_then(|name| self.touched.get(*self.names.get(name)?));
                 return Err(match row {
                     Some(row) => self.not_found(row.entity)?,
-                    None => refused(Refused {
+                    None => refused_step(Refused {
                         name: "not_found".to_owned(),
                         status: 404,
                         shown: Attributes::new(),
@@ -46,7 +46,7 @@ impl<'a> OperationSteps<'a> {
         for requirement in &write.requirements {
             if !self.holds(&requirement.condition, None)? {
                 self.note_obstacle(&requirement.condition, None);
-                return Err(refused(self.required(requirement, None)?));
+                return Err(refused_step(self.required(requirement, None)?));
             }
         }
         Ok(())
@@ -83,7 +83,7 @@ impl<'a> OperationSteps<'a> {
                 let found = found.into_iter().next();
                 let at = found.map(|row| self.touch(entity, &row)).transpose()?.flatten();
                 if let Some(filter) = selection.filter.as_ref().filter(|_| at.is_none()) {
-                    self.note_missing(entity, at, equalities(filter, &self.making(None)));
+                    self.note_missing(entity, at, wanted_equalities(filter, &self.making(None)));
                 }
                 (entity, at)
             }
@@ -102,8 +102,8 @@ impl<'a> OperationSteps<'a> {
 
     fn not_found(&self, entity: EntityId) -> Result<ExpectedOutcome, ExpectedOutcome> {
         let entity = self.entity(entity)?;
-        Ok(refused(Refused {
-            name: default_name(&entity.name, &Why::Absent),
+        Ok(refused_step(Refused {
+            name: default_name(&entity.name, &DefaultRefusal::Absent),
             status: 404,
             shown: Attributes::new(),
         }))

@@ -5,7 +5,7 @@ use singlet_model::evaluate::time;
 use singlet_model::expression::{Expr, ExprKind};
 use singlet_model::model::{Entity, History, Step};
 use singlet_model::types::{EntityId, Type};
-use singlet_plan::write::Default as Why;
+use singlet_plan::write::DefaultRefusal;
 use singlet_runtime::{Attributes, Refused};
 
 use super::change::Fate;
@@ -20,7 +20,7 @@ impl<'a> OperationSteps<'a> {
         let touched = self.touched.get(at).ok_or(ExpectedOutcome::BadRequest)?;
         row.remove(&history.until);
         row.insert(history.at.clone(), self.next_instant(entity, history, touched)?);
-        Ok(world::computed(entity, row, self.scope(None))?)
+        Ok(world::compute_row(entity, row, self.scope(None))?)
     }
 
     fn next_instant(&self, entity: &Entity, history: &History, touched: &TouchedRow) -> Result<Value, ExpectedOutcome> {
@@ -40,7 +40,7 @@ impl<'a> OperationSteps<'a> {
     fn versions(&self, touched: &TouchedRow) -> impl Iterator<Item = &'a Row> {
         let (model, entity, identity) = (self.frame.model, touched.entity, touched.identity.clone());
         let rows = self.before.iter().filter(move |(known, _)| *known == entity);
-        rows.filter(move |(_, row)| world::identity(model, entity, row) == identity)
+        rows.filter(move |(_, row)| world::row_identity(model, entity, row) == identity)
     }
 
     /// Takes a row as it becomes, if it keeps what its entity promises.
@@ -100,12 +100,12 @@ impl<'a> OperationSteps<'a> {
         };
         let model = self.frame.model;
         let entity = self.entity(touched.entity)?;
-        let own = world::identity(model, entity.id, row);
+        let own = world::row_identity(model, entity.id, row);
         let mut problems = Vec::new();
         let mut others = Vec::new();
         for (id, other) in self.rows_after()? {
             let described = self.entity(id)?;
-            let Some(other) = world::seen(described, &other, self.scope(None))? else {
+            let Some(other) = world::live_row(described, &other, self.scope(None))? else {
                 continue;
             };
             if world::is_current(described, &other) {
@@ -114,29 +114,39 @@ impl<'a> OperationSteps<'a> {
         }
         let same_entity = || others.iter().filter(|(id, _)| *id == entity.id).map(|(_, other)| other);
         if same_entity()
-            .filter(|other| world::identity(model, entity.id, other) == own)
+            .filter(|other| world::row_identity(model, entity.id, other) == own)
             .count()
             > 1
         {
-            problems.push(self.refusal(step, entity, &Why::Exists, touched.was.as_ref())?);
+            problems.push(self.refusal(step, entity, &DefaultRefusal::Exists, touched.was.as_ref())?);
         }
         let rest: Vec<&Attributes> = same_entity()
-            .filter(|other| world::identity(model, entity.id, other) != own)
+            .filter(|other| world::row_identity(model, entity.id, other) != own)
             .collect();
         for mirror in model.mirrors_of(entity.id) {
-            let place = world::identity(model, mirror.id, row);
+            let place = world::row_identity(model, mirror.id, row);
             let taken = rest
                 .iter()
-                .any(|other| world::identity(model, mirror.id, other) == place);
+                .any(|other| world::row_identity(model, mirror.id, other) == place);
             if taken && place.iter().all(Option::is_some) {
-                problems.push(self.refusal(step, entity, &Why::Mirror(mirror.name.clone()), touched.was.as_ref())?);
+                problems.push(self.refusal(
+                    step,
+                    entity,
+                    &DefaultRefusal::Mirror(mirror.name.clone()),
+                    touched.was.as_ref(),
+                )?);
             }
         }
         for guard in &entity.unique {
             let value = self.value(&guard.value, Some(row))?;
             for other in rest.iter().filter(|_| value.is_some()) {
                 if self.value(&guard.value, Some(other))? == value {
-                    problems.push(self.refusal(step, entity, &Why::Taken(guard.name.clone()), touched.was.as_ref())?);
+                    problems.push(self.refusal(
+                        step,
+                        entity,
+                        &DefaultRefusal::Taken(guard.name.clone()),
+                        touched.was.as_ref(),
+                    )?);
                     self.note_in_the_way(entity.id, other);
                     break;
                 }
@@ -153,12 +163,12 @@ impl<'a> OperationSteps<'a> {
         }
         if let Some(excludes) = entity.excludes.as_ref().filter(|_| touched.fate == Fate::Created) {
             for (id, key) in self.named_rows(excludes, row)? {
-                let named = world::identity(model, id, &key);
+                let named = world::row_identity(model, id, &key);
                 if others
                     .iter()
-                    .any(|(known, other)| *known == id && world::identity(model, id, other) == named)
+                    .any(|(known, other)| *known == id && world::row_identity(model, id, other) == named)
                 {
-                    problems.push(self.refusal(step, entity, &Why::Excludes, None)?);
+                    problems.push(self.refusal(step, entity, &DefaultRefusal::Excludes, None)?);
                     self.note_in_the_way(id, &key);
                 }
             }
@@ -181,7 +191,7 @@ impl<'a> OperationSteps<'a> {
                 }
             }
             let mut mirrors = self.frame.model.mirrors_of(entity.id);
-            let place = |mirror: &Entity, row: &Attributes| world::identity(self.frame.model, mirror.id, row);
+            let place = |mirror: &Entity, row: &Attributes| world::row_identity(self.frame.model, mirror.id, row);
             let is_place = |mirror: &Entity| place(mirror, row).iter().all(Option::is_some);
             if mirrors.any(|mirror| is_place(mirror) && place(mirror, row) == place(mirror, was)) {
                 return Ok(true);
@@ -214,7 +224,7 @@ impl<'a> OperationSteps<'a> {
         let mut rows = Vec::new();
         for (id, row) in self.before {
             let entity = self.entity(*id)?;
-            let own = world::identity(model, *id, row);
+            let own = world::row_identity(model, *id, row);
             let touched = self
                 .touched
                 .iter()
@@ -226,7 +236,7 @@ impl<'a> OperationSteps<'a> {
                 (Some(touched), Some(history)) => {
                     let mut closed = row.clone();
                     closed.insert(history.until.clone(), self.next_instant(entity, history, touched)?);
-                    rows.push((*id, world::computed(entity, closed, self.scope(None))?));
+                    rows.push((*id, world::compute_row(entity, closed, self.scope(None))?));
                 }
             }
         }
@@ -256,6 +266,6 @@ impl<'a> OperationSteps<'a> {
         row.insert(tombstone.clone(), Value::Bool(true));
         row.remove(&history.until);
         row.insert(history.at.clone(), self.next_instant(entity, history, touched)?);
-        Ok(Some((entity.id, world::computed(entity, row, self.scope(None))?)))
+        Ok(Some((entity.id, world::compute_row(entity, row, self.scope(None))?)))
     }
 }

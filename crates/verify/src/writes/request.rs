@@ -50,7 +50,7 @@ fn scope<'a>(frame: OracleFrame<'a>, args: &'a Attributes, bound: &'a Attributes
 }
 
 /// The arguments with their defaults; null stays where it clears an attribute.
-pub(super) fn arguments(frame: OracleFrame<'_>) -> Result<Attributes, ExpectedOutcome> {
+pub(super) fn filled_arguments(frame: OracleFrame<'_>) -> Result<Attributes, ExpectedOutcome> {
     let sent = &frame.request.args;
     let known = |name: &String| frame.write.args.iter().any(|arg| arg.name == *name);
     if !sent.keys().all(known) {
@@ -122,7 +122,7 @@ fn clears(frame: OracleFrame<'_>, name: &str) -> bool {
 }
 
 /// What `allow` says of the caller alone.
-pub(super) fn admit(frame: OracleFrame<'_>, args: &Attributes) -> Result<(), ExpectedOutcome> {
+pub(super) fn admit_caller(frame: OracleFrame<'_>, args: &Attributes) -> Result<(), ExpectedOutcome> {
     let nothing = Attributes::new();
     for clause in frame.write.allow.conjuncts() {
         if clause.is_of_request() && !holds(clause, &scope(frame, args, &nothing))? {
@@ -136,7 +136,7 @@ pub(super) fn admit(frame: OracleFrame<'_>, args: &Attributes) -> Result<(), Exp
 }
 
 /// Which request it is, where it has a key.
-pub(super) fn id(frame: OracleFrame<'_>, args: &Attributes) -> Result<Option<RequestId>, ExpectedOutcome> {
+pub(super) fn request_id(frame: OracleFrame<'_>, args: &Attributes) -> Result<Option<RequestId>, ExpectedOutcome> {
     let idempotency = &frame.write.idempotency;
     if idempotency.need == IdempotencyNeed::None {
         return Ok(None);
@@ -187,7 +187,10 @@ fn asked(frame: OracleFrame<'_>) -> String {
 }
 
 /// The answer to be given again.
-pub(super) fn recorded(frame: OracleFrame<'_>, outcome: &ExpectedOutcome) -> Result<RecordedAnswer, ExpectedOutcome> {
+pub(super) fn recorded_answer(
+    frame: OracleFrame<'_>,
+    outcome: &ExpectedOutcome,
+) -> Result<RecordedAnswer, ExpectedOutcome> {
     let now = frame.request.now;
     let mut until = kept_until(now);
     if let Some(entity) = record_entity(frame) {

@@ -4,7 +4,7 @@ use singlet_item::{Number, Value};
 use singlet_model::expression::{Expr, ExprKind};
 use singlet_model::model::{Entity, Kept, MoveTo, Step};
 use singlet_model::types::{EntityId, Type};
-use singlet_plan::write::Default as Why;
+use singlet_plan::write::DefaultRefusal;
 use singlet_runtime::{Attributes, Refused, values};
 
 use super::change::{Fate, OracleEdits, PartChange};
@@ -29,7 +29,7 @@ impl<'a> OperationSteps<'a> {
             return Err(same_item());
         }
         if problems.is_empty() && touched.was.is_some() {
-            problems.push(self.refusal(step, entity, &Why::Exists, None)?);
+            problems.push(self.refusal(step, entity, &DefaultRefusal::Exists, None)?);
             self.note_in_the_way(id, &row);
         }
         if self.refuse(step, problems)? {
@@ -84,7 +84,7 @@ impl<'a> OperationSteps<'a> {
         if let Some(touched) = self.touched.get_mut(at) {
             touched.edits = joined;
         }
-        let row = world::computed(entity, row, self.scope(None))?;
+        let row = world::compute_row(entity, row, self.scope(None))?;
         if let Some(history) = &entity.history
             && !history.again
             && is_same(entity, &was, &row)
@@ -111,7 +111,7 @@ impl<'a> OperationSteps<'a> {
     /// Rows that repeat what changed, and are kept with it, change with it.
     fn copies_follow(&mut self, entity: &Entity, was: &Attributes, row: &Attributes) -> Result<(), ExpectedOutcome> {
         let model = self.frame.model;
-        let own = world::identity(model, entity.id, row);
+        let own = world::row_identity(model, entity.id, row);
         for holder in &model.entities {
             let copies = holder
                 .attributes
@@ -126,7 +126,7 @@ impl<'a> OperationSteps<'a> {
                 let stays = was.get(&copy.attribute) == row.get(&copy.attribute);
                 for held in self.seen(holder.id)? {
                     let source = self.key(entity.id, key, Some(&held))?;
-                    if world::identity(model, entity.id, &source) != own {
+                    if world::row_identity(model, entity.id, &source) != own {
                         continue;
                     }
                     let Some(at) = self.touch(holder.id, &held)? else {
@@ -223,7 +223,7 @@ impl<'a> OperationSteps<'a> {
             problems.extend(self.limit(step, entity, name, row.get(name), None)?);
         }
         problems.extend(self.copied(step, entity, &mut row)?);
-        Ok((world::computed(entity, row, self.scope(None))?, problems))
+        Ok((world::compute_row(entity, row, self.scope(None))?, problems))
     }
 
     /// An argument, or a field of what `from` names.
@@ -334,7 +334,9 @@ impl<'a> OperationSteps<'a> {
         };
         match values::checked(value, &attribute.ty) {
             Ok(_) => Ok(None),
-            Err(_) => self.refusal(step, entity, &Why::Limit(name.to_owned()), own).map(Some),
+            Err(_) => self
+                .refusal(step, entity, &DefaultRefusal::Limit(name.to_owned()), own)
+                .map(Some),
         }
     }
 
@@ -379,7 +381,9 @@ impl<'a> OperationSteps<'a> {
         if !from.contains(&current) && !self.is_unconditional(step) {
             let named = if from.is_empty() { vec![to] } else { from };
             self.note_state(entity, was, &named);
-            return self.refusal(step, entity, &Why::State(named), Some(was)).map(Some);
+            return self
+                .refusal(step, entity, &DefaultRefusal::State(named), Some(was))
+                .map(Some);
         }
         for (during, held) in &states.holding {
             let (before, after) = (during.contains(&current), during.contains(&to));
@@ -422,8 +426,12 @@ impl<'a> OperationSteps<'a> {
                         .map(|value| (attribute.name.clone(), value.clone())),
                 ),
                 None => {
-                    let named = singlet_plan::write::step_refusal(step, &Why::Source);
-                    let why = if named.is_some() { Why::Source } else { Why::Absent };
+                    let named = singlet_plan::write::step_refusal(step, &DefaultRefusal::Source);
+                    let why = if named.is_some() {
+                        DefaultRefusal::Source
+                    } else {
+                        DefaultRefusal::Absent
+                    };
                     return self.refusal(step, self.entity(*source)?, &why, None).map(Some);
                 }
             }

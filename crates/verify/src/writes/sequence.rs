@@ -132,7 +132,7 @@ impl WriteSequence {
             .iter()
             .map(|(made, known)| (known.clone(), made.clone()))
             .collect();
-        translated(&back, request)
+        translate_error(&back, request)
     }
 
     /// Does an operation and says what came of it. After [`ExpectedOutcome::Open`] nothing more can be said of the table.
@@ -143,7 +143,7 @@ impl WriteSequence {
     pub async fn step(&mut self, op: &Op) -> Result<ExpectedOutcome, String> {
         let mut known = Made::default();
         known.known = self.made.clone();
-        let request = translated(&known, op.request.clone());
+        let request = translate_error(&known, op.request.clone());
         let model = Arc::clone(&self.judge);
         let write = write_named(&model, &op.write)?;
         if self.by_hand {
@@ -210,14 +210,14 @@ impl WriteSequence {
         now: i64,
     ) -> Result<(Made, Vec<Item>), String> {
         let mut made = Made::new(std::mem::take(&mut meant.made));
-        compare(&mut made, &meant.outcome, got)?;
+        compare_outcome(&mut made, &meant.outcome, got)?;
         let items = self.compare_rows(&mut made, &meant.rows, now).await?;
         Ok((made, items))
     }
 
     /// The whole numbers that the table holds: one that was drawn and kept is among them.
     async fn stored_numbers(&self) -> Result<Vec<u64>, String> {
-        let items = dump::items(self.engine.model(), self.engine.store()).await;
+        let items = dump::table_items(self.engine.model(), self.engine.store()).await;
         let items = items.map_err(|error| format!("the table cannot be read: {error}"))?;
         let mut numbers: Vec<u64> = Vec::new();
         for number in items.iter().flat_map(Item::values).filter_map(whole_number) {
@@ -291,7 +291,7 @@ impl WriteSequence {
     ) -> Result<Vec<Item>, String> {
         let model = &self.judge;
         let failed = |error: RuntimeError| format!("the table cannot be read: {error}");
-        let items = dump::items(self.engine.model(), self.engine.store())
+        let items = dump::table_items(self.engine.model(), self.engine.store())
             .await
             .map_err(failed)?;
         let (nothing, nobody) = (Attributes::new(), Caller::anonymous());
@@ -304,12 +304,12 @@ impl WriteSequence {
             row: None,
             bound: &nothing,
         };
-        let got = dump::rows(model, &items, scope).map_err(failed)?;
+        let got = dump::live_rows(model, &items, scope).map_err(failed)?;
         // Records of requests are the engine's own, also where a write makes one.
         for entity in model.entities.iter().filter(|entity| entity.role.is_none()) {
             let mut seen = Vec::new();
             for (_, row) in meant.iter().filter(|(id, _)| *id == entity.id) {
-                seen.extend(world::seen(entity, row, scope).map_err(|error| error.to_string())?);
+                seen.extend(world::live_row(entity, row, scope).map_err(|error| error.to_string())?);
             }
             let own = got.iter().filter(|(id, _)| *id == entity.id);
             let own = own.map(|(_, row)| row.clone()).collect();
@@ -321,7 +321,7 @@ impl WriteSequence {
                 ));
             }
         }
-        match dump::difference(model, &items, scope).map_err(failed)? {
+        match dump::items_difference(model, &items, scope).map_err(failed)? {
             Some(what) => Err(what),
             None => Ok(items),
         }
@@ -339,12 +339,12 @@ pub(super) fn write_named<'m>(model: &'m Model, name: &str) -> Result<&'m Write,
         .ok_or_else(|| format!("there is no write `{name}`"))
 }
 
-pub(super) fn translated(made: &Made, mut request: WriteRequest) -> WriteRequest {
+pub(super) fn translate_error(made: &Made, mut request: WriteRequest) -> WriteRequest {
     request.args = made.put_row(&request.args);
     request
 }
 
-pub(super) fn compare(
+pub(super) fn compare_outcome(
     made: &mut Made,
     meant: &ExpectedOutcome,
     got: &Result<Written, RuntimeError>,
@@ -428,7 +428,7 @@ fn shown_rows(rows: &[Attributes]) -> String {
 }
 
 /// As few operations as still show a difference, and the difference.
-pub async fn smallest(
+pub async fn fewest_operations(
     text: &str,
     given: &BenchGiven,
     store: StoreMaker<'_>,
@@ -470,8 +470,8 @@ pub async fn first_difference(
     None
 }
 
-/// Operations as lines that [`parsed`] reads.
-pub fn pasteable(ops: &[Op]) -> String {
+/// Operations as lines that [`parse_operations`] reads.
+pub fn operation_lines(ops: &[Op]) -> String {
     let lines = ops.iter().map(|op| {
         let request = &op.request;
         let claims = values::to_json(&Value::M(request.caller.claims.clone()));
@@ -489,12 +489,12 @@ pub fn pasteable(ops: &[Op]) -> String {
     lines.collect::<Vec<_>>().join("\n")
 }
 
-/// Operations from lines of [`pasteable`].
+/// Operations from lines of [`operation_lines`].
 ///
 /// # Errors
 ///
 /// The line that is none.
-pub fn parsed(model: &Model, text: &str) -> Result<Vec<Op>, String> {
+pub fn parse_operations(model: &Model, text: &str) -> Result<Vec<Op>, String> {
     let lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
     lines
         .map(|line| parsed_line(model, line).ok_or_else(|| line.to_owned()))

@@ -8,7 +8,7 @@ use singlet_model::evaluate::{EvaluateError, KeyValue, convert, evaluate, evalua
 use singlet_model::expression::{Expr, ExprKind};
 use singlet_model::model::{Entity, LetValue, Requirement, Return, Selection, SelectionKind, Step, StepKind};
 use singlet_model::types::{EntityId, Type};
-use singlet_plan::write::{Default as Why, default_name, default_status, requirement_status, step_refusal};
+use singlet_plan::write::{DefaultRefusal, default_name, default_status, requirement_status, step_refusal};
 use singlet_runtime::{Attributes, Refused, Scope};
 
 use super::by_hand::StepCall;
@@ -118,10 +118,10 @@ impl<'a> OperationSteps<'a> {
     pub fn computed<T>(&self, computed: Result<T, EvaluateError>) -> Result<T, ExpectedOutcome> {
         match computed {
             Err(EvaluateError::RowMissing(entity)) => {
-                let name = default_name(&self.entity(entity)?.name, &Why::Absent);
-                Err(refused(Refused {
+                let name = default_name(&self.entity(entity)?.name, &DefaultRefusal::Absent);
+                Err(refused_step(Refused {
                     name,
-                    status: default_status(&Why::Absent),
+                    status: default_status(&DefaultRefusal::Absent),
                     shown: Attributes::new(),
                 }))
             }
@@ -148,7 +148,7 @@ impl<'a> OperationSteps<'a> {
             };
             known.insert((*name).to_owned(), value);
         }
-        let identity = world::identity(self.frame.model, entity, &known);
+        let identity = world::row_identity(self.frame.model, entity, &known);
         let is_it = |touched: &&TouchedRow| touched.entity == entity && touched.identity == identity;
         if let Some(touched) = self.touched.iter().find(is_it).filter(|_| becoming) {
             match touched.fate {
@@ -158,10 +158,10 @@ impl<'a> OperationSteps<'a> {
             }
         }
         for (_, row) in self.before.iter().filter(|(known, _)| *known == entity) {
-            let seen = world::seen(described, row, self.scope(None))?;
+            let seen = world::live_row(described, row, self.scope(None))?;
             let current = seen.filter(|row| world::is_current(described, row));
             if let Some(row) = current
-                && world::identity(self.frame.model, entity, &row) == identity
+                && world::row_identity(self.frame.model, entity, &row) == identity
             {
                 return Ok(Some(row));
             }
@@ -224,7 +224,7 @@ impl<'a> OperationSteps<'a> {
         &self,
         step: &Step,
         entity: &Entity,
-        why: &Why,
+        why: &DefaultRefusal,
         own: Option<&Attributes>,
     ) -> Result<Refused, ExpectedOutcome> {
         let said = step_refusal(step, why);
@@ -255,7 +255,7 @@ impl<'a> OperationSteps<'a> {
 
     /// The row with that key; none where a part of it has no value.
     pub fn touch(&mut self, entity: EntityId, key: &Attributes) -> Result<Option<usize>, ExpectedOutcome> {
-        let identity = world::identity(self.frame.model, entity, key);
+        let identity = world::row_identity(self.frame.model, entity, key);
         if identity.iter().any(Option::is_none) {
             return Ok(None);
         }
@@ -268,7 +268,7 @@ impl<'a> OperationSteps<'a> {
         }
         let mut was = None;
         for row in self.seen(entity)? {
-            if world::identity(self.frame.model, entity, &row) == identity {
+            if world::row_identity(self.frame.model, entity, &row) == identity {
                 was = Some(row);
             }
         }
@@ -289,7 +289,7 @@ impl<'a> OperationSteps<'a> {
         let described = self.entity(entity)?;
         let mut rows = Vec::new();
         for (_, row) in self.before.iter().filter(|(known, _)| *known == entity) {
-            let row = world::seen(described, row, self.scope(None))?;
+            let row = world::live_row(described, row, self.scope(None))?;
             rows.extend(row.filter(|row| world::is_current(described, row)));
         }
         Ok(rows)
@@ -482,7 +482,7 @@ impl<'a> OperationSteps<'a> {
                 let (Some(row), Some(entity)) = (row, step.entity()) else {
                     return Ok(());
                 };
-                let refusal = self.refusal(step, self.entity(entity)?, &Why::Exists, Some(&row))?;
+                let refusal = self.refusal(step, self.entity(entity)?, &DefaultRefusal::Exists, Some(&row))?;
                 self.note_in_the_way(entity, &row);
                 self.refuse(step, vec![refusal]).map(|_| ())
             }
@@ -540,7 +540,7 @@ impl<'a> OperationSteps<'a> {
     /// What is said of a row that is not there.
     pub fn absent(&self, step: &Step) -> Result<(), ExpectedOutcome> {
         let entity = self.entity(step.entity().ok_or(ExpectedOutcome::BadRequest)?)?;
-        let refusal = self.refusal(step, entity, &Why::Absent, None)?;
+        let refusal = self.refusal(step, entity, &DefaultRefusal::Absent, None)?;
         self.refuse(step, vec![refusal]).map(|_| ())
     }
 
@@ -615,7 +615,7 @@ impl<'a> OperationSteps<'a> {
     }
 }
 
-pub(super) fn refused(refused: Refused) -> ExpectedOutcome {
+pub(super) fn refused_step(refused: Refused) -> ExpectedOutcome {
     ExpectedOutcome::Refused(vec![refused])
 }
 

@@ -8,9 +8,9 @@ use super::Checker;
 use crate::diagnostic::Diagnostic;
 use crate::expression::functions::{CallForm, Function, FunctionId, Meaning, Param};
 use crate::expression::parse::ExpressionNode;
-use crate::expression::relations::{assignable, comparable, orderable, unified};
+use crate::expression::relations::{is_assignable, is_comparable, is_orderable, unified_type};
 use crate::expression::rules;
-use crate::expression::tokens::quoted;
+use crate::expression::tokens::quote_input;
 use crate::expression::tree::{Expr, ExprKind, Literal};
 use crate::types::{LengthLimits, NumberLimits, ObjectField, ObjectType, TextLimits, Type};
 
@@ -59,7 +59,7 @@ impl Checker<'_, '_> {
             (CallForm::Function, all) => ("function", format!("{name}({})", all.join(", "))),
         };
         let message = format!("`{name}` is a {kind}");
-        let help = format!("write {}", quoted(&instead));
+        let help = format!("write {}", quote_input(&instead));
         self.refuse(&rules::CALL_FORM, node, message, Some(help))
     }
 
@@ -137,13 +137,13 @@ impl Checker<'_, '_> {
             Type::List(element, _) | Type::Set(element, _) => {
                 self.learn(sought_expr, &element);
                 self.coerce(sought, sought_expr, &element);
-                if !comparable(&sought_expr.ty, &element) {
+                if !is_comparable(&sought_expr.ty, &element) {
                     self.mismatch(sought, sought_expr, &element);
                 }
             }
             Type::Text(_) => {
                 self.learn(sought_expr, &Type::text());
-                if !assignable(&sought_expr.ty, &Type::text()) {
+                if !is_assignable(&sought_expr.ty, &Type::text()) {
                     self.mismatch(sought, sought_expr, &Type::text());
                 }
             }
@@ -166,8 +166,8 @@ impl Checker<'_, '_> {
             self.learn(expr, &ty);
             self.coerce(node, expr, &ty);
             let one = expr.ty.element().unwrap_or(&expr.ty).clone();
-            match unified(&ty, &one) {
-                Some(both) if orderable(&both) => ty = both,
+            match unified_type(&ty, &one) {
+                Some(both) if is_orderable(&both) => ty = both,
                 Some(other) => self.no_order(node, &other, expr),
                 None => self.mismatch(node, expr, &ty),
             }
@@ -278,7 +278,7 @@ fn accepts(param: Param, ty: &Type) -> bool {
         Param::Date => *ty == Type::Date,
         Param::Instant => ty.is_instant(),
         Param::Moment => ty.is_instant() || *ty == Type::Date,
-        Param::Geo => assignable(ty, &Type::Geo(None)),
+        Param::Geo => is_assignable(ty, &Type::Geo(None)),
         Param::Enum => matches!(ty, Type::Enum(_)),
         Param::List => matches!(ty, Type::List(..) | Type::Set(..)),
         Param::Lists => ty
@@ -288,7 +288,7 @@ fn accepts(param: Param, ty: &Type) -> bool {
             ty,
             Type::Text(_) | Type::Bytes(_) | Type::List(..) | Type::Set(..) | Type::Map(..)
         ),
-        Param::Scalar => *ty == Type::Bool || (orderable(ty) && !matches!(ty, Type::Duration | Type::Bytes(_))),
+        Param::Scalar => *ty == Type::Bool || (is_orderable(ty) && !matches!(ty, Type::Duration | Type::Bytes(_))),
         Param::Ordered | Param::Any | Param::Variable | Param::Body => true,
     }
 }
@@ -376,7 +376,7 @@ fn rounded(args: &[Expr]) -> Type {
 fn extreme(args: &[Expr]) -> Type {
     let element = |expr: &Expr| expr.ty.element().unwrap_or(&expr.ty).clone();
     args.iter()
-        .try_fold(Type::Unknown, |ty, expr| unified(&ty, &element(expr)))
+        .try_fold(Type::Unknown, |ty, expr| unified_type(&ty, &element(expr)))
         .unwrap_or(Type::Unknown)
 }
 

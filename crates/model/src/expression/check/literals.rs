@@ -4,7 +4,7 @@ use super::Checker;
 use crate::diagnostic::{Diagnostic, nearest};
 use crate::evaluate::time;
 use crate::expression::parse::{ExpressionNode, NodeKind};
-use crate::expression::relations::unified;
+use crate::expression::relations::unified_type;
 use crate::expression::rules;
 use crate::expression::tree::{Expr, ExprKind, Literal};
 use crate::spelling::canonical_text;
@@ -18,14 +18,14 @@ impl Checker<'_, '_> {
             (NodeKind::Conditional(_, then, otherwise), ExprKind::Conditional(_, a, b)) => {
                 self.coerce(then, a, to);
                 self.coerce(otherwise, b, to);
-                expr.ty = unified(&a.ty, &b.ty).unwrap_or(Type::Unknown);
+                expr.ty = unified_type(&a.ty, &b.ty).unwrap_or(Type::Unknown);
             }
             (NodeKind::List(nodes), ExprKind::List(elements)) => {
                 if let Type::List(wanted, _) | Type::Set(wanted, _) = to {
                     self.coerce_elements(nodes, elements, wanted);
                     let all = elements
                         .iter()
-                        .try_fold(Type::Unknown, |ty, expr| unified(&ty, &expr.ty));
+                        .try_fold(Type::Unknown, |ty, expr| unified_type(&ty, &expr.ty));
                     expr.ty = Type::List(all.unwrap_or(Type::Unknown).into(), LengthLimits::default());
                 }
             }

@@ -14,9 +14,9 @@ use std::sync::Arc;
 
 use super::facts::PresenceFacts;
 use super::parse::{ExpressionNode, FieldNode, NodeKind};
-use super::relations::{assignable, unified};
+use super::relations::{is_assignable, unified_type};
 use super::scope::{Absence, BoundName, OptionalArgs, Scope};
-use super::tokens::quoted;
+use super::tokens::quote_input;
 use super::tree::{Expr, ExprKind, Literal};
 use super::{Target, rules};
 use crate::diagnostic::{Diagnostic, Diagnostics, Rule};
@@ -142,7 +142,7 @@ impl<'s, 'c> Checker<'s, 'c> {
         let mut otherwise_expr = self.given(&test, false, otherwise, hint);
         self.coerce(then, &mut then_expr, &otherwise_expr.ty);
         self.coerce(otherwise, &mut otherwise_expr, &then_expr.ty);
-        let ty = unified(&then_expr.ty, &otherwise_expr.ty).unwrap_or_else(|| {
+        let ty = unified_type(&then_expr.ty, &otherwise_expr.ty).unwrap_or_else(|| {
             self.branches_disagree(then, &then_expr.ty, otherwise, &otherwise_expr.ty);
             Type::Unknown
         });
@@ -219,7 +219,7 @@ impl<'s, 'c> Checker<'s, 'c> {
         let mut ty = particular.map_or(Type::Unknown, |expr| expr.ty.clone());
         for (element, expr) in elements.iter().zip(exprs) {
             self.coerce(element, expr, &ty);
-            match unified(&ty, &expr.ty) {
+            match unified_type(&ty, &expr.ty) {
                 Some(both) => ty = both,
                 None => {
                     let first = elements.first().unwrap_or(element);
@@ -254,7 +254,7 @@ impl<'s, 'c> Checker<'s, 'c> {
     fn assign(&mut self, node: &ExpressionNode, expr: &mut Expr, to: &Type) {
         self.learn(expr, to);
         self.coerce(node, expr, to);
-        if !assignable(&expr.ty, to) {
+        if !is_assignable(&expr.ty, to) {
             self.mismatch(node, expr, to);
             return;
         }
@@ -401,7 +401,7 @@ impl<'s, 'c> Checker<'s, 'c> {
 
     /// The text of a node as messages show it.
     fn shown(&self, node: &ExpressionNode) -> String {
-        quoted(self.source(node))
+        quote_input(self.source(node))
     }
 
     fn describe(&self, ty: &Type) -> String {

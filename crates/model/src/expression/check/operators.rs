@@ -6,7 +6,7 @@ use super::Checker;
 use crate::diagnostic::Diagnostic;
 use crate::expression::facts::PresenceFacts;
 use crate::expression::parse::{ExpressionNode, NodeKind};
-use crate::expression::relations::{comparable, orderable};
+use crate::expression::relations::{is_comparable, is_orderable};
 use crate::expression::rules;
 use crate::expression::tree::{BinaryOp, Expr, ExprKind};
 use crate::source::Span;
@@ -188,7 +188,7 @@ impl Checker<'_, '_> {
         self.learn(right_expr, &left_expr.ty);
         self.coerce(left, left_expr, &right_expr.ty);
         self.coerce(right, right_expr, &left_expr.ty);
-        if !comparable(&left_expr.ty, &right_expr.ty) {
+        if !is_comparable(&left_expr.ty, &right_expr.ty) {
             self.incomparable((left, left_expr), (right, right_expr), span);
         } else if op.is_ordering() {
             self.ordered(op, (left, left_expr), (right, right_expr), span);
@@ -246,7 +246,7 @@ impl Checker<'_, '_> {
 
     fn ordered(&mut self, op: BinaryOp, left: (&ExpressionNode, &Expr), right: (&ExpressionNode, &Expr), span: Span) {
         let sides = [left, right];
-        if let Some((node, expr)) = sides.into_iter().find(|(_, expr)| !orderable(&expr.ty)) {
+        if let Some((node, expr)) = sides.into_iter().find(|(_, expr)| !is_orderable(&expr.ty)) {
             let ty = self.describe(&expr.ty);
             let message = format!(
                 "{} has type `{ty}`, which has no order for `{}`",
@@ -285,7 +285,7 @@ impl Checker<'_, '_> {
             Type::List(element, _) | Type::Set(element, _) => {
                 self.learn(left_expr, &element);
                 self.coerce(left, left_expr, &element);
-                if !comparable(&left_expr.ty, &element) {
+                if !is_comparable(&left_expr.ty, &element) {
                     self.incomparable((left, left_expr), (right, right_expr), span);
                 }
             }

@@ -5,7 +5,7 @@ use crate::diagnostic::{Diagnostic, nearest};
 use crate::expression::functions::{FUNCTIONS, Function};
 use crate::expression::parse::ExpressionNode;
 use crate::expression::rules;
-use crate::expression::tokens::quoted;
+use crate::expression::tokens::quote_input;
 use crate::expression::tree::{Expr, Literal};
 use crate::types::Type;
 
@@ -167,7 +167,7 @@ impl Checker<'_, '_> {
         };
         if let Some(instead) = instead {
             let message = format!("`{name}` is not a function: absence is compared");
-            let help = format!("write {}", quoted(&instead));
+            let help = format!("write {}", quote_input(&instead));
             return self.refuse(&rules::FOREIGN_ABSENCE, node, message, Some(help));
         }
         let kind = match name.starts_with(|first: char| first.is_ascii_uppercase()) {

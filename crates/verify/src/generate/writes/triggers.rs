@@ -5,7 +5,7 @@
 
 use fastrand::Rng;
 
-use super::{GeneratedWrites, Traits, apart};
+use super::{GeneratedWrites, Traits, map_entries};
 
 /// How many writes run after changes, at most.
 const TRIGGERS_MAX: usize = 9;
@@ -45,7 +45,7 @@ pub struct GeneratedTriggers {
 }
 
 /// Makes up a model with writes that run after changes.
-pub fn model(rng: &mut Rng) -> GeneratedTriggers {
+pub fn triggered_model(rng: &mut Rng) -> GeneratedTriggers {
     let mut traits: Vec<Traits> = (0..2).map(|_| Traits::any(rng)).collect();
     for known in traits.iter_mut().filter(|known| !known.history) {
         known.expires |= rng.bool();
@@ -80,7 +80,7 @@ pub fn model(rng: &mut Rng) -> GeneratedTriggers {
         };
         triggers.retain(|write| *write == alone || !writes_lines(write));
     }
-    writes.writes.extend(apart(&triggers.concat()));
+    writes.writes.extend(map_entries(&triggers.concat()));
     GeneratedTriggers { writes, commutes }
 }
 

@@ -6,25 +6,28 @@
 //! at once, which is exact too. Anything else is solved by trying words for a repeated unknown:
 //! exact if it has few words, and undecided if it has many and none fits.
 
-use super::class::Class;
-use super::encoding::Encoding;
 use super::equation::{Equation, KeyPiece, Side, UnknownOccurrence};
-use super::language::KeyLanguage;
-use super::search::{SearchOutcome, Track, shortest};
-use super::split::splits;
 use super::system::EquationSystem;
+use crate::key::decoding::split::split_text;
+use crate::key::encoding::resolved_form::Encoding;
+use crate::key::languages::class::Class;
+use crate::key::languages::language::KeyLanguage;
+use crate::key::languages::search::{SearchOutcome, Track, shortest_text};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The word of each unknown.
 pub(crate) type Words = BTreeMap<usize, String>;
 
 /// Words that solve a system, for each of `wanted`.
-pub(crate) fn solve(system: EquationSystem<'_>, wanted: impl IntoIterator<Item = usize>) -> SearchOutcome<Words> {
+pub(crate) fn solve_system(
+    system: EquationSystem<'_>,
+    wanted: impl IntoIterator<Item = usize>,
+) -> SearchOutcome<Words> {
     solve_within(system, wanted, &mut Budget { tries: TRIES_MAX })
 }
 
 /// Groups of equations that share unknowns.
-pub(crate) fn components<'a>(equations: &[Equation<'a>]) -> Vec<Vec<Equation<'a>>> {
+pub(crate) fn equation_groups<'a>(equations: &[Equation<'a>]) -> Vec<Vec<Equation<'a>>> {
     let mut components: Vec<(BTreeSet<usize>, Vec<Equation<'a>>)> = Vec::new();
     for equation in equations {
         let mut unknowns: BTreeSet<usize> = occurrences(equation).map(|occurrence| occurrence.unknown).collect();
@@ -55,7 +58,7 @@ pub(crate) fn occurrences<'e, 'a>(equation: &'e Equation<'a>) -> impl Iterator<I
 }
 
 /// How often each unknown occurs.
-pub(crate) fn counts(equations: &[Equation<'_>]) -> BTreeMap<usize, usize> {
+pub(crate) fn unknown_counts(equations: &[Equation<'_>]) -> BTreeMap<usize, usize> {
     let mut counts = BTreeMap::new();
     for occurrence in equations.iter().flat_map(occurrences) {
         *counts.entry(occurrence.unknown).or_default() += 1;
@@ -64,7 +67,12 @@ pub(crate) fn counts(equations: &[Equation<'_>]) -> BTreeMap<usize, usize> {
 }
 
 /// Adds the words that cut a text into the pieces of one side.
-pub(crate) fn assign(system: &EquationSystem<'_>, side: &Side<'_>, texts: &[&str], words: &mut Words) -> Option<()> {
+pub(crate) fn assign_words(
+    system: &EquationSystem<'_>,
+    side: &Side<'_>,
+    texts: &[&str],
+    words: &mut Words,
+) -> Option<()> {
     for (piece, text) in side.iter().zip(texts) {
         if let KeyPiece::Unknown(occurrence) = piece {
             words.insert(occurrence.unknown, word_of(system, occurrence, text)?);
@@ -74,7 +82,7 @@ pub(crate) fn assign(system: &EquationSystem<'_>, side: &Side<'_>, texts: &[&str
 }
 
 /// The characters worth trying where any may stand: those of the literals, and a few others.
-pub(crate) fn alphabet(system: &EquationSystem<'_>, equations: &[Equation<'_>]) -> Class {
+pub(crate) fn trial_alphabet(system: &EquationSystem<'_>, equations: &[Equation<'_>]) -> Class {
     let literals = equations
         .iter()
         .flat_map(|equation| equation.left.iter().chain(&equation.right));
@@ -108,7 +116,7 @@ fn solve_within(
     }
     let mut words = Words::new();
     let mut undecided = false;
-    for component in components(system.equations()) {
+    for component in equation_groups(system.equations()) {
         match solve_component(&system, &component, budget) {
             SearchOutcome::Found(found) => words.extend(found),
             SearchOutcome::Never => return SearchOutcome::Never,
@@ -143,7 +151,7 @@ fn solve_component<'a>(
     equations: &[Equation<'a>],
     budget: &mut Budget,
 ) -> SearchOutcome<Words> {
-    let counts = counts(equations);
+    let counts = unknown_counts(equations);
     if let [equation] = equations
         && counts.values().all(|count| *count == 1)
     {
@@ -161,13 +169,13 @@ fn solve_single(system: &EquationSystem<'_>, equation: &Equation<'_>) -> SearchO
     let nice = nice_text(system, &equation.left, &right).or_else(|| nice_text(system, &equation.right, &left));
     let text = match nice {
         Some(text) => SearchOutcome::Found(text),
-        None => shortest(&[Track::new(left.clone()), Track::new(right.clone())], system.effort),
+        None => shortest_text(&[Track::new(left.clone()), Track::new(right.clone())], system.effort),
     };
     text.and_then(|text| {
         let mut words = Words::new();
         for (side, chain) in [(&equation.left, &left), (&equation.right, &right)] {
-            let cut = splits(chain, &text, 1).pop()?;
-            assign(system, side, &cut, &mut words)?;
+            let cut = split_text(chain, &text, 1).pop()?;
+            assign_words(system, side, &cut, &mut words)?;
         }
         Some(words)
     })
@@ -184,7 +192,7 @@ fn nice_text(system: &EquationSystem<'_>, side: &Side<'_>, other: &[KeyLanguage]
     occurrence
         .encoding
         .encode(&word)
-        .filter(|text| !splits(other, text, 1).is_empty())
+        .filter(|text| !split_text(other, text, 1).is_empty())
 }
 
 /// An unknown that stands alone on one side of several equations, whose other sides share nothing.
@@ -243,7 +251,7 @@ impl<'s, 'a> Hub<'s, 'a> {
                 let own = Track::new(vec![encoding.language(&source, self.system.effort)]);
                 let others = self.spokes.iter().map(|(_, _, chain)| Track::new(chain.clone()));
                 let tracks: Vec<Track> = [own].into_iter().chain(others).collect();
-                shortest(&tracks, self.system.effort)
+                shortest_text(&tracks, self.system.effort)
                     .and_then(|text| self.words(&preimage(self.system, self.unknown, encoding, &text)?))
             }
             None => {
@@ -253,7 +261,7 @@ impl<'s, 'a> Hub<'s, 'a> {
                     .iter()
                     .map(|(encoding, _, chain)| Track::encoded(chain.clone(), encoding));
                 let tracks: Vec<Track> = [own].into_iter().chain(others).collect();
-                shortest(&tracks, self.system.effort).and_then(|word| self.words(&word))
+                shortest_text(&tracks, self.system.effort).and_then(|word| self.words(&word))
             }
         }
     }
@@ -278,8 +286,8 @@ impl<'s, 'a> Hub<'s, 'a> {
         let mut words = Words::from([(self.unknown, word.to_owned())]);
         for (encoding, side, chain) in &self.spokes {
             let text = encoding.encode(word)?;
-            let cut = splits(chain, &text, 1).pop()?;
-            assign(self.system, side, &cut, &mut words)?;
+            let cut = split_text(chain, &text, 1).pop()?;
+            assign_words(self.system, side, &cut, &mut words)?;
         }
         Some(words)
     }
@@ -303,7 +311,7 @@ fn solve_by_trying<'a>(
         return SearchOutcome::Undecided;
     };
     let source = system.source(unknown);
-    let (tried, complete) = source.enumerate(WORDS_PER_UNKNOWN_MAX, &alphabet(system, equations), system.effort);
+    let (tried, complete) = source.enumerate(WORDS_PER_UNKNOWN_MAX, &trial_alphabet(system, equations), system.effort);
     let mut hinted: Vec<String> = hints
         .into_iter()
         .flatten()
@@ -339,14 +347,14 @@ fn solve_by_trying<'a>(
 /// more solves it then, so that without any the equation has no solution at all.
 fn hints(system: &EquationSystem<'_>, equation: &Equation<'_>) -> Option<Vec<(usize, String)>> {
     let (left, right) = (system.chain(&equation.left), system.chain(&equation.right));
-    let text = match shortest(&[Track::new(left.clone()), Track::new(right.clone())], system.effort) {
+    let text = match shortest_text(&[Track::new(left.clone()), Track::new(right.clone())], system.effort) {
         SearchOutcome::Never => return None,
         SearchOutcome::Undecided => return Some(Vec::new()),
         SearchOutcome::Found(text) => text,
     };
     let mut hints = Vec::new();
     for (side, chain) in [(&equation.left, left), (&equation.right, right)] {
-        let cut = splits(&chain, &text, 1).pop().unwrap_or_default();
+        let cut = split_text(&chain, &text, 1).pop().unwrap_or_default();
         for (piece, text) in side.iter().zip(cut) {
             if let KeyPiece::Unknown(occurrence) = piece {
                 hints.extend(word_of(system, occurrence, text).map(|word| (occurrence.unknown, word)));
@@ -383,7 +391,7 @@ fn preimage(system: &EquationSystem<'_>, unknown: usize, encoding: &Encoding, te
         return Some(word);
     }
     let own = Track::new(vec![source.language()]);
-    match shortest(
+    match shortest_text(
         &[own, Track::encoded(vec![KeyLanguage::of_words([text])], encoding)],
         system.effort,
     ) {

@@ -43,7 +43,7 @@ fn item_of(key: &Key<'_>) -> Item {
 
 /// The rows of one range.
 #[derive(Debug)]
-pub struct RowStream<'a> {
+pub struct RangeRows<'a> {
     request: QueryRequest,
     /// The key of the one item that the range can hold: it is got, and a get takes no filter.
     key: Option<Item>,
@@ -70,7 +70,7 @@ pub struct RowStream<'a> {
     behind: bool,
 }
 
-impl<'a> RowStream<'a> {
+impl<'a> RangeRows<'a> {
     /// Opens a range.
     pub fn open(model: &'a Model, query: &'a Query, range: CollectionRange, filter: Option<Condition>) -> Self {
         let index = query.index.and_then(|index| model.index(index));
@@ -82,7 +82,7 @@ impl<'a> RowStream<'a> {
         } else {
             Direction::Ascending
         };
-        RowStream {
+        RangeRows {
             key: index.is_none().then(|| whole_key(model, &request.range)).flatten(),
             scan: query.scan,
             is_mixed: query.is_mixed,
@@ -277,18 +277,19 @@ impl<'a> RowStream<'a> {
         for item in page.items {
             stretch.row().await;
             if self.is_bare {
-                let row = row::bare(place, item, self.layout, scope)?;
+                let row = row::take_live_without_keys(place, item, self.layout, scope)?;
                 arrived.extend(row.map(|row| Arrived {
                     row,
                     position: Key::new(),
                 }));
                 continue;
             }
-            let strange = !is_of(model, entity, &item) || (self.scan || self.is_mixed) && !has_key_of(entity, &item);
+            let strange =
+                !is_row_of(model, entity, &item) || (self.scan || self.is_mixed) && !has_key_of(entity, &item);
             if strange || self.is_excepted(&item) {
                 continue;
             }
-            let taken = row::taken(place, item, self.layout, scope)?;
+            let taken = row::take_live_with_key(place, item, self.layout, scope)?;
             arrived.extend(taken.map(|(row, position)| Arrived { row, position }));
         }
         self.pages_read = self.pages_read.saturating_add(1);
@@ -423,9 +424,9 @@ impl WholeRowFetch<'_> {
         for (arrived, key) in thin.into_iter().zip(keys) {
             let item = key
                 .and_then(|key| items.get(&key))
-                .filter(|item| is_of(model, self.entity, item));
+                .filter(|item| is_row_of(model, self.entity, item));
             let row = item
-                .map(|item| row::decode(model, self.entity, item, scope))
+                .map(|item| row::decode_live(model, self.entity, item, scope))
                 .transpose()?;
             whole.extend(row.flatten().map(|row| Arrived {
                 row,
@@ -444,7 +445,7 @@ pub(crate) fn table_key(model: &Model, item: &Item) -> Item {
 }
 
 /// Whether an item is a row of the entity: several entities may share an item collection.
-pub fn is_of(model: &Model, entity: &Entity, item: &Item) -> bool {
+pub fn is_row_of(model: &Model, entity: &Entity, item: &Item) -> bool {
     match &model.table.type_attribute {
         Some(name) => match item.get(name) {
             Some(Value::S(word)) => *word == entity.name,

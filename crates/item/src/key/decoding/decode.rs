@@ -1,14 +1,14 @@
 //! From keys back to values.
 
-use super::character_map::{Casing, CharacterMap};
-use super::effort::Effort;
-use super::encoding::Encoding;
-use super::form::Form;
-use super::language::KeyLanguage;
-use super::search::{SearchOutcome, Track, shortest};
-use super::split::splits;
-use super::template::{KeyType, Part, Template, Variable};
+use super::split::split_text;
 use crate::Value;
+use crate::key::deciding::effort::Effort;
+use crate::key::encoding::character_map::{Casing, CharacterMap};
+use crate::key::encoding::form::Form;
+use crate::key::encoding::resolved_form::Encoding;
+use crate::key::languages::language::KeyLanguage;
+use crate::key::languages::search::{SearchOutcome, Track, shortest_text};
+use crate::key::template::{KeyType, Part, Template, Variable};
 use std::fmt;
 
 impl Template {
@@ -40,7 +40,7 @@ impl Template {
             return self.values(&pieces).ok_or_else(|| self.mismatch(key));
         }
         // A repeated variable may rule out all but one of several ways to cut the text.
-        let ways = splits(&self.languages(), text, WAYS_MAX);
+        let ways = split_text(&self.languages(), text, WAYS_MAX);
         let complete = ways.len() < WAYS_MAX;
         let mut readings: Vec<_> = ways.iter().filter_map(|pieces| self.values(pieces)).collect();
         readings.dedup();
@@ -195,7 +195,7 @@ impl LossyReading<'_> {
             .iter()
             .map(|reading| Track::encoded(vec![KeyLanguage::of_words([reading.piece])], &reading.encoding));
         matches!(
-            shortest(&domains.chain(texts).collect::<Vec<_>>(), &Effort::of_one_decision()),
+            shortest_text(&domains.chain(texts).collect::<Vec<_>>(), &Effort::of_one_decision()),
             SearchOutcome::Found(_)
         )
     }

@@ -1,10 +1,10 @@
 //! The shortest text that several chains of languages have in common.
 
-use super::character_map::CharacterMap;
 use super::class::Class;
-use super::effort::Effort;
-use super::encoding::Encoding;
 use super::language::{KeyLanguage, LanguageCursor};
+use crate::key::deciding::effort::Effort;
+use crate::key::encoding::character_map::CharacterMap;
+use crate::key::encoding::resolved_form::Encoding;
 use std::borrow::Cow;
 use std::collections::{HashMap, VecDeque};
 
@@ -29,7 +29,7 @@ pub(crate) struct Track {
 }
 
 /// The shortest text that every track accepts.
-pub(crate) fn shortest(tracks: &[Track], effort: &Effort) -> SearchOutcome<String> {
+pub(crate) fn shortest_text(tracks: &[Track], effort: &Effort) -> SearchOutcome<String> {
     ProductSearch::new(tracks, false, effort).run()
 }
 
@@ -319,9 +319,9 @@ impl<'a> ProductSearch<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::key::delimiter::Delimiter;
-    use crate::key::domain::Domain;
-    use crate::key::language::ValueLengths;
+    use crate::key::encoding::delimiter::Delimiter;
+    use crate::key::languages::domain::Domain;
+    use crate::key::languages::language::ValueLengths;
 
     fn words(words: &[&str]) -> KeyLanguage {
         KeyLanguage::of_words(words.iter().copied())
@@ -332,7 +332,7 @@ mod tests {
     }
 
     fn found(tracks: &[Track]) -> Option<String> {
-        match shortest(tracks, &Effort::of_one_decision()) {
+        match shortest_text(tracks, &Effort::of_one_decision()) {
             SearchOutcome::Found(text) => Some(text),
             SearchOutcome::Never => None,
             SearchOutcome::Undecided => panic!("the search gave up"),

@@ -1,8 +1,8 @@
 //! Finite automata over characters: the sets of texts that a part of a key can be.
 
-use super::character_map::CharacterMap;
 use super::class::Class;
-use super::effort::Effort;
+use crate::key::deciding::effort::Effort;
+use crate::key::encoding::character_map::CharacterMap;
 use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, HashMap};
 
@@ -519,7 +519,7 @@ fn single_character(text: &str) -> Option<char> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::key::delimiter::Delimiter;
+    use crate::key::encoding::delimiter::Delimiter;
 
     fn accepts(automaton: &Automaton, text: &str) -> bool {
         let mut states = vec![0];

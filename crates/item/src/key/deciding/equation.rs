@@ -1,9 +1,9 @@
 //! Two sequences of text and unknowns that are to be the same text.
 
-use super::character_map::{CharacterMap, Escaping};
-use super::delimiter::Delimiter;
-use super::domain::Domain;
-use super::encoding::Encoding;
+use crate::key::encoding::character_map::{CharacterMap, Escaping};
+use crate::key::encoding::delimiter::Delimiter;
+use crate::key::encoding::resolved_form::Encoding;
+use crate::key::languages::domain::Domain;
 use std::collections::VecDeque;
 
 /// Two sequences whose texts are to be equal.

@@ -1,12 +1,12 @@
 //! Whether keys sort as the values in them do.
 
 use super::character_map::CharacterMap;
-use super::class::Class;
-use super::encoding::Encoding;
 use super::form::Form;
-use super::language::LanguageCursor;
-use super::source::WordSet;
-use super::template::{Part, Template, Variable};
+use super::resolved_form::Encoding;
+use crate::key::languages::class::Class;
+use crate::key::languages::language::LanguageCursor;
+use crate::key::languages::source::WordSet;
+use crate::key::template::{Part, Template, Variable};
 
 /// How keys that are equal up to a variable sort by the values of that variable.
 ///

@@ -2,8 +2,8 @@
 
 use super::automaton::{Automaton, Builder, State};
 use super::class::Class;
-use super::effort::Effort;
 use super::language::{KeyLanguage, ValueLengths};
+use crate::key::deciding::effort::Effort;
 use regex_syntax::ParserBuilder;
 use regex_syntax::hir::{Class as HirClass, ClassUnicode, ClassUnicodeRange, Hir, HirKind, Look, Repetition};
 use std::fmt;

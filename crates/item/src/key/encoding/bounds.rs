@@ -1,14 +1,14 @@
 //! How long the keys of a template can be.
 
-use super::automaton::{Automaton, State};
 use super::character_map::CharacterMap;
-use super::class::Class;
-use super::domain::Domain;
-use super::encoding::Encoding;
 use super::form::Form;
-use super::language::{KeyLanguage, ValueLengths};
-use super::source::WordSet;
-use super::template::{KeyType, Part, Template, Variable};
+use super::resolved_form::Encoding;
+use crate::key::languages::automaton::{Automaton, State};
+use crate::key::languages::class::Class;
+use crate::key::languages::domain::Domain;
+use crate::key::languages::language::{KeyLanguage, ValueLengths};
+use crate::key::languages::source::WordSet;
+use crate::key::template::{KeyType, Part, Template, Variable};
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashSet};
 

@@ -1,14 +1,14 @@
 //! Whether different values of one entity can have the same keys.
 
-use super::class::Class;
 use super::collision::{Verdict, part_texts, steps_to_begin, verified};
 use super::effort::Effort;
 use super::equation::{Equation, KeyPiece, Side};
-use super::search::{SearchOutcome, Track, shortest_divergent};
-use super::solver::{Words, alphabet, assign, components, counts};
-use super::split::splits;
+use super::solver::{Words, assign_words, equation_groups, trial_alphabet, unknown_counts};
 use super::system::{EquationSystem, Unknowns};
-use super::template::Template;
+use crate::key::decoding::split::split_text;
+use crate::key::languages::class::Class;
+use crate::key::languages::search::{SearchOutcome, Track, shortest_divergent};
+use crate::key::template::Template;
 use std::collections::hash_map::Entry;
 use std::collections::{BTreeSet, HashMap};
 
@@ -42,7 +42,7 @@ fn decide_ambiguity(templates: &[Template], effort: &Effort) -> Verdict {
         return Verdict::never(effort);
     }
     let mut undecided = false;
-    for component in components(system.equations()) {
+    for component in equation_groups(system.equations()) {
         match divergent(&system, &component) {
             SearchOutcome::Found((one, two)) => {
                 let words = completed(&system, &left, one).zip(completed(&system, &right, two));
@@ -66,17 +66,17 @@ fn decide_ambiguity(templates: &[Template], effort: &Effort) -> Verdict {
 /// Two solutions of the equations between an entity and itself that cut some key differently.
 fn divergent(system: &EquationSystem<'_>, equations: &[Equation<'_>]) -> SearchOutcome<(Words, Words)> {
     if let [equation] = equations
-        && counts(equations).values().all(|count| *count == 1)
+        && unknown_counts(equations).values().all(|count| *count == 1)
         && equation.left.len() == equation.right.len()
     {
         let (left, right) = (system.chain(&equation.left), system.chain(&equation.right));
         let tracks = [Track::new(left.clone()), Track::new(right)];
         return shortest_divergent(&tracks, system.effort).and_then(|text| {
-            let cuts = splits(&left, &text, 2);
+            let cuts = split_text(&left, &text, 2);
             let [one, two] = cuts.as_slice() else { return None };
             let (mut left_words, mut right_words) = (Words::new(), Words::new());
-            assign(system, &equation.left, one, &mut left_words)?;
-            assign(system, &equation.right, two, &mut right_words)?;
+            assign_words(system, &equation.left, one, &mut left_words)?;
+            assign_words(system, &equation.right, two, &mut right_words)?;
             Some((left_words, right_words))
         });
     }
@@ -94,7 +94,7 @@ fn divergent_by_trying(system: &EquationSystem<'_>, equations: &[Equation<'_>]) 
     let copies = unknowns_of(equations.iter().map(|equation| &equation.right));
     // An unknown of both sides is known from elsewhere in the keys, so both readings share its word.
     let pinned: Vec<usize> = own.intersection(&copies).copied().collect();
-    let (combinations, complete) = combinations(system, &own, &alphabet(system, equations));
+    let (combinations, complete) = combinations(system, &own, &trial_alphabet(system, equations));
     let mut seen: HashMap<Vec<String>, (&Words, Vec<String>)> = HashMap::new();
     for words in &combinations {
         let texts = equations.iter().map(|equation| side_texts(&equation.left, words));

@@ -1,10 +1,10 @@
 //! Cutting a text into the links of a chain of languages.
 
-use super::language::{KeyLanguage, LanguageCursor};
+use crate::key::languages::language::{KeyLanguage, LanguageCursor};
 use std::collections::HashSet;
 
 /// The ways to cut `text` into one piece of each language, at most `limit` of them.
-pub(crate) fn splits<'t>(chain: &[KeyLanguage], text: &'t str, limit: usize) -> Vec<Vec<&'t str>> {
+pub(crate) fn split_text<'t>(chain: &[KeyLanguage], text: &'t str, limit: usize) -> Vec<Vec<&'t str>> {
     let mut cutter = Cutter {
         chain,
         text,
@@ -80,16 +80,16 @@ fn ends(language: &KeyLanguage, text: &str, start: usize) -> Vec<usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::key::language::ValueLengths;
+    use crate::key::languages::language::ValueLengths;
 
     #[test]
     fn every_way_to_cut_is_found_up_to_the_limit() {
         let some = KeyLanguage::any(ValueLengths { min: 1, max: Some(2) });
         let chain = [some.clone(), KeyLanguage::of_words(["-"]), some];
-        assert_eq!(splits(&chain, "a-b", 9), [["a", "-", "b"]]);
-        assert_eq!(splits(&chain, "---é", 9), [["-", "-", "-é"], ["--", "-", "é"]]);
-        assert_eq!(splits(&chain, "---é", 1).len(), 1);
-        assert!(splits(&chain, "ab", 9).is_empty());
-        assert_eq!(splits(&[], "", 9), [Vec::<&str>::new()]);
+        assert_eq!(split_text(&chain, "a-b", 9), [["a", "-", "b"]]);
+        assert_eq!(split_text(&chain, "---é", 9), [["-", "-", "-é"], ["--", "-", "é"]]);
+        assert_eq!(split_text(&chain, "---é", 1).len(), 1);
+        assert!(split_text(&chain, "ab", 9).is_empty());
+        assert_eq!(split_text(&[], "", 9), [Vec::<&str>::new()]);
     }
 }

@@ -222,7 +222,7 @@ impl Domain {
                     ..GEOHASH.clone()
                 }
             }
-            Self::Number(range) => KeyLanguage::new(super::numerals::plain(range), ValueLengths::ANY),
+            Self::Number(range) => KeyLanguage::new(super::numerals::plain_numerals(range), ValueLengths::ANY),
             Self::Bool => KeyLanguage::of_words(["false", "true"]),
             Self::Binary { min_bytes, max_bytes } => KeyLanguage::any(ValueLengths {
                 min: *min_bytes,

@@ -1,15 +1,15 @@
 //! The equations between the keys of two entities, and the steps that simplify them without losing
 //! or adding a solution.
 
-use super::character_map::CharacterMap;
-use super::delimiter::Delimiter;
-use super::domain::{Domain, TextDomain};
 use super::effort::Effort;
-use super::encoding::Encoding;
 use super::equation::{Contradiction, Equation, KeyPiece, Side, SideEnd, SideHead, UnknownOccurrence, push_text};
-use super::language::KeyLanguage;
-use super::source::WordSet;
-use super::template::{Part, Template};
+use crate::key::encoding::character_map::CharacterMap;
+use crate::key::encoding::delimiter::Delimiter;
+use crate::key::encoding::resolved_form::Encoding;
+use crate::key::languages::domain::{Domain, TextDomain};
+use crate::key::languages::language::KeyLanguage;
+use crate::key::languages::source::WordSet;
+use crate::key::template::{Part, Template};
 use std::collections::HashMap;
 
 /// Equations, and what is known of the unknowns in them. Unknowns that were found equal are one: they

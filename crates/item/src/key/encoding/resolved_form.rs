@@ -2,13 +2,13 @@
 
 use super::character_map::{Alphabet, Casing, CharacterMap};
 use super::delimiter::Delimiter;
-use super::domain::Domain;
-use super::effort::Effort;
 use super::form::Form;
-use super::language::{KeyLanguage, ValueLengths};
-use super::numerals;
-use super::source::WordSet;
 use crate::Number;
+use crate::key::deciding::effort::Effort;
+use crate::key::languages::domain::Domain;
+use crate::key::languages::language::{KeyLanguage, ValueLengths};
+use crate::key::languages::numerals;
+use crate::key::languages::source::WordSet;
 use std::collections::HashSet;
 
 /// The function from the words of values to their key texts. Two encodings are equal only if they
@@ -157,7 +157,7 @@ impl Encoding {
                 descending,
             } => {
                 let range = source.number_range().unwrap_or_default();
-                let padded = numerals::padded(&range, *integer_digits, *fraction_digits);
+                let padded = numerals::padded_numerals(&range, *integer_digits, *fraction_digits);
                 let map = if *descending {
                     DESCENDING_DIGITS
                 } else {

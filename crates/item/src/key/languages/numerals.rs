@@ -7,7 +7,7 @@ use crate::Number;
 use std::cmp::Ordering;
 
 /// The numbers of a range, none of them negative, padded to so many digits on each side of the point.
-pub(crate) fn padded(range: &NumberRange, integer_digits: u8, fraction_digits: u8) -> Automaton {
+pub(crate) fn padded_numerals(range: &NumberRange, integer_digits: u8, fraction_digits: u8) -> Automaton {
     let width = usize::from(integer_digits) + usize::from(fraction_digits);
     let digits = |number: Option<Number>| {
         let scaled = number.and_then(|number| number.scaled(fraction_digits))?;
@@ -30,7 +30,7 @@ pub(crate) fn padded(range: &NumberRange, integer_digits: u8, fraction_digits: u
 }
 
 /// The numbers of a range as [`Number`] prints them.
-pub(crate) fn plain(range: &NumberRange) -> Automaton {
+pub(crate) fn plain_numerals(range: &NumberRange) -> Automaton {
     let positive = magnitudes(range.lowest(), range.highest());
     let negative = magnitudes(range.highest().map(|max| -max), range.lowest().map(|min| -min));
     let readers = [("", positive, true), ("-", negative, false)].map(|(sign, (low, high), zero)| {
@@ -369,7 +369,7 @@ fn digits(first: u8) -> std::ops::RangeInclusive<u8> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::key::language::{KeyLanguage, ValueLengths};
+    use crate::key::languages::language::{KeyLanguage, ValueLengths};
 
     fn range(decimals: Option<u8>, min: &str, max: &str) -> NumberRange {
         NumberRange {
@@ -397,7 +397,7 @@ mod tests {
             range(Some(0), "7", "3"),
         ];
         for range in ranges {
-            let language = KeyLanguage::new(plain(&range), ValueLengths::ANY);
+            let language = KeyLanguage::new(plain_numerals(&range), ValueLengths::ANY);
             for number in hundredths(-1300, 1300) {
                 let expected = range.contains(number);
                 assert_eq!(language.contains(&number.to_string()), expected, "{number} in {range}");
@@ -410,7 +410,7 @@ mod tests {
 
     #[test]
     fn plain_numbers_reach_the_ends_of_what_dynamodb_holds() {
-        let language = KeyLanguage::new(plain(&NumberRange::default()), ValueLengths::ANY);
+        let language = KeyLanguage::new(plain_numerals(&NumberRange::default()), ValueLengths::ANY);
         let accepted = [
             "1E125",
             "-9.9999999999999999999999999999999999999E125",
@@ -444,14 +444,14 @@ mod tests {
             range(Some(2), "0", "9.99"),
         ];
         for range in ranges {
-            let language = KeyLanguage::new(padded(&range, 3, 2), ValueLengths::ANY);
+            let language = KeyLanguage::new(padded_numerals(&range, 3, 2), ValueLengths::ANY);
             for number in hundredths(0, 13_000) {
                 let units = number.scaled(2).unwrap();
                 let text = format!("{:03}.{:02}", units / 100, units % 100);
                 assert_eq!(language.contains(&text), range.contains(number), "{text} in {range}");
             }
         }
-        let integers = KeyLanguage::new(padded(&range(Some(0), "0", "25"), 2, 0), ValueLengths::ANY);
+        let integers = KeyLanguage::new(padded_numerals(&range(Some(0), "0", "25"), 2, 0), ValueLengths::ANY);
         assert!(integers.contains("07") && integers.contains("25") && !integers.contains("26"));
         assert!(!integers.contains("7") && !integers.contains("07."));
     }

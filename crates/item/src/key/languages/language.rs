@@ -1,8 +1,8 @@
 //! Sets of texts with limits on their length.
 
 use super::automaton::{Automaton, State};
-use super::character_map::CharacterMap;
-use super::effort::Effort;
+use crate::key::deciding::effort::Effort;
+use crate::key::encoding::character_map::CharacterMap;
 use std::sync::{Arc, LazyLock};
 
 /// The texts of an automaton whose value has a length within limits. Lengths are counted beside the
@@ -153,7 +153,7 @@ impl ValueLengths {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::key::delimiter::Delimiter;
+    use crate::key::encoding::delimiter::Delimiter;
 
     #[test]
     fn lengths_count_characters_of_the_value_not_of_the_text() {

@@ -1,10 +1,10 @@
 //! Whether keys of two entities can be equal.
 
 use super::effort::Effort;
-use super::search::SearchOutcome;
-use super::solver::{Words, solve};
+use super::solver::{Words, solve_system};
 use super::system::{EquationSystem, Unknowns};
-use super::template::{KeyType, Part, Template};
+use crate::key::languages::search::SearchOutcome;
+use crate::key::template::{KeyType, Part, Template};
 use std::collections::BTreeMap;
 use std::fmt;
 
@@ -91,7 +91,7 @@ fn decide_collision(left: &[Template], right: &[Template], effort: &Effort) -> V
     }
     let (system, left_unknowns, right_unknowns) = EquationSystem::new(left, right, effort);
     let wanted = system.unknowns();
-    match solve(system, wanted) {
+    match solve_system(system, wanted) {
         SearchOutcome::Never => Verdict::never(effort),
         SearchOutcome::Undecided => Verdict::Undecided,
         SearchOutcome::Found(words) => {

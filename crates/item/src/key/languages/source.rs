@@ -3,10 +3,10 @@
 
 use super::class::Class;
 use super::domain::Domain;
-use super::effort::Effort;
 use super::language::{KeyLanguage, LanguageCursor};
 use super::number_range::NumberRange;
 use super::search::{self, SearchOutcome, Track};
+use crate::key::deciding::effort::Effort;
 use std::collections::{BTreeMap, BTreeSet, HashSet, VecDeque};
 
 /// A set of words.
@@ -86,7 +86,7 @@ impl<'a> WordSet<'a> {
         };
         match nice.filter(|word| self.contains(word)) {
             Some(word) => SearchOutcome::Found(word),
-            None => search::shortest(&[Track::new(vec![self.language()])], effort),
+            None => search::shortest_text(&[Track::new(vec![self.language()])], effort),
         }
     }
 
