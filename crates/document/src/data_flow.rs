@@ -151,7 +151,7 @@ pub fn flow_graph(model: &Model) -> Graph {
     }
 }
 
-/// The same as Mermaid.
+/// Where changes go, as Mermaid.
 pub fn flow_diagram(model: &Model) -> String {
     let flows = flows(model);
     let places = places(&flows);
@@ -173,7 +173,7 @@ pub fn flow_diagram(model: &Model) -> String {
     out
 }
 
-/// The same as a table; nothing where no change goes anywhere.
+/// Where changes go, as a table; nothing where no change goes anywhere.
 pub fn flow_table(model: &Model) -> String {
     let mut table = MarkdownTable::new(["Rows of", "Go to", "What of them"]);
     for flow in flows(model) {

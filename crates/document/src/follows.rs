@@ -88,7 +88,7 @@ pub fn follower_graph(model: &Model) -> Graph {
     }
 }
 
-/// The same as Mermaid.
+/// What writes run after which, as Mermaid.
 pub fn follower_diagram(model: &Model) -> String {
     let follows = all(model);
     let parts = parts(model, &follows);

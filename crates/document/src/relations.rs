@@ -110,7 +110,7 @@ fn key_lines(model: &Model, entity: &Entity) -> Vec<String> {
     keys.iter().map(|name| format!("key {name}")).chain(unique).collect()
 }
 
-/// The same as Mermaid.
+/// A model's entities and their references, as Mermaid.
 pub fn relation_diagram(model: &Model) -> String {
     let mut out = String::from("erDiagram\n");
     for (number, entity) in model.entities.iter().enumerate() {

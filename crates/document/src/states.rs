@@ -92,7 +92,7 @@ pub fn state_graph(model: &Model, entity: &Entity, states: &States) -> Graph {
     }
 }
 
-/// The same as Mermaid.
+/// An entity's states and moves, as Mermaid.
 pub fn state_diagram(model: &Model, entity: &Entity, states: &States) -> String {
     let members = members(entity, states);
     let mut out = String::from("stateDiagram-v2\n");

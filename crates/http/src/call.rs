@@ -1,4 +1,9 @@
 //! One request to a system, from its path to its answer.
+//!
+//! **Invariant: the order of refusals.** Route, method, ticket, rate, the form of the query and which operation it chooses, credentials,
+//! what `allow` says of the caller alone, the form of a body, arguments (those of path, query and body together, so that all mistakes
+//! are told at once), the headers of a write, and last what the engine says. No argument is looked at before the caller is known and
+//! may ask: who may not makes nobody read a body, and learns nothing of what is wrong with it.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -118,6 +123,7 @@ impl<'a> RequestCall<'a> {
         };
         let incoming = redeemed.as_ref().unwrap_or(incoming);
         let caller = system.authenticator.caller(&incoming.headers).await;
+        // Counted before bad credentials are refused: whoever guesses them is slowed down by the rate of its address.
         self.count(caller.as_ref().ok(), incoming.peer)?;
         let query = QueryParameters::parse(incoming.query)?;
         let endpoint = query.choose(endpoints)?;

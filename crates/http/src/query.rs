@@ -216,7 +216,7 @@ impl QueryParameters {
         page
     }
 
-    /// The same without the ticket.
+    /// The query without its ticket.
     pub(crate) fn without_ticket(&self) -> QueryParameters {
         let kept = self.sent.iter().filter(|(name, _)| name != TICKET);
         QueryParameters {

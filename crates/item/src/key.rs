@@ -7,8 +7,8 @@
 //! - [`collision`] decides whether the keys of two entities can be equal, [`ambiguity`] whether one entity's values can
 //!   be read from its keys in two ways. Both are decided over the whole of all domains and show a [`Witness`].
 //!
-//! Four folders: [`encoding`] from values to keys, [`decoding`] back, [`languages`] for the sets of texts that both speak of, and
-//! [`deciding`] for collisions and ambiguities.
+//! Four folders: `encoding` from values to keys, `decoding` back, `languages` for the sets of texts that both speak of, and
+//! `deciding` for collisions and ambiguities.
 //!
 //! Inside, a value is known by its *word*, its canonical text, and a form is a function from words to key texts. The
 //! words of a domain and the texts of a form are regular languages, so that templates are compared by intersecting

@@ -1,3 +1,9 @@
+//! The works that wait for the writer.
+//!
+//! **Invariant: a work that was taken reaches the writer, in the order in which it came.** Closing refuses new ones and drops none. What
+//! does not fit is given back at once, with the reason: nobody waits in front of a full queue, so that callers hear of a slow disk
+//! rather than fill the memory.
+
 use crate::Error;
 use crate::limits::GROUP_WORKS_MAX;
 use crate::work::Job;

@@ -1,3 +1,9 @@
+//! What the threads of a space share: the state that is shown, the queue, the writer, and why writes are not taken.
+//!
+//! **Invariant: what is shown changes as a whole.** Readers take a pointer to layers that nobody changes any more; a new state is a
+//! new pointer. Two threads show states, each with changes of its own part, so both go through [`Shared::publish`], which begins
+//! from what is shown at that moment.
+
 use crate::checkpoint::Checkpoints;
 use crate::disk::Disk;
 use crate::layers::Layers;

@@ -1,5 +1,10 @@
 //! Where a later page goes on, sealed: a cursor is worth something only to the read, the arguments and the caller it was made
 //! for, as long as the read is planned as it was; and it tells nobody what is in a key.
+//!
+//! **Invariant: a cursor opens for its [`CursorScope`] alone.** The scope is no part of the text but what the seal authenticates, so
+//! nothing has to be compared after opening, and nothing can be forgotten there. It has the arguments and the caller's claims, of
+//! which keys and `allow` are made, and the plan, for places are told by the number of their range. Which ranges follow from rows
+//! that are read first is not in it: that is [`Positions::ranges`], which is compared once they are known.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -191,7 +196,7 @@ impl Sealer {
     }
 }
 
-/// What a cursor belongs to.
+/// What a cursor belongs to: whoever sends it back with anything else of this has sent no cursor.
 #[derive(Clone, Copy, Debug)]
 pub struct CursorScope<'a> {
     /// The read.
@@ -205,7 +210,7 @@ pub struct CursorScope<'a> {
 }
 
 impl CursorScope<'_> {
-    /// The same bytes for the same request: maps are ordered.
+    /// What the seal is bound to: equal bytes for equal requests, for maps are ordered.
     fn bytes(&self) -> Vec<u8> {
         let claims: Vec<(&String, &Value)> = self.caller.claims.iter().collect();
         let args: Vec<(&String, &Value)> = self.args.iter().collect();

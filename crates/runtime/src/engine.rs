@@ -138,14 +138,14 @@ impl Engine {
         &self.setting.bounds
     }
 
-    /// The same with other bounds; none of them is below 1.
+    /// Gives the engine other bounds; none of them is below 1.
     #[must_use]
     pub fn bounded(mut self, bounds: Bounds) -> Self {
         Arc::make_mut(&mut self.setting).bounds = bounds;
         self
     }
 
-    /// The same model with the same plans on another store, such as a layer in front of its own.
+    /// An engine of this model, with these plans, on another store, such as a layer in front of its own.
     #[must_use]
     pub fn on_store(&self, store: Arc<dyn Store>) -> Self {
         Engine {
@@ -160,7 +160,7 @@ impl Engine {
         }
     }
 
-    /// The same with turns that it takes with other engines.
+    /// Lets the engine take its turns with other engines, so that they share one bound.
     #[must_use]
     pub fn taking_turns(mut self, turns: Turns) -> Self {
         self.turns = turns;

@@ -1,4 +1,10 @@
 //! The rows of a selection: ranges are read side by side, merged in order, and pages are filled.
+//!
+//! **Invariant: every row is on one page.** A page ends between two rows of the merge, and its positions say for every range how far
+//! the merge has come in it, not how far the range was read. The merge takes no row while a range whose next row is unknown could
+//! have an earlier one (`needs_page`). A range that is read without the keys of its rows cannot say where the merge is: it is
+//! alone, and asked for no more rows than are wanted, so that nothing is left of it when the page ends. And a range whose place was
+//! left out of a cursor is read anew, and passed over up to the last row that was given (`pass_over`).
 
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
@@ -142,6 +148,7 @@ impl<'a> Reading<'a> {
         // Rows that have arrived are always taken, up to the limit, before the page may end: a range that is read without the
         // keys of its rows goes on after all that it has read, and a row that was left in its buffer would be on no page.
         while found.rows.len() < limit {
+            // Before a row is taken, the next row of every range must be known: an unread range may have an earlier one.
             if needs_page(&branches) {
                 if self.may_end(&branches, start, found.rounds, requests) {
                     break;
@@ -170,6 +177,7 @@ impl<'a> Reading<'a> {
                 break;
             };
             stretch.row().await;
+            // A row that is not kept was taken all the same: the next page goes on after it.
             if self.keeps(&branches, branch, &row)? {
                 last = branches
                     .iter()
@@ -318,6 +326,8 @@ impl<'a> Reading<'a> {
                 streams,
             });
         }
+        // Positions are told by the number of a range. Where a row that was read first has changed since, the same number is
+        // another range, and going on there would leave rows out.
         if positions.is_some_and(|positions| positions.ranges != identity(&branches)) {
             return Err(RuntimeError::Cursor);
         }
@@ -473,6 +483,7 @@ impl<'a> Reading<'a> {
         for (b, branch) in branches.iter().enumerate() {
             for (s, stream) in branch.streams.iter().enumerate() {
                 let Some(arrived) = stream.peek() else { continue };
+                // Only an earlier row takes the place: of equal rows the first range's comes first, which `pass_over` relies on.
                 let first = match best {
                     None => true,
                     Some((_, known)) => self.compare(&branch.order, &arrived.row, known)? == Ordering::Less,

@@ -103,11 +103,11 @@ impl KeyedRow<'_> {
         self.kept(row)
     }
 
-    /// The same of an item with its keys.
+    /// The row of an item that came with its keys, if the meaning includes it.
     ///
     /// # Errors
     ///
-    /// As there.
+    /// As [`KeyedRow::of_answer`].
     pub fn of_whole_item(&self, item: Item) -> Result<Option<Attributes>, RuntimeError> {
         if !is_row_of(self.model, self.entity, &item) {
             return Ok(None);

@@ -1,4 +1,9 @@
 //! From a planned query and a request to the keys that are asked for.
+//!
+//! **Invariant: a range holds every row that is meant.** Of what a plan leaves to the key it may let through more, never less, for
+//! nobody looks outside of it. Where it may it says so: single keys at its ends are named ([`CollectionRange::except`]), and
+//! anything else makes it not [exact](CollectionRange::exact), so that the whole meaning is checked on each row. A range that called
+//! itself exact wrongly would answer rows that nobody asked for.
 
 mod values;
 
@@ -69,6 +74,7 @@ pub fn query_ranges(model: &Model, query: &Query, scope: Scope<'_>) -> Result<Ve
                 sort: sort.conditions,
             },
             except: sort.except,
+            // The key of an instant that is rounded down is that of others too.
             exact: sort.exact && !rounded,
         };
         // Several values may have one key: days of a month, words in another case.

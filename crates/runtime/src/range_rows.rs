@@ -1,4 +1,7 @@
 //! The rows of one range, page by page, in the order of its key.
+//!
+//! A range is read ahead of who takes its rows, so there are two places: where the next page of the store begins, and after which
+//! row a cursor goes on ([`RangeRows::position`]). To take the first for the second loses every row in the buffer.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::hash::{Hash, Hasher};
@@ -299,6 +302,7 @@ impl<'a> RangeRows<'a> {
                 .await?;
         }
         self.buffer.extend(arrived);
+        // No last key is the store's only word for the end: a page may be empty, or shorter than its limit, and go on.
         self.ended = page.last_key.is_none();
         // Rows that a filter dropped are not read again: a later page goes on after them.
         if let Some(last) = page.last_key.as_ref().filter(|_| self.buffer.is_empty()) {

@@ -1,4 +1,18 @@
 //! Between rows as entities see them and items as the table stores them.
+//!
+//! Five ways lead from an item to its row. They differ in what they say of a row whose time has come, and in whose the item is:
+//!
+//! | | expired | lapsed states | the item |
+//! |---|---|---|---|
+//! | [`decode_live`] | none | the later state | borrowed |
+//! | [`decode_even_expired`] | the row | the later state | borrowed |
+//! | [`decode_as_stored`] | the row | as stored | borrowed |
+//! | [`take_live_with_key`] | none | the later state | taken; its key beside the row |
+//! | [`take_live_without_keys`] | none | the later state | taken; it was asked for without keys |
+//!
+//! **Invariant: what a read answers is live.** The engine removes expired items when it likes, so that a reader who saw them would
+//! answer otherwise from one moment to the next. What is about the item itself (changes of it, audits, dumps, updates that must
+//! leave the rest as it is) takes it as it is stored.
 #![deny(
     clippy::wildcard_enum_match_arm,
     reason = "a type or function that is forgotten must not compile"
@@ -33,7 +47,7 @@ pub fn decode_live(
     }
 }
 
-/// The same, expired or not.
+/// The row that an item holds, as it is at the scope's instant, whether or not it has expired.
 pub fn decode_even_expired(
     model: &Model,
     entity: &Entity,
@@ -45,8 +59,8 @@ pub fn decode_even_expired(
     Ok(row)
 }
 
-/// The same from an item that is not needed any more, beside its key on the path that it came by. Its values become the row's:
-/// what both the row and the key have is all that is copied.
+/// The row of an item that is not needed any more, none where it has expired, beside its key on the path that it came by. Its
+/// values become the row's: what both the row and the key have is all that is copied.
 pub fn take_live_with_key<'k>(
     (model, entity): (&Model, &Entity),
     item: Item,
@@ -123,8 +137,8 @@ fn next_named<'k>(held: &mut &'k [Held], name: &str) -> Option<&'k Held> {
     None
 }
 
-/// The same from an item that was asked for without its keys: with what is no attribute taken out, it is the row. None where it is a
-/// row of another entity.
+/// The row of an item that was asked for without its keys: with what is no attribute taken out, the item is the row. None where it
+/// has expired, or is a row of another entity.
 pub fn take_live_without_keys(
     (model, entity): (&Model, &Entity),
     mut item: Item,
@@ -296,7 +310,7 @@ pub fn encode_with_mirrors(
     Ok(items.into_iter().map(|(_, item)| item).collect())
 }
 
-/// The same, each with the entity that it is a row of: its own, or a mirror.
+/// Every item that a row of an entity is stored as, each with the entity that it is a row of: its own, or a mirror.
 pub fn encode_each(
     model: &Model,
     entity: &Entity,

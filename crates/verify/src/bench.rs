@@ -103,7 +103,7 @@ impl Bench {
         Bench::open_with(text, store, rows, now, BenchGiven::default()).await
     }
 
-    /// The same with values of the model's settings, and with other bounds.
+    /// Opens as [`Bench::open`] does, with values of the model's settings, and with other bounds.
     ///
     /// # Errors
     ///

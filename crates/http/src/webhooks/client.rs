@@ -104,7 +104,7 @@ impl WebhookClient {
         })
     }
 
-    /// The same with another time for an attempt.
+    /// Gives each attempt another time.
     #[must_use]
     pub fn within(mut self, time_max: Duration) -> Self {
         self.time_max = time_max;

@@ -192,7 +192,7 @@ pub fn evaluate_as(expr: &Expr, ty: &Type, environment: &dyn Environment) -> Eva
     value.map(|value| convert(value, &expr.ty, ty)).transpose()
 }
 
-/// The same without a copy, where the value lies there in that form.
+/// Computes an expression as [`evaluate_as`] does; borrowed where the value lies there in that form.
 ///
 /// # Errors
 ///

@@ -156,7 +156,7 @@ impl<'a> Scope<'a> {
         }
     }
 
-    /// The same with a row of `entity`, which is also `row`.
+    /// The scope with a row of `entity`, which is also `row`.
     pub fn with_row(&self, entity: EntityId) -> Scope<'a> {
         Scope {
             attributes: Some(entity),
@@ -166,7 +166,7 @@ impl<'a> Scope<'a> {
         }
     }
 
-    /// The same with a row of `entity` that may be missing.
+    /// The scope with a row of `entity` that may be missing.
     pub fn with_row_maybe(&self, entity: EntityId) -> Scope<'a> {
         Scope {
             row_may_be_missing: true,
@@ -174,7 +174,7 @@ impl<'a> Scope<'a> {
         }
     }
 
-    /// The same with a name.
+    /// The scope with one more bound name.
     pub fn with_bound(&self, name: impl Into<String>, ty: Type, optional: bool) -> Scope<'a> {
         let mut scope = self.clone();
         scope.bound.push(BoundName {
@@ -185,14 +185,14 @@ impl<'a> Scope<'a> {
         scope
     }
 
-    /// The same with what is proven where `condition` came out as `truth`.
+    /// The scope with what is proven where `condition` came out as `truth`.
     pub fn with_facts_of(&self, condition: &Expr, truth: bool) -> Scope<'a> {
         let mut scope = self.clone();
         scope.facts.extend(PresenceFacts::of(condition, truth));
         scope
     }
 
-    /// The same with optional arguments left out, as in a `where`.
+    /// The scope with optional arguments left out, as in a `where`.
     pub fn with_arguments_left_out(&self) -> Scope<'a> {
         Scope {
             optional_args: OptionalArgs::LeftOut,

@@ -149,7 +149,7 @@ pub(super) fn cut_input(text: &str) -> String {
     format!("{shown}…")
 }
 
-/// The same in backticks.
+/// User input as a message shows it, in backticks.
 pub(super) fn quote_input(text: &str) -> String {
     format!("`{}`", cut_input(text))
 }

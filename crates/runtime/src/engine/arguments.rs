@@ -36,7 +36,7 @@ pub(super) fn checked_arguments<'g>(read: &Read, given: &'g Attributes) -> Resul
     Ok(args)
 }
 
-/// The same with the defaults of what was not sent. `scope` has the instant and the caller; it is the first page's, so that
+/// The arguments of a read with the defaults of what was not sent. `scope` has the instant and the caller; it is the first page's, so that
 /// all pages are of the same arguments.
 pub(super) fn with_defaults<'a>(
     read: &Read,

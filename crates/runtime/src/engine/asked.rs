@@ -15,7 +15,7 @@ pub(super) struct CheckedRequest<'a> {
     pub planned: &'a Planned,
     /// The arguments as they were sent.
     sent: Cow<'a, Attributes>,
-    /// The same with the defaults of the others.
+    /// The arguments as they were sent, with the defaults of the others.
     pub args: Cow<'a, Attributes>,
     /// The instant of the first page.
     pub now: i64,

@@ -22,7 +22,7 @@ pub fn checked(value: &Value, ty: &Type) -> Result<Value, Invalid> {
     as_stored(value, ty).map(Cow::into_owned)
 }
 
-/// The same without a copy where the value is spelled as it is stored, as most are.
+/// A value as it is stored, if it is one of the type; borrowed where it is spelled so already, as most are.
 ///
 /// # Errors
 ///

@@ -1,4 +1,9 @@
 //! One attempt at an operation: names are bound, clauses checked, steps taken, and all of it sent at once.
+//!
+//! **Invariant: the refusal that comes first in the order is the one that is said**, whether the process finds it on what it has read or
+//! the store on a condition. So each check carries its place: where a request fails in several conditions the lowest place speaks,
+//! and what the process finds waits until nothing before it fails (`said_before`). Otherwise the answer would hang on which rows a
+//! plan happens to read, and a later refusal would tell of a row to who may not see it.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashSet};
@@ -24,7 +29,8 @@ use crate::read_on::{self, WholeRows};
 use crate::scope::{Attributes, Scope};
 use crate::{range_rows, retry, row};
 
-/// What is said first: a missing row, then who may, then the version, then requirements, then steps.
+/// What is said first: a missing row, then who may, then the version, then requirements, then steps. What a rule says comes before
+/// all pins ([`ORDER_PIN`](super::touched::ORDER_PIN)).
 pub(super) const ORDER_MISSING: u32 = 10;
 pub(super) const ORDER_ALLOW: u32 = 20;
 pub(super) const ORDER_VERSION: u32 = 30;

@@ -89,7 +89,7 @@ pub(super) async fn run_bulk(operation: &WriteOperation<'_>) -> Result<Written, 
     bulk.end(operation).await
 }
 
-/// The same operation, of another request and without its record.
+/// The operation for one turn: of another request, and without the record of the first.
 fn unrecorded<'a>(operation: &WriteOperation<'a>, request: &'a super::WriteRequest) -> WriteOperation<'a> {
     WriteOperation {
         engine: operation.engine,

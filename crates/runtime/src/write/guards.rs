@@ -152,7 +152,7 @@ impl Guards {
         }
     }
 
-    /// The same guard, of its row's new key and expiring as its row now does.
+    /// The guard again, for its row's new key, expiring as its row now does.
     pub fn renew<'a>(&self, model: &Model, key: &Item) -> WriteAction<'a> {
         let mut update = Update::new().set(OWNER, Value::S(self.owner.clone()));
         if let Some(ttl) = &model.table.ttl {

@@ -2,6 +2,10 @@
 //!
 //! No list of what a write looks at has to be right for this. An expression that needs a row which nobody has read stops, the row is
 //! read, and the expression is computed again; so nothing is ever computed from a row of which only the key is known.
+//!
+//! **Invariant: what was looked at is pinned.** Each look of the evaluation that gave the value is put into [`Touched::used`], from
+//! which [`Touched::pins`] makes the conditions of the request. A way for an expression to see a row that does not pass through
+//! [`Looking`] would decide by a value that somebody may have changed before the write arrives.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -245,6 +249,7 @@ impl<'a> Attempt<'a> {
             };
             match (computed, seen.wanted) {
                 (Ok(value), _) => {
+                    // Only the looks of the run that came to its end: the others were cut off, and decided nothing.
                     self.remember(seen.looked)?;
                     return Ok(value);
                 }

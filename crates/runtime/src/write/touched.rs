@@ -1,4 +1,8 @@
 //! A row that an operation reads, checks or changes, and the conditions under which it may.
+//!
+//! **Invariant: what was read is still so when it is written, or nothing is written.** A row that was read is pinned: by its version
+//! where it has one, else by each attribute that was looked at, and in any case by whether it is there. A pin that fails is no
+//! refusal, for nobody is to blame: everything is evaluated anew on what is there now.
 
 use singlet_item::{Item, Number, Value};
 use singlet_model::Model;
@@ -218,6 +222,7 @@ impl<'a> Touched<'a> {
             .attributes
             .iter()
             .find(|attribute| attribute.ty == Type::Version);
+        // Every write of the model gives the row another version: one condition says what all the others would.
         if let Some(version) = version {
             pins.push(RowCheck::pin(same(item, stored_name(&version.stored, &version.name))));
             return pins;
@@ -243,6 +248,7 @@ impl<'a> Touched<'a> {
                 .filter(|_| wanted)
                 .and_then(|source| self.entity.name_in_item(source));
             let Some(name) = name else { continue };
+            // An item with another key is another item: its key needs no pin.
             if !self.key.contains_key(name) {
                 pins.push(RowCheck::pin(same(item, name)));
             }

@@ -23,7 +23,7 @@ use crate::scope::{Attributes, Caller, Scope};
 /// A change of a row, as far as writes know it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ChangedRow {
-    /// The same whenever the change is told.
+    /// Names the change: equal whenever it is told again.
     pub id: String,
     /// What the row became; of one that is gone, what it was last.
     pub row: Attributes,
@@ -186,7 +186,7 @@ impl Engine {
         self.run_marked(run, None).await
     }
 
-    /// The same with a mark in what it changes: nothing runs after that.
+    /// Runs a write after a change, with a mark in what it changes where one is given: nothing runs after a marked change.
     pub(crate) async fn run_marked(
         &self,
         run: TriggerRun<'_>,

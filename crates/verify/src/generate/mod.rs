@@ -217,7 +217,7 @@ impl Generated {
         format!("{}{}{}", self.head, reads.collect::<String>(), self.tail)
     }
 
-    /// The same without some reads: what is wrong with one leaves the others.
+    /// The model without some reads: what is wrong with one leaves the others.
     #[must_use]
     pub fn without(mut self, unwanted: impl Fn(&GeneratedRead) -> bool) -> Self {
         let dropped: Vec<String> = self

@@ -22,7 +22,7 @@ pub(super) trait Shrinks: Clone {
     fn table_mut(&mut self) -> &mut ProbeTable;
     /// Arguments and claims of every call.
     fn bags_mut(&mut self) -> Vec<&mut Attributes>;
-    /// The same with less asked: variants, the simplest first.
+    /// Variants that ask less, the simplest first.
     fn simpler_calls(&self) -> Vec<Self>;
 }
 

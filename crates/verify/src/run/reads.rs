@@ -161,7 +161,7 @@ fn valid(generated: Generated, tally: &mut ReadTally) -> Generated {
     generated.without(|read| wrong.contains(&read.name))
 }
 
-/// The same, mostly in some groups: one that is asked for, one whose name is within or around it, one that a row names.
+/// The caller, mostly in some groups: one that is asked for, one whose name is within or around it, one that a row names.
 fn in_groups(rng: &mut Rng, caller: Caller, id: &str) -> Caller {
     if rng.u8(..4) == 0 {
         return caller;

@@ -122,7 +122,7 @@ impl Draw {
         }
     }
 
-    /// The same with some writes drawn more often: those that others build on, and those that need many before them.
+    /// Draws some writes more often: those that others build on, and those that need many before them.
     #[must_use]
     pub fn favouring(mut self, writes: &[&str]) -> Self {
         self.favoured = writes.iter().map(|write| (*write).to_owned()).collect();

@@ -274,7 +274,7 @@ impl Oracle {
         self.meant_traced((model, setting), write, request, number, &Trace::default())
     }
 
-    /// The same on one of the ways through what the model leaves open.
+    /// What an operation must come to on one of the ways through what the model leaves open.
     pub(super) fn meant_choosing(
         &self,
         (model, setting): (&Model, &Setting),
@@ -299,7 +299,7 @@ impl Oracle {
         self.meant_made(places, write, (request, Some(cause)), maker, &Trace::default())
     }
 
-    /// The same, with what would have to be otherwise for it to be done.
+    /// What an operation must come to; the trace gets what would have to be otherwise for it to be done.
     pub(crate) fn meant_traced(
         &self,
         (model, setting): (&Model, &Setting),
